@@ -8,7 +8,7 @@ use model::CpuId;
 
 use crate::object::Object;
 use crate::open::allows_turbo;
-use crate::rows::Lever;
+use crate::rows::{Lever, PERFORMANCE};
 
 /// Somebody who may overrule settings.
 #[derive(Debug)]
@@ -51,6 +51,7 @@ pub static DECIDERS: &[Decider] = &[
         over: &["sst.level", "sst.features", "sst.core-power", "sst.priorities"],
         evidence: speed_select,
     },
+    Decider { id: "governor", over: &["epp"], evidence: performance_governor },
     Decider { id: "other programs", over: &["cpu_dma_latency"], evidence: stricter_request },
     Decider {
         id: "processor: HWP",
@@ -158,6 +159,16 @@ fn firmware_limit(case: &Case<'_>) -> Option<String> {
     let (limit, wanted): (u64, u64) = (text.parse().ok()?, case.wanted.parse().ok()?);
     (limit < wanted)
         .then(|| format!("firmware limits the clock to {:.3} GHz (`{path}`)", limit as f64 / 1e6))
+}
+
+fn performance_governor(case: &Case<'_>) -> Option<String> {
+    let (governor, path) = case.beside("scaling_governor")?;
+    (governor == PERFORMANCE && ![PERFORMANCE, "0"].contains(&case.wanted)).then(|| {
+        format!(
+            "the governor is `{governor}` (`{path}`), under which drivers take no other preference: set \
+             governor=powersave with it"
+        )
+    })
 }
 
 fn core_range(case: &Case<'_>) -> Option<String> {

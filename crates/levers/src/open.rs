@@ -108,6 +108,30 @@ pub fn comes_to(machine: &Machine, object: &Object, text: &str) -> Option<String
     Some(khz.max(least).min(most).to_string())
 }
 
+/// What the kernel makes of a limit beyond what the clock of that CPU does at all, in kHz, and the file
+/// that says so. None: it takes it as it is.
+pub(crate) fn cut(
+    machine: &Machine,
+    object: &Object,
+    text: &str,
+) -> Option<(String, &'static str)> {
+    const MOST: &str = "cpuinfo_max_freq";
+    let Object::File(path) = object else { return None };
+    let folder = path.strip_suffix(MAX).or_else(|| path.strip_suffix(MIN))?;
+    let khz: u64 = text.parse().ok()?;
+    let bound = |file: &'static str| Some((beside(machine, folder, file)?, file));
+    let least = || bound(LEAST).filter(|(least, _)| khz < *least);
+    // What is as high as can be asked for opens a limit.
+    let most = || bound(MOST).filter(|(most, _)| khz > *most && text != OPEN_KHZ);
+    most().or_else(least).map(|(khz, file)| (khz.to_string(), file))
+}
+
+/// The highest clock that is allowed on a CPU, in kHz.
+pub(crate) fn highest_allowed(machine: &Machine, cpu: CpuId) -> Option<String> {
+    let path = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/{MAX}");
+    machine.tree.read(&path).ok().map(|khz| khz.trim().to_owned())
+}
+
 /// Whether a file that holds this was asked for that, in these or in other words.
 pub(crate) fn is_wished(machine: &Machine, object: &Object, wish: &str, found: &str) -> bool {
     wish == found || comes_to(machine, object, wish).is_some_and(|text| text == found)

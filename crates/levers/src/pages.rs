@@ -18,7 +18,11 @@ pub fn settings(record: &Record, verbosity: u8) -> Page {
     let there = |setting: &&Setting| matches!(setting.value, Known::Yes(_));
     let (movable, fixed): (Vec<&Setting>, Vec<&Setting>) =
         listed.iter().filter(there).partition(|setting| setting.fixed.is_none());
-    let mut blocks = vec![title(record, "Settings of this machine", "settings")];
+    let whose = match &record.run.elsewhere {
+        Some(_) => "Settings of a machine elsewhere, as recorded",
+        None => "Settings of this machine",
+    };
+    let mut blocks = vec![title(record, whose, "settings")];
     blocks.push(Block::Paragraph(summary(listed, movable.len(), fixed.len())));
     if !movable.is_empty() {
         blocks.push(table("can be set: cpudyno set SETTING=VALUE", &movable, verbosity));
@@ -59,7 +63,8 @@ fn title(record: &Record, text: &str, simulated: &str) -> Block {
         Some(name) => format!("SIMULATED {simulated}: machine sim:{name}"),
         None => text.to_owned(),
     };
-    let subtitle = format!("{} {}, {}", record.tool.name, record.tool.version, run.started);
+    let from = run.elsewhere.as_ref().map_or(String::new(), |from| format!(", {from}"));
+    let subtitle = format!("{} {}, {}{from}", record.tool.name, record.tool.version, run.started);
     Block::Title { text, subtitle }
 }
 
@@ -136,43 +141,68 @@ fn push_remarks<'a>(
     mark: &str,
     reasons: impl Iterator<Item = (&'a Setting, &'a Unavailable)>,
 ) {
-    let mut grouped: Vec<(&Unavailable, Vec<&str>)> = Vec::new();
+    let mut grouped: Vec<(Vec<&Unavailable>, Vec<&str>)> = Vec::new();
     for (setting, reason) in reasons {
-        let same = |known: &Unavailable| kind(known) == kind(reason);
+        let same = |known: &[&Unavailable]| kind(known[0]) == kind(reason);
         match grouped.iter_mut().find(|(known, _)| same(known)) {
-            Some((_, ids)) if !ids.contains(&&*setting.id) => ids.push(&setting.id),
-            Some(_) => {}
-            None => grouped.push((reason, vec![&setting.id])),
+            Some((_, ids)) if ids.contains(&&*setting.id) => {}
+            Some((known, ids)) => {
+                known.push(reason);
+                ids.push(&setting.id);
+            }
+            None => grouped.push((vec![reason], vec![&setting.id])),
         }
     }
     if grouped.is_empty() {
         return;
     }
     blocks.push(Block::Heading(heading.to_owned()));
-    let remark = |(reason, ids): (&Unavailable, Vec<&str>)| Remark {
+    let remark = |(reasons, ids): (Vec<&Unavailable>, Vec<&str>)| Remark {
         mark: Text::toned(mark, Tone::Faint),
         about: ids.join(", "),
-        text: reason.why.clone(),
-        remedy: reason.remedy.clone(),
+        text: why(&reasons),
+        remedy: reasons[0].remedy.clone(),
     };
     blocks.push(Block::Remarks(grouped.into_iter().map(remark).collect()));
 }
 
-/// Reasons of one kind are told once, with the first object that they were met at.
+/// Reasons of one kind are told once, with the first object that they were met at. Files that are not
+/// there are of one kind where they would be in one folder.
 fn kind(reason: &Unavailable) -> (Obstacle, &str, Option<&str>) {
     let tail = reason.why.rsplit_once(": ").map_or(&*reason.why, |(_, tail)| tail);
-    let tail = if tail.starts_with("there is no ") { "there is no" } else { tail };
+    let tail = missing(tail).map_or(tail, |(folder, _)| folder);
     (reason.obstacle, tail, reason.remedy.as_deref())
+}
+
+/// Folder and name of a file that is not there.
+fn missing(why: &str) -> Option<(&str, &str)> {
+    why.strip_prefix("there is no `")?.strip_suffix("` here")?.rsplit_once('/')
+}
+
+/// The first of several reasons of one kind; of files that are not there, all of them.
+fn why(reasons: &[&Unavailable]) -> String {
+    let first = reasons[0].why.clone();
+    let Some((folder, _)) = missing(&first) else { return first };
+    let mut names: Vec<&str> = Vec::new();
+    for (_, name) in reasons.iter().filter_map(|reason| missing(&reason.why)) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    match names.as_slice() {
+        [_] => first,
+        names => format!("there is no `{folder}/{{{}}}` here", names.join(",")),
+    }
 }
 
 /// What was set, or put back, and what it was seen to do.
 pub fn changes(record: &Record) -> Page {
     let none = Settings::default();
     let settings = record.settings.as_ref().unwrap_or(&none);
-    let is_plan = settings.changes.iter().any(|it| it.outcome == ChangeOutcome::Planned);
-    let heading = if record.run.command.iter().any(|word| word == "undo") {
+    let is_asked = |word: &str| record.run.command.iter().any(|asked| asked == word);
+    let heading = if is_asked("undo") {
         "Settings that were put back"
-    } else if is_plan {
+    } else if is_asked("--dry-run") {
         "Settings that would be changed"
     } else {
         "Settings that were changed"

@@ -2,6 +2,7 @@
 
 mod bound;
 mod classes;
+mod foreseen;
 pub(crate) mod wanted;
 
 use std::collections::HashSet;
@@ -16,7 +17,7 @@ use crate::error::Error;
 use crate::object::Object;
 use crate::open::{self, OPEN_KHZ};
 use crate::port::Levers;
-use crate::rows::{Lever, Loss};
+use crate::rows::{Lever, Loss, PERFORMANCE};
 use crate::targets::{self, Drivers, Of, Target};
 
 /// One change.
@@ -113,11 +114,13 @@ impl Plan {
         asked: &[Asked],
         force: bool,
     ) -> Result<Plan, Error> {
+        let asked: Vec<Asked> = asked.iter().map(|asked| asked.here(machine)).collect();
+        let asked = asked.as_slice();
         let mut drivers = Drivers::of(machine);
         let mut plan = Plan::default();
         // What is said of some CPUs goes before what is said of all.
         let (some, all): (Vec<&Asked>, Vec<&Asked>) =
-            asked.iter().partition(|asked| asked.cpus.is_some());
+            asked.iter().partition(|asked| asked.cpus.is_some() || asked.part.is_some());
         let mut taken = HashSet::new();
         for asked in some {
             plan.add(machine, levers, &drivers, asked, &mut taken, Repeated::Refused)?;
@@ -126,7 +129,7 @@ impl Plan {
         for asked in all {
             plan.add(machine, levers, &drivers, asked, &mut taken, Repeated::Spared(&named))?;
         }
-        plan.rules(&mut drivers, asked);
+        plan.rules(machine, &mut drivers, asked);
         let leaving = plan.leaving(machine);
         plan.spare(&leaving);
         for asked in asked {
@@ -134,6 +137,7 @@ impl Plan {
         }
         plan.heed_classes(machine, force)?;
         plan.tell_unseen(machine);
+        plan.remarks.extend(foreseen::remarks(machine, &plan, asked));
         plan.lead();
         Ok(plan)
     }
@@ -265,13 +269,24 @@ impl Plan {
         Ok(())
     }
 
-    /// Who honours what changes, under the governor that there will be.
-    fn rules(&mut self, drivers: &mut Drivers, asked: &[Asked]) {
-        let governor = self.changes.iter().find(|change| change.lever.id == "governor");
-        if let Some(change) = governor {
-            drivers.governor = Some(change.wanted.clone());
-        }
-        let changes = |asked: &&Asked| self.changes.iter().any(|c| c.setting == asked.name);
+    /// Who honours what changes, under the governors that there will be.
+    fn rules(&mut self, machine: &Machine, drivers: &mut Drivers, asked: &[Asked]) {
+        let governor = |of: &Of| {
+            let is_its = |change: &&Change| change.lever.id == "governor" && change.of == *of;
+            let planned = self.changes.iter().find(is_its).map(|change| change.wanted.clone());
+            planned.or_else(|| targets::governor(machine, of))
+        };
+        // The preference of that governor is no other one.
+        let is_other = |change: &&Change| {
+            change.lever.id == "epp" && !["performance", "0"].contains(&change.wanted.as_str())
+        };
+        // What is so already is written again where it follows what changes.
+        let others = self.changes.iter().chain(&self.already).filter(is_other);
+        drivers.governor =
+            others.filter_map(|it| governor(&it.of)).find(|governor| governor == PERFORMANCE);
+        let changes = |asked: &&Asked| {
+            asked.lever.id == "epp" || self.changes.iter().any(|c| c.setting == asked.name)
+        };
         let rule = |asked: &Asked| {
             let rule = (asked.lever.rule)(drivers)?;
             Some(format!("`{}`: {rule}", asked.name))
@@ -300,7 +315,16 @@ impl Plan {
                 ));
                 return Ok(());
             }
-            Some(Loss::Bindings) => bound::to(machine, levers, leaving),
+            Some(Loss::Bindings) => {
+                if machine.elsewhere.is_some() && !leaving.is_empty() {
+                    self.remarks.push(format!(
+                        "`{}`: which threads and interrupts are bound to CPUs that go offline is known on \
+                         the machine itself",
+                        asked.name
+                    ));
+                }
+                bound::to(machine, levers, leaving)
+            }
             Some(Loss::Firmware) => Some(
                 "firmware keeps it, and may keep it over the next start of the machine, when the \
                  journal with the former value is not believed any more"
@@ -473,10 +497,36 @@ fn targets_of(machine: &Machine, drivers: &Drivers, asked: &Asked) -> Result<Vec
     }
     let targets =
         targets::targets(machine, asked.lever, asked.state.as_deref(), asked.cpus.as_ref());
+    let targets = match &asked.part {
+        Some(part) => of_part(machine, asked, part, targets)?,
+        None => targets,
+    };
     if targets.is_empty() {
         return Err(absent(asked, none_there(machine, asked), None));
     }
     Ok(targets)
+}
+
+/// Those of a part with that name, or with an agent of that name.
+fn of_part(
+    machine: &Machine,
+    asked: &Asked,
+    part: &str,
+    all: Vec<Target>,
+) -> Result<Vec<Target>, Error> {
+    let names: Vec<String> = all.iter().map(|target| target.of.named(machine)).collect();
+    let is_it = |target: &Target| match &target.of {
+        Of::Part(name) => {
+            name == part || machine::facts::uncore_agents(machine, name).contains(&part)
+        }
+        Of::Machine | Of::Cpu(_) => false,
+    };
+    let found: Vec<Target> = all.into_iter().filter(is_it).collect();
+    if found.is_empty() && !names.is_empty() {
+        let why = format!("there is no `{part}`, but {}", names.join(", "));
+        return Err(absent(asked, why, None));
+    }
+    Ok(found)
 }
 
 fn none_there(machine: &Machine, asked: &Asked) -> String {
@@ -501,8 +551,10 @@ fn change(
     asked: &Asked,
     target: Target,
 ) -> Result<Change, Error> {
-    let read = target.object.read(machine);
-    let former = read.map_err(|reason| unreadable(asked, asked.lever.missing(drivers, reason)))?;
+    let former = target.object.read(machine).map_err(|reason| {
+        is_off(machine, asked, &target.of)
+            .unwrap_or_else(|| unreadable(asked, asked.lever.missing(drivers, reason)))
+    })?;
     if let Some(why) = asked.lever.stuck_at(&former) {
         return Err(absent(asked, why, None));
     }
@@ -528,6 +580,15 @@ fn change(
         followers,
         is_effective: false,
         was_open,
+    })
+}
+
+/// Why there is nothing to set on a CPU that is off.
+fn is_off(machine: &Machine, asked: &Asked, of: &Of) -> Option<Error> {
+    let Of::Cpu(cpu) = of else { return None };
+    targets::off(machine).contains(*cpu).then(|| {
+        let remedy = format!("`cpudyno set online@{cpu}=on` brings it back");
+        absent(asked, format!("CPU {cpu} is off"), Some(remedy))
     })
 }
 

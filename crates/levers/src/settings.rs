@@ -1,5 +1,7 @@
 //! All settings as they are: what they hold, what they take, and whether they can be set here.
 
+use std::collections::HashSet;
+
 use machine::Machine;
 use model::{CpuSet, Known, Obstacle, Unavailable};
 
@@ -50,7 +52,15 @@ impl From<Setting> for model::record::Setting {
 /// All settings of a machine; those that it does not have come with the reason.
 pub fn settings(machine: &Machine, levers: Option<&dyn Levers>) -> Vec<Setting> {
     let drivers = Drivers::of(machine);
-    Lever::all().flat_map(|lever| of_lever(machine, levers, &drivers, lever)).collect()
+    let mut all: Vec<Setting> =
+        Lever::all().flat_map(|lever| of_lever(machine, levers, &drivers, lever)).collect();
+    // Of two rows of one name, one may be missing; of two that are, one is told.
+    let is_there = |setting: &Setting| matches!(setting.value, Known::Yes(_));
+    let there: HashSet<String> =
+        all.iter().filter(|it| is_there(it)).map(|it| it.name.clone()).collect();
+    let mut told = HashSet::new();
+    all.retain(|it| is_there(it) || !there.contains(&it.name) && told.insert(it.name.clone()));
+    all
 }
 
 fn of_lever(
@@ -159,12 +169,10 @@ pub(crate) fn whose(machine: &Machine, lever: &Lever, targets: &[&Target]) -> St
             _ => vec![cpu],
         })
         .collect();
-    let parts: Vec<&str> = targets
+    let parts: Vec<String> = targets
         .iter()
-        .filter_map(|target| match &target.of {
-            Of::Part(part) => Some(part.as_str()),
-            _ => None,
-        })
+        .filter(|target| matches!(target.of, Of::Part(_)))
+        .map(|target| target.of.named(machine))
         .collect();
     match (cpus.len(), parts.as_slice()) {
         (0, []) => "machine".to_owned(),

@@ -33,7 +33,8 @@ impl Drivers {
     /// Those of a machine.
     pub fn of(machine: &Machine) -> Drivers {
         let read = |path: String| machine.tree.read(&path).ok().map(|text| text.trim().to_owned());
-        let cpufreq = |file: &str| read(format!("{CPU}/cpu0/cpufreq/{file}"));
+        let first = online(machine).iter().next().unwrap_or(CpuId(0));
+        let cpufreq = |file: &str| read(format!("{CPU}/cpu{first}/cpufreq/{file}"));
         let signature = machine.cpuid.leaf(1, 0).map(|leaf| leaf.eax);
         let vendor = machine.cpuid.leaf(0, 0).map(|leaf| {
             let words = [leaf.ebx, leaf.edx, leaf.ecx];
@@ -99,6 +100,20 @@ pub enum Of {
     Part(String),
 }
 
+impl Of {
+    /// In words; of a part with its agents, where the kernel names them: `uncore01 (io)`.
+    pub(crate) fn named(&self, machine: &Machine) -> String {
+        match self {
+            Of::Machine => "machine".to_owned(),
+            Of::Cpu(cpu) => format!("CPU {cpu}"),
+            Of::Part(part) => match machine::facts::uncore_agents(machine, part).as_slice() {
+                [] => part.clone(),
+                agents => format!("{part} ({})", agents.join(", ")),
+            },
+        }
+    }
+}
+
 /// What fills the gaps in a path.
 #[derive(Default)]
 struct Gaps<'a> {
@@ -133,17 +148,14 @@ impl Gaps<'_> {
             }
         };
         let listed = lever.list().map(|path| self.fill(path));
-        let governor = || {
-            let path = format!("{CPU}/cpu{}/cpufreq/scaling_governor", self.cpu?);
-            machine.tree.read(&path).ok()
-        };
+        let governor = || governor(machine, &Of::Cpu(self.cpu?));
         let each = |form: &&str| {
             let form = self.fill(form);
             if !form.contains("{governor}") {
                 return each(machine, form);
             }
             let governor = governor().unwrap_or_default();
-            each(machine, form.replace("{governor}", governor.trim()))
+            each(machine, form.replace("{governor}", &governor))
         };
         let followers = lever.followers.iter().flat_map(each).map(Object::File).collect();
         Target { of, object, listed, followers }
@@ -190,7 +202,20 @@ pub(crate) fn memory_kibibytes(machine: &Machine, key: &str) -> Option<u64> {
 /// The CPUs that the kernel knows of; those that are switched off among them.
 pub(crate) fn present(machine: &Machine) -> CpuSet {
     let list = |file: &str| machine.tree.read(&format!("{CPU}/{file}")).ok()?.parse().ok();
-    list("present").or_else(|| list("online")).unwrap_or_default()
+    let present: CpuSet = list("present").or_else(|| list("online")).unwrap_or_default();
+    present.difference(&machine::facts::not_shown(machine, &present))
+}
+
+/// The CPUs that are switched off, as far as they are shown.
+pub(crate) fn off(machine: &Machine) -> CpuSet {
+    present(machine).difference(&online(machine))
+}
+
+/// The governor of a CPU.
+pub(crate) fn governor(machine: &Machine, of: &Of) -> Option<String> {
+    let Of::Cpu(cpu) = of else { return None };
+    let governor = machine.tree.read(&format!("{CPU}/cpu{cpu}/cpufreq/scaling_governor"));
+    governor.ok().map(|governor| governor.trim().to_owned())
 }
 
 /// The CPUs that are switched on.
@@ -258,14 +283,17 @@ pub(crate) fn group(machine: &Machine, cpu: CpuId) -> CpuSet {
         .unwrap_or_else(alone)
 }
 
-/// One CPU of each group.
+/// The first CPU of each group: whichever of its CPUs is named, it is one setting.
 fn leaders(machine: &Machine, cpus: &CpuSet) -> Vec<CpuId> {
     let mut covered = BTreeSet::new();
     let mut leaders = Vec::new();
+    let online = online(machine);
     for cpu in cpus.iter() {
-        if covered.insert(cpu) {
-            covered.extend(group(machine, cpu).iter());
-            leaders.push(cpu);
+        if !covered.contains(&cpu) {
+            let group = group(machine, cpu);
+            let is_first = |cpu: &CpuId| online.contains(*cpu) && !covered.contains(cpu);
+            leaders.push(group.iter().find(is_first).unwrap_or(cpu));
+            covered.extend(group.iter());
         }
     }
     leaders

@@ -141,27 +141,121 @@ pub(crate) fn cpuset(machine: &Machine) -> Option<CpuSet> {
     })
 }
 
-/// The tightest quota, in CPUs; `None`: there is none.
-pub(crate) fn quota(machine: &Machine) -> Reading<Option<f64>> {
-    let folders = folders(machine, "cpu")?;
-    Ok(folders.into_iter().filter_map(|folder| quota_in(machine, &folder)).reduce(f64::min))
+/// The time of CPUs that a group and all groups in it have in each period.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quota {
+    microseconds: u64,
+    period: u64,
+    /// How many groups above that of this process it is set.
+    above: usize,
+    file: &'static str,
 }
 
-fn quota_in(machine: &Machine, folder: &str) -> Option<f64> {
-    let number = |file: &str| {
-        let path = format!("{folder}/{file}");
-        first_number(&path, &machine.tree.read(&path).ok()?).ok()
-    };
-    let (quota, period) = match machine.tree.read(&format!("{folder}/cpu.max")) {
-        // `max 100000` has no number in the first place: no quota.
-        Ok(max) => {
-            let (quota, period) = max.split_once(' ')?;
-            (quota.parse().ok()?, period.trim().parse().ok()?)
+impl Quota {
+    /// How many CPUs that is.
+    pub fn cpus(self) -> f64 {
+        self.microseconds as f64 / self.period as f64
+    }
+
+    /// `8 CPUs`; kernels take no quota below a thousandth of one.
+    pub fn amount(self) -> String {
+        let cpus = (self.cpus() * 1e3).round() / 1e3;
+        format!("{cpus} CPU{}", if cpus > 1.0 { "s" } else { "" })
+    }
+
+    /// `8 CPUs (800000 of 100000 us, cpu.max of the control group 2 above its own)`
+    pub fn words(self) -> String {
+        let Quota { microseconds, period, above, file } = self;
+        let group = whose(above);
+        format!("{} ({microseconds} of {period} us, {file} of {group})", self.amount())
+    }
+
+    /// Whether so many CPUs, all busy, are stopped by it.
+    pub fn binds(self, cpus: usize) -> bool {
+        self.cpus() < cpus as f64
+    }
+}
+
+/// A group by its place. Groups have names that people gave them: they are not told.
+fn whose(above: usize) -> String {
+    match above {
+        0 => "its control group".to_owned(),
+        1 => "the control group above its own".to_owned(),
+        _ => format!("the control group {above} above its own"),
+    }
+}
+
+/// The file of a quota, that of its period where it is another one, and the word for no quota.
+const QUOTAS: &[(&str, Option<&str>, &str)] =
+    &[("cpu.max", None, "max"), ("cpu.cfs_quota_us", Some("cpu.cfs_period_us"), "-1")];
+
+/// The tightest quota; `None`: there is none. It is unknown where a group has one that is not
+/// understood, and where no group of this process is shown.
+pub(crate) fn quota(machine: &Machine) -> Reading<Option<Quota>> {
+    let folders = folders(machine, "cpu")?;
+    let mut said = false;
+    let mut tightest: Option<Quota> = None;
+    for (above, folder) in folders.iter().enumerate() {
+        for &(file, period, none) in QUOTAS {
+            let Some(text) = quota_text(machine, folder, file, period)? else { continue };
+            said = true;
+            let quota = parse_quota(&text, none).map_err(|NoQuota| {
+                let start: String = text.chars().take(40).collect();
+                let why = format!("`{file}` of {} says `{start}`, which is no quota", whose(above));
+                Unavailable::new(Obstacle::Cpudyno, "CPU quota", why)
+            })?;
+            let quota = quota.map(|(us, period)| Quota { microseconds: us, period, above, file });
+            // Of equal ones, the innermost.
+            let is_tighter = |q: &Quota| tightest.is_none_or(|known| q.cpus() < known.cpus());
+            tightest = quota.filter(is_tighter).or(tightest);
         }
-        Err(_) => (number("cpu.cfs_quota_us")?, number("cpu.cfs_period_us")?),
+    }
+    // The root of all groups has no such file; a group inside has one, or its folder shows that the
+    // controller is off.
+    let is_shown = said || folders.first().is_some_and(|own| machine.tree.list(own).is_ok());
+    if is_shown { Ok(tightest) } else { Err(no_group("cpu")) }
+}
+
+/// What a group says of its quota and its period; `None` where it has no such file.
+fn quota_text(
+    machine: &Machine,
+    folder: &str,
+    file: &str,
+    period: Option<&str>,
+) -> Reading<Option<String>> {
+    let read = |file: &str| match machine.tree.read(&format!("{folder}/{file}")) {
+        Err(reason) if reason.obstacle == Obstacle::Permission => Err(reason),
+        other => Ok(other.ok()),
     };
-    // Version 1 writes -1 for no quota.
-    (quota > 0.0 && period > 0.0).then_some(quota / period).filter(|cpus: &f64| cpus.is_finite())
+    let Some(mut text) = read(file)? else { return Ok(None) };
+    if let Some(period) = period.map(read).transpose()?.flatten() {
+        text = format!("{} {}", text.trim(), period.trim());
+    }
+    Ok(Some(text))
+}
+
+/// A text that is no quota.
+struct NoQuota;
+
+/// Quota and period, in microseconds; `None`: there is none.
+///
+/// # Source
+/// The kernel's `cgroup-v2.rst` (`cpu.max`: "$MAX $PERIOD", of which the second may be left out) and
+/// `scheduler/sched-bwc.rst`: periods of 1 ms to 1 s, 100 ms by default, and no quota below 1 ms.
+fn parse_quota(text: &str, none: &str) -> Result<Option<(u64, u64)>, NoQuota> {
+    const DEFAULT_PERIOD: &str = "100000";
+    let number = |word: &str| word.parse::<u64>().map_err(|_| NoQuota);
+    let mut words = text.split_whitespace();
+    let quota = words.next().ok_or(NoQuota)?;
+    let period = number(words.next().unwrap_or(DEFAULT_PERIOD))?;
+    if words.next().is_some() || !(1_000..=1_000_000).contains(&period) {
+        return Err(NoQuota);
+    }
+    if quota == none {
+        return Ok(None);
+    }
+    let quota = number(quota)?;
+    if quota < 1_000 { Err(NoQuota) } else { Ok(Some((quota, period))) }
 }
 
 /// The tightest limit of memory, in bytes; `None`: there is none.
@@ -216,16 +310,14 @@ const MEMORY_LIMITS: &[MemoryLimit] = &[
     },
 ];
 
-/// What each limit of the group of this process and of those above it leaves. Groups have names that
-/// people gave them: they are not told.
+/// What each limit of the group of this process and of those above it leaves.
 pub(crate) fn memory_left(machine: &Machine) -> Reading<Vec<MemoryLeft>> {
     let folders = folders(machine, "memory").unwrap_or_default();
     let mut left = Vec::new();
     for (above, folder) in folders.iter().enumerate() {
         for file in MEMORY_LIMITS {
             let Some(limit) = limit_in(machine, folder, file.limit) else { continue };
-            let group = if above == 0 { "its control group" } else { "a control group above it" };
-            let limited_by = format!("`{}` of {group}", file.limit);
+            let limited_by = format!("`{}` of {}", file.limit, whose(above));
             let bytes = limit.saturating_sub(memory_in_use(machine, folder, file)?);
             left.push(MemoryLeft { bytes, limited_by });
         }

@@ -6,13 +6,12 @@ use model::{Obstacle, Unavailable};
 use crate::cgroup;
 use crate::facts::frequency::{self, folded_over_policies, gigahertz, no_cpufreq};
 use crate::facts::{
-    Maker, bits, flag, folded_over_cpus, hidden_from_guest, identity, idle, online,
-    register_of_all,
+    Maker, bits, flag, folded_over_cpus, hidden_from_guest, identity, idle, online, register_of_all,
 };
 use crate::ports::{Machine, Reading};
 use crate::rows::{self, Row, row, text};
 use crate::survey::Survey;
-use crate::text::first_number;
+use crate::text::{first_number, tally};
 
 /// In reading order.
 #[rustfmt::skip]
@@ -54,10 +53,12 @@ pub(crate) fn read_of(survey: &Survey<'_>) -> Vec<Fact> {
     rows::read(TABLE, survey)
 }
 
-/// A reading whose absence people understand better in other words; refusals keep theirs.
-fn or_words(reading: Reading<String>, why: &str) -> Reading<String> {
+/// A reading whose absence people understand better in other words; refusals keep theirs, and so do
+/// files that may only not have been copied.
+fn or_words(machine: &Machine, reading: Reading<String>, why: &str) -> Reading<String> {
     reading.map_err(|error| match error.obstacle {
         Obstacle::Permission => error,
+        _ if machine.is_copied() => error,
         _ => Unavailable::new(Obstacle::Hardware, error.what, why),
     })
 }
@@ -161,18 +162,18 @@ fn limits(survey: &Survey<'_>) -> Reading<FactValue> {
 
 fn power_profile(machine: &Survey<'_>) -> Reading<FactValue> {
     let profile = machine.tree.read("/sys/firmware/acpi/platform_profile");
-    or_words(profile, "the firmware offers no power profiles").map(text)
+    or_words(machine, profile, "the firmware offers no power profiles").map(text)
 }
 
 fn smt(machine: &Survey<'_>) -> Reading<FactValue> {
     let control = machine.tree.read("/sys/devices/system/cpu/smt/control");
-    or_words(control, "the kernel offers no SMT control").map(text)
+    or_words(machine, control, "the kernel offers no SMT control").map(text)
 }
 
 /// The kernel marks the chosen one: `always [madvise] never`.
 fn transparent(machine: &Survey<'_>, file: &str) -> Reading<FactValue> {
     let modes = machine.tree.read(&format!("/sys/kernel/mm/transparent_hugepage/{file}"));
-    let modes = or_words(modes, "the kernel was built without transparent huge pages")?;
+    let modes = or_words(machine, modes, "the kernel was built without transparent huge pages")?;
     let chosen = modes.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     Ok(text(chosen.map_or(modes.as_str(), |(chosen, _)| chosen)))
 }
@@ -180,7 +181,7 @@ fn transparent(machine: &Survey<'_>, file: &str) -> Reading<FactValue> {
 /// A file below `/proc/sys`.
 fn of_kernel(machine: &Survey<'_>, file: &str) -> Reading<FactValue> {
     let read = machine.tree.read(&format!("/proc/sys/{file}"));
-    or_words(read, "the kernel was built without it").map(text)
+    or_words(machine, read, "the kernel was built without it").map(text)
 }
 
 /// How long CPUs may take to wake: deeper idle states are left out.
@@ -198,7 +199,7 @@ fn resume_latency(survey: &Survey<'_>) -> Reading<FactValue> {
         })
     };
     let read = folded_over_cpus(survey, of_cpu);
-    or_words(read, "the kernel has no such limit here").map(text)
+    or_words(survey, read, "the kernel has no such limit here").map(text)
 }
 
 /// Which are switched off, by the bits of their register.
@@ -300,7 +301,13 @@ fn usable(machine: &Survey<'_>) -> Reading<FactValue> {
     Ok(text(format!("{} of {}", affinity.intersection(&online).len(), online.len())))
 }
 
-fn quota(machine: &Survey<'_>) -> Reading<FactValue> {
-    let quota = cgroup::quota(machine)?;
-    Ok(text(quota.map_or("none".into(), |cpus| format!("{} CPUs", (cpus * 100.0).round() / 100.0))))
+fn quota(survey: &Survey<'_>) -> Reading<FactValue> {
+    let Some(quota) = cgroup::quota(survey)? else { return Ok(text("none")) };
+    let usable = survey.topology().usable.len();
+    let idle = if quota.binds(usable) || usable == 0 {
+        String::new()
+    } else {
+        format!(", and no limit to {}", tally(usable, "usable CPU"))
+    };
+    Ok(text(quota.words() + &idle))
 }

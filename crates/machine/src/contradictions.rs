@@ -5,7 +5,7 @@
 
 use model::page::si;
 use model::record::{Fact, FactValue, Machine as Description};
-use model::{CpuSet, Finding, Severity, Unit};
+use model::{CpuId, CpuSet, Finding, Severity, Unit};
 
 use crate::text::tally;
 
@@ -104,9 +104,15 @@ fn caches(of: &Description, _: &[Fact]) -> Option<String> {
 
 /// Threads of one core share whatever the core has.
 fn cores(of: &Description, _: &[Fact]) -> Option<String> {
-    let differs = of.topology.cpus.iter().find_map(|place| {
-        let others = place.siblings.iter().filter_map(|cpu| of.topology.place(cpu));
-        others.into_iter().find_map(|other| {
+    of.topology.cpus.iter().find_map(|place| {
+        // Where the first of them lists the same, it was held against all others already.
+        let alike = |first: &CpuId| {
+            *first < place.cpu
+                && of.topology.place(*first).is_some_and(|it| it.siblings == place.siblings)
+        };
+        let first = place.siblings.iter().next().filter(alike);
+        let others = first.map_or_else(|| place.siblings.clone(), |cpu| CpuSet::from_iter([cpu]));
+        others.iter().filter_map(|cpu| of.topology.place(cpu)).find_map(|other| {
             let what = match () {
                 () if other.package != place.package => "packages",
                 () if other.node != place.node => "nodes",
@@ -124,8 +130,7 @@ fn cores(of: &Description, _: &[Fact]) -> Option<String> {
                 "CPUs {a} and {b} are listed as threads of one core, and are of two {what}"
             ))
         })
-    });
-    differs
+    })
 }
 
 fn smt(of: &Description, conditions: &[Fact]) -> Option<String> {

@@ -9,10 +9,15 @@ use sys::cpuid::Leaf;
 
 use crate::error::Error;
 use crate::folder::Folder;
+use crate::links::Linked;
 use crate::perf::Elsewhere;
 use crate::permits::{Permits, Question};
-use crate::ports::{Cpuid, Host, Isst, IsstDevice, Machine, Reading};
+use crate::ports::{Cpuid, Host, Isst, IsstDevice, Machine, Reading, Tree};
 use crate::registers::MsrFolder;
+use crate::text::value_of;
+
+/// Where the answers of such a machine come from, in words.
+pub(crate) const FROM: &str = "files below a folder";
 
 /// The machine whose files lie below `folder`; the time and chance of its runs are `here`.
 pub(crate) fn machine(folder: &Path, here: impl Host + 'static) -> Result<Machine, Error> {
@@ -23,15 +28,15 @@ pub(crate) fn machine(folder: &Path, here: impl Host + 'static) -> Result<Machin
     }
     fs::read_dir(folder).map_err(|error| refused(sys::errno::words(&error)))?;
     Ok(Machine {
-        tree: Box::new(Folder::below(folder.to_owned())),
+        tree: Box::new(Linked::new(Folder::below(folder.to_owned()))),
         cpuid: Box::new(FilesOnly),
         msr: Arc::new(MsrFolder::below(folder)),
         isst: Arc::new(FilesOnly),
         permits: Box::new(FilesOnly),
-        perf: Box::new(Elsewhere("files below a folder".to_owned())),
-        host: Box::new(Visitor(here)),
+        perf: Box::new(Elsewhere(FROM.to_owned())),
+        host: Box::new(Visitor { status: status(&Folder::below(folder.to_owned())), here }),
         // Not its path: that may name people (invariant I10).
-        elsewhere: Some("files below a folder".to_owned()),
+        elsewhere: Some(FROM.to_owned()),
         simulated: None,
         worker: None,
     })
@@ -72,27 +77,44 @@ impl Isst for FilesOnly {
     }
 }
 
-/// Who looks at the files now: the time is ours, the place on CPUs is not.
-struct Visitor<H>(H);
+/// The process that the files are of, where they hold its status.
+fn status(files: &Folder) -> String {
+    files.read("/proc/self/status").unwrap_or_default()
+}
+
+/// Who looks at the files now: the time is ours, the place on CPUs and the rights are those of the
+/// process that the files are of.
+struct Visitor<H> {
+    /// `/proc/self/status`.
+    status: String,
+    here: H,
+}
 
 impl<H: Host> Host for Visitor<H> {
     fn now_utc(&self) -> String {
-        self.0.now_utc()
+        self.here.now_utc()
     }
 
     fn run_id(&self) -> String {
-        self.0.run_id()
+        self.here.run_id()
     }
 
     fn seed(&self) -> u64 {
-        self.0.seed()
+        self.here.seed()
     }
 
+    /// # Source
+    /// proc_pid_status(5): `Cpus_allowed_list`.
     fn affinity(&self) -> Reading<CpuSet> {
-        not_in_files("CPU affinity")
+        let allowed = value_of(&self.status, "Cpus_allowed_list").and_then(|l| l.parse().ok());
+        let some = allowed.filter(|cpus: &CpuSet| !cpus.is_empty());
+        some.map_or_else(|| not_in_files("CPU affinity"), Ok)
     }
 
+    /// # Source
+    /// proc_pid_status(5): `Uid`, of which the second is the effective one.
     fn is_root(&self) -> bool {
-        self.0.is_root()
+        let effective = value_of(&self.status, "Uid").and_then(|ids| ids.split_whitespace().nth(1));
+        effective.map_or_else(|| self.here.is_root(), |id| id == "0")
     }
 }

@@ -34,6 +34,7 @@ pub mod instruments;
 pub mod isst;
 pub mod latency_limit;
 pub mod limits;
+mod links;
 pub mod memory;
 pub mod pages;
 pub mod perf;

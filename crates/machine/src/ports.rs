@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::isst::{Message, Refusal};
 use crate::perf::{Reader, Wanted};
 use crate::permits::Permits;
-use crate::{real, recorded, simulated};
+use crate::{files_only, real, recorded, simulated};
 
 /// A value, or the reason why it cannot be read.
 pub type Reading<T> = Result<T, Unavailable>;
@@ -120,6 +120,11 @@ impl Machine {
             None => sys::clock::monotonic_raw(),
             Some(model) => Duration::from_secs_f64(model.elapsed.seconds().0),
         }
+    }
+
+    /// Whether somebody chose which of its files are there: that one is missing proves nothing.
+    pub(crate) fn is_copied(&self) -> bool {
+        self.elsewhere.as_deref() == Some(files_only::FROM)
     }
 
     /// The machine whose files lie below `folder`: a mounted disk, an unpacked archive.

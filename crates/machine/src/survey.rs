@@ -8,9 +8,7 @@ use std::ops::Deref;
 use model::Finding;
 use model::record::{IdleState, Topology, TurboLimit};
 
-use crate::facts::{
-    self, Architecture, Claimed, Cpuinfo, HighestLevels, IdleSwitches, Policies,
-};
+use crate::facts::{self, Architecture, Claimed, Cpuinfo, HighestLevels, IdleSwitches, Policies};
 use crate::ports::{Machine, Reading};
 
 /// A machine, and what was read of it so far.

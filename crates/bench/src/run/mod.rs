@@ -10,7 +10,7 @@ pub(crate) mod single;
 mod sweep;
 mod trials;
 
-pub use outline::outline;
+pub use outline::{Outline, outline};
 pub(crate) use sweep::CHANGED;
 
 use std::collections::BTreeSet;

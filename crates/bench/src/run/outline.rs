@@ -1,17 +1,27 @@
 //! What a run would measure, before anything is measured.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use machine::{Machine, facts};
 use model::page::{Align, Block, Page, Table, Text, Tone, si};
-use model::record::{PageKind, Tool};
-use model::{CpuId, Seconds, Unavailable, Unit};
+use model::record::{PageKind, Relation, Tool, Topology};
+use model::{CpuId, CpuSet, Seconds, Unavailable, Unit};
 
 use super::{Error, Planned, Program, Request, Span, assemble};
 use crate::areas::Planning;
 use crate::rig::placement::Placement;
 
+/// What a run would measure.
+pub struct Outline {
+    /// For people.
+    pub page: Page,
+    /// For programs.
+    pub json: String,
+}
+
 /// What a run of this request would measure on this machine, what not, and why. It works for
 /// machines that are not here, too.
-pub fn outline(machine: &Machine, request: &Request) -> Result<Page, Error> {
+pub fn outline(machine: &Machine, request: &Request) -> Result<Outline, Error> {
     let description = facts::machine(machine);
     let topology = &description.topology;
     let placement = request.cpus.place(topology)?;
@@ -23,17 +33,63 @@ pub fn outline(machine: &Machine, request: &Request) -> Result<Page, Error> {
     };
     let program = Program::new(&planning, request)?;
     let usable = format!("{} of {} online", topology.usable.len(), topology.online.len());
+    let json = json(machine, topology, &placement, &program);
     let mut blocks = vec![
         title(machine, request.presentation.page),
-        in_brief(&program, request.span, &placement, usable),
+        in_brief(&program, request.span, &placement, usable, quota(machine, &program)),
         Block::Heading("Cells".to_owned()),
-        cells(&program),
+        cells(&program, topology),
     ];
     if program.cells.is_empty() && program.left_out.is_empty() {
         blocks.truncate(2);
     }
     blocks.extend(not_planned(&program));
-    Ok(Page { blocks })
+    Ok(Outline { page: Page { blocks }, json })
+}
+
+/// The plan as JSON: cells with their CPUs and whatever tells them apart.
+fn json(machine: &Machine, topology: &Topology, on: &Placement, program: &Program) -> String {
+    let cell = |planned: &Planned, is_planned: bool| {
+        let workloads = planned.cell.workloads().into_iter().map(|workload| workload.id);
+        let cpus = planned.cell.cpus();
+        let relation = pair(topology, &cpus).map(Relation::word);
+        serde_json::json!({
+            "area": program.areas[planned.area].id(),
+            "workloads": workloads.collect::<Vec<_>>(),
+            "cpus": cpus,
+            "parameters": planned.cell.parameters,
+            "relation": relation,
+            "block_seconds": planned.cell.duration().0,
+            "planned": is_planned,
+        })
+    };
+    let planned = program.cells.iter().map(|planned| cell(planned, true));
+    let left_out = program.left_out.iter().map(|planned| cell(planned, false));
+    let absent = program.absent.iter().map(|(area, id, reason)| {
+        serde_json::json!({ "area": program.areas[*area].id(), "id": id, "unavailable": reason })
+    });
+    let plan = serde_json::json!({
+        "schema": "cpudyno.plan/1",
+        "tool": Tool::this(),
+        "simulated": machine.simulated.as_ref().map(|model| &model.name),
+        "elsewhere": machine.elsewhere,
+        "cpus": on.cpus,
+        "placement": on.reason,
+        "usable": topology.usable,
+        "online": topology.online,
+        "quota_cpus": facts::cpu_quota(machine).ok().flatten().map(facts::Quota::cpus),
+        "sweeps": program.sweeps,
+        "sweep_seconds": program.cost_of(false).0,
+        "cells": planned.chain(left_out).collect::<Vec<_>>(),
+        "absent": absent.collect::<Vec<_>>(),
+    });
+    format!("{plan:#}\n")
+}
+
+/// How two CPUs lie to each other, where a cell has two.
+fn pair(topology: &Topology, cpus: &[CpuId]) -> Option<Relation> {
+    let &[a, b] = cpus else { return None };
+    topology.relation(a, b)
 }
 
 fn title(machine: &Machine, page: PageKind) -> Block {
@@ -68,8 +124,24 @@ fn title(machine: &Machine, page: PageKind) -> Block {
     Block::Title { text, subtitle }
 }
 
-fn in_brief(program: &Program, span: Span, placement: &Placement, usable: String) -> Block {
-    let cpus: model::CpuSet = placement.cpus.iter().copied().collect();
+/// What a quota means for as many threads at once as are planned.
+fn quota(machine: &Machine, program: &Program) -> Option<String> {
+    let quota = facts::cpu_quota(machine).ok().flatten()?;
+    let most = program.cells.iter().map(|planned| planned.cell.cpus().len()).max()?;
+    quota.binds(most).then(|| {
+        let at_once = quota.cpus().floor();
+        format!("{}: more than {at_once} threads at once are stopped in between", quota.words())
+    })
+}
+
+fn in_brief(
+    program: &Program,
+    span: Span,
+    placement: &Placement,
+    usable: String,
+    quota: Option<String>,
+) -> Block {
+    let cpus: CpuSet = placement.cpus.iter().copied().collect();
     let [sweep, once] = [false, true].map(|once| program.cost_of(once));
     let sweeps = match span {
         // As many as there is time for, and one at least.
@@ -91,11 +163,13 @@ fn in_brief(program: &Program, span: Span, placement: &Placement, usable: String
     let mut lines = vec![
         ("CPUs", format!("{cpus}: {}", placement.reason)),
         ("Usable", usable),
+        ("Quota", quota.unwrap_or_default()),
         ("Active at once", active(&program.cells)),
         ("Cells", format!("{} of {total}{fit}", program.cells.len())),
         ("Sweeps", in_order(sweeps, sweep, once)),
         ("Time", format!("about {takes}{given}, calibration and probes not counted")),
     ];
+    lines.retain(|(_, text)| !text.is_empty());
     if program.cells.is_empty() {
         lines.retain(|(label, _)| ["CPUs", "Usable", "Cells"].contains(label));
     }
@@ -122,7 +196,7 @@ fn active(cells: &[Planned]) -> String {
 }
 
 /// One row for each workload: with how many cores it is measured, and with how many it is not.
-fn cells(program: &Program) -> Block {
+fn cells(program: &Program, topology: &Topology) -> Block {
     let all = program.cells.iter().chain(&program.left_out);
     let of = |planned: &Planned| {
         let area = planned.area;
@@ -137,10 +211,16 @@ fn cells(program: &Program) -> Block {
         ("active cores", Align::Left),
         ("per sweep", Align::Right),
     ];
+    let kinds: Vec<String> =
+        workloads.iter().map(|&(area, _, id)| kinds(program, topology, area, id)).collect();
+    let has_kinds = kinds.iter().any(|kinds| !kinds.is_empty());
+    if has_kinds {
+        columns.push(("sizes, nodes, pairs", Align::Folded));
+    }
     if !program.left_out.is_empty() {
         columns.push(("does not fit with", Align::Left));
     }
-    let row = |&(area, _, id): &(usize, usize, &str)| {
+    let row = |(&(area, _, id), kinds): (&(usize, usize, &str), &String)| {
         let of = |cells: &'_ [Planned]| -> Vec<Count> {
             let has = |p: &&Planned| p.cell.workloads().iter().any(|known| known.id == id);
             cells.iter().filter(|p| p.area == area).filter(has).map(Count::of).collect()
@@ -153,6 +233,9 @@ fn cells(program: &Program) -> Block {
             Text::from(counts(planned)),
             Text::from(si::format(sweep.0, Unit::Second)),
         ];
+        if has_kinds {
+            cells.push(Text::from(kinds.as_str()));
+        }
         if !program.left_out.is_empty() {
             cells.push(Text::toned(counts(of(&program.left_out)), Tone::Faint));
         }
@@ -161,9 +244,48 @@ fn cells(program: &Program) -> Block {
     Block::Table(Table {
         caption: "cells: a workload on so many cores at once".to_owned(),
         columns: columns.iter().map(|(name, align)| ((*name).to_owned(), *align)).collect(),
-        rows: workloads.iter().map(row).collect(),
+        rows: workloads.iter().zip(&kinds).map(row).collect(),
         notes: Vec::new(),
     })
+}
+
+/// What tells the cells of a workload apart: how large their data is, from which node to which, how the
+/// CPUs of pairs lie to each other.
+fn kinds(program: &Program, topology: &Topology, area: usize, id: &str) -> String {
+    let has = |planned: &&Planned| {
+        planned.area == area && planned.cell.workloads().iter().any(|known| known.id == id)
+    };
+    let mine: Vec<&Planned> = program.cells.iter().filter(has).collect();
+    let numbers = |key: &str| -> BTreeSet<u64> {
+        let texts = mine.iter().filter_map(|planned| planned.cell.parameters.get(key));
+        texts.filter_map(|text| text.parse().ok()).collect()
+    };
+    let sizes = numbers("footprint");
+    let size = |bytes: &u64| si::format(*bytes as f64, Unit::Byte);
+    let sizes = match (sizes.first(), sizes.last()) {
+        (Some(least), Some(most)) if least < most => {
+            Some(format!("{} to {}", size(least), size(most)))
+        }
+        (Some(one), _) => Some(size(one)),
+        _ => None,
+    };
+    let list = |nodes: BTreeSet<u64>| -> String {
+        let nodes = nodes.into_iter().filter_map(|node| u32::try_from(node).ok().map(CpuId));
+        // Node lists are written like CPU lists.
+        nodes.collect::<CpuSet>().to_string()
+    };
+    let (from, to) = (numbers("from_node"), numbers("to_node"));
+    let nodes = (!from.is_empty()).then(|| format!("nodes {} to {}", list(from), list(to)));
+    // Of workloads of pairs; what others do with two CPUs is one number of many.
+    let are_pairs = mine.iter().all(|planned| planned.cell.cpus().len() == 2);
+    let pairs = mine.iter().filter(|_| are_pairs);
+    let relations = pairs.filter_map(|planned| pair(topology, &planned.cell.cpus()));
+    let mut counts: BTreeMap<Relation, usize> = BTreeMap::new();
+    for relation in relations {
+        *counts.entry(relation).or_default() += 1;
+    }
+    let pairs = counts.into_iter().map(|(relation, count)| format!("{count} {}", relation.word()));
+    sizes.into_iter().chain(nodes).chain(pairs).collect::<Vec<_>>().join(", ")
 }
 
 /// A number of active cores.
@@ -217,7 +339,7 @@ fn counts(mut counts: Vec<Count>) -> String {
 
 /// On how many CPUs these begin.
 fn distinct(counts: &[&Count]) -> usize {
-    counts.iter().map(|count| count.cpu).collect::<std::collections::BTreeSet<_>>().len()
+    counts.iter().map(|count| count.cpu).collect::<BTreeSet<_>>().len()
 }
 
 /// What is left out, by reason.
@@ -265,7 +387,7 @@ mod tests {
 
     #[test]
     fn elsewhere_is_planned_by_its_own_instruction_sets() {
-        let page = outline(&elsewhere(), &request()).unwrap();
+        let page = outline(&elsewhere(), &request()).unwrap().page;
         let Some(Block::Table(table)) = page.blocks.iter().find(|b| matches!(b, Block::Table(_)))
         else {
             panic!("no cells: {page:?}");

@@ -30,7 +30,7 @@ pub(crate) struct PauseArgs {
     pub(crate) budget: Option<Seconds>,
 
     /// Print what would be measured, what not and why, and measure nothing.
-    #[arg(long, conflicts_with_all = ["json", "html"])]
+    #[arg(long, conflicts_with = "html")]
     pub(crate) dry_run: bool,
 
     #[command(flatten)]

@@ -53,7 +53,7 @@ pub(crate) struct WakeArgs {
     pub(crate) list: bool,
 
     /// Print what would be measured, what not and why, and measure nothing.
-    #[arg(long, global = true, conflicts_with_all = ["json", "html"])]
+    #[arg(long, global = true, conflicts_with = "html")]
     pub(crate) dry_run: bool,
 
     #[command(flatten)]

@@ -24,7 +24,7 @@ pub(super) fn run(machine: &Machine, args: CoresArgs) -> Result<ExitCode, Failur
     };
     let request = options.request(command(), presentation(&look, PageKind::Cores));
     if dry_run {
-        return outline(machine, &request, look.format);
+        return outline(machine, &request, (look.format, sinks));
     }
     measure(machine, &request, look.format, sinks)
 }

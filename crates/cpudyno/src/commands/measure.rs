@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use bench::rig::executor::{RunError, Stop};
 use bench::rig::placement::Refusal;
-use bench::run::{Error, Progress, Request};
+use bench::run::{Error, Outline, Progress, Request};
 use machine::Machine;
 use model::page::Block;
 use model::record::{OriginalRun, Record};
@@ -80,24 +80,29 @@ pub(super) fn measured(
 pub(super) fn outline(
     machine: &Machine,
     request: &Request,
-    format: Format,
+    output: (Format, Sinks),
 ) -> Result<ExitCode, Failure> {
-    outline_after(machine, request, format, Vec::new())
+    outline_after(machine, request, output, Vec::new())
 }
 
 /// The same with what comes before.
 pub(super) fn outline_after(
     machine: &Machine,
     request: &Request,
-    format: Format,
+    (format, sinks): (Format, Sinks),
     before: Vec<Block>,
 ) -> Result<ExitCode, Failure> {
-    let mut page =
-        bench::run::outline(machine, request).map_err(|error| refused(machine, error))?;
+    let outline = bench::run::outline(machine, request).map_err(|error| refused(machine, error))?;
+    let Outline { mut page, json } = outline;
     // After the title and the run in brief.
     let at = page.blocks.len().min(2);
     page.blocks.splice(at..at, before);
-    output::data(&unrecorded("what --dry-run prints", &page, format, request.presentation)?)?;
+    let told = |format| match format {
+        Format::Json => Ok(json.clone()),
+        _ => unrecorded("what --dry-run prints", &page, format, request.presentation),
+    };
+    sinks.write(told)?;
+    output::data(&told(format)?)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -28,14 +28,14 @@ pub(super) fn run(machine: &Machine, args: MemoryArgs) -> Result<ExitCode, Failu
     if let Some(original) = original {
         let beside = Beside::new(machine, options, original)?;
         return if dry_run {
-            beside.outline(machine, look.format, presentation)
+            beside.outline(machine, (look.format, sinks), presentation)
         } else {
             beside.measure(machine, (look.format, sinks), presentation)
         };
     }
     let request = options.request(command(), presentation);
     if dry_run {
-        return outline(machine, &request, look.format);
+        return outline(machine, &request, (look.format, sinks));
     }
     measure(machine, &request, look.format, sinks)
 }
@@ -96,14 +96,14 @@ impl Beside {
     fn outline(
         self,
         machine: &Machine,
-        format: Format,
+        output: (Format, Sinks),
         presentation: Presentation,
     ) -> Result<ExitCode, Failure> {
         let checked =
             original::check(&self.original, &Stop::default()).map_err(|error| failed(&error))?;
         let planned = memory::planned(&checked, &self.extent);
         let request = self.ours.request(command(), presentation);
-        outline_after(machine, &request, format, vec![planned])
+        outline_after(machine, &request, output, vec![planned])
     }
 }
 

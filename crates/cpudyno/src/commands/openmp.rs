@@ -28,7 +28,7 @@ pub(super) fn run(machine: &Machine, args: OpenmpArgs) -> Result<ExitCode, Failu
     };
     let request = options.request(command(), presentation(&look, PageKind::Openmp));
     if args.dry_run {
-        return outline(machine, &request, look.format);
+        return outline(machine, &request, (look.format, sinks));
     }
     measure(machine, &request, look.format, sinks)
 }

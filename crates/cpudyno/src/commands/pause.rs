@@ -21,7 +21,7 @@ pub(super) fn run(machine: &Machine, args: PauseArgs) -> Result<ExitCode, Failur
     let presentation = presentation(&look, PageKind::Pause);
     let request = pause::request(budget, choice, rows, command(), presentation);
     if dry_run {
-        return outline(machine, &request, look.format);
+        return outline(machine, &request, (look.format, sinks));
     }
     measure(machine, &request, look.format, sinks)
 }

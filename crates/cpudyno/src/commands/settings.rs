@@ -64,7 +64,7 @@ pub(super) fn set(machine: &Machine, args: SetArgs) -> Result<ExitCode, Failure>
     let SetArgs { settings, hold, dry_run, manner, files, mut look } = args;
     let Manner { no_proof, force } = manner;
     let asked: Vec<Asked> = settings.into_iter().map(|wanted| wanted.0).collect();
-    let levers = writer(machine)?;
+    let levers = if dry_run { port::to_plan(machine) } else { writer(machine)? };
     // What cannot be told afterwards is not done.
     let sinks = told_to(&files, &mut look)?;
     let plan = Plan::new(machine, &*levers, &asked, force).map_err(refused)?;

@@ -21,7 +21,7 @@ pub(super) fn run(machine: &Machine, args: SheetArgs) -> Result<ExitCode, Failur
     let presentation = presentation(&look, PageKind::Sheet);
     let request = bench::sheet::request(budget, cpus, streams, command(), presentation);
     if dry_run {
-        return outline(machine, &request, look.format);
+        return outline(machine, &request, (look.format, sinks));
     }
     let signals = Signals::listen()?;
     let (mut record, signal) = measured(machine, &request, &signals)?;

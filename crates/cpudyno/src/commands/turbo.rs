@@ -30,7 +30,7 @@ pub(super) fn run(machine: &Machine, args: TurboArgs) -> Result<ExitCode, Failur
     let dry_run = args.dry_run;
     let request = options(args)?.request(command(), presentation(&look, PageKind::Turbo));
     if dry_run {
-        return outline(machine, &request, look.format);
+        return outline(machine, &request, (look.format, sinks));
     }
     measure(machine, &request, look.format, sinks)
 }

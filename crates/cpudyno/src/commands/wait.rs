@@ -18,7 +18,7 @@ pub(super) fn run(machine: &Machine, args: WaitArgs) -> Result<ExitCode, Failure
     let presentation = presentation(&look, PageKind::Wait);
     let request = wait::request(budget, Choice::usual(cpus), command(), presentation);
     if dry_run {
-        return outline(machine, &request, look.format);
+        return outline(machine, &request, (look.format, sinks));
     }
     measure(machine, &request, look.format, sinks)
 }

@@ -22,7 +22,7 @@ pub(super) fn run(machine: &Machine, args: WakeArgs) -> Result<ExitCode, Failure
     let presentation = presentation(&look, PageKind::Wake);
     let request = options(args)?.request(command(), presentation);
     if dry_run {
-        return outline(machine, &request, look.format);
+        return outline(machine, &request, (look.format, sinks));
     }
     measure(machine, &request, look.format, sinks)
 }

@@ -44,12 +44,40 @@ fn streams_that_cannot_run_have_a_reason() {
 }
 
 #[test]
+fn a_plan_is_json_for_programs() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("plan.json");
+    let told = plan("sim:2s-56c", &["--format", "json"]);
+    plan("sim:2s-56c", &["--json", file.to_str().unwrap()]);
+    assert_eq!(fs::read_to_string(&file).unwrap(), told);
+    let plan: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert_eq!((&plan["schema"], &plan["simulated"]), (&"cpudyno.plan/1".into(), &"2s-56c".into()));
+    let cells = plan["cells"].as_array().unwrap();
+    let planned = cells.iter().filter(|cell| cell["planned"] == true).count();
+    assert!(0 < planned && planned < cells.len());
+    let is_pair = |cell: &&serde_json::Value| cell["area"] == "cores";
+    assert!(cells.iter().filter(is_pair).all(|cell| cell["relation"].is_string()));
+    assert!(cells.iter().any(|cell| cell["parameters"]["footprint"].is_string()));
+}
+
+#[test]
+fn a_plan_says_how_large_data_is_from_where_to_where_and_how_pairs_lie() {
+    let of = |command: &[&str]| {
+        let args = [command, &["--dry-run", "--machine", "sim:2s-56c", "--width", "200"]].concat();
+        finish(cpudyno(&args)).success()
+    };
+    assert!(of(&["cores"]).contains("other-package"));
+    let numa = of(&["memory", "numa"]);
+    assert!(numa.contains("nodes 0-1 to 0-1") && numa.contains("iB"), "{numa}");
+}
+
+#[test]
 fn a_plan_is_no_record() {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("r.json");
-    let with_file = ["sheet", "--dry-run", "--machine", "sim:1c", "--json", file.to_str().unwrap()];
-    let as_json = ["sheet", "--dry-run", "--machine", "sim:1c", "--format", "json"];
-    for args in [&with_file[..], &as_json] {
+    let file = folder.path().join("r.html");
+    let with_file = ["sheet", "--dry-run", "--machine", "sim:1c", "--html", file.to_str().unwrap()];
+    let as_csv = ["sheet", "--dry-run", "--machine", "sim:1c", "--format", "csv"];
+    for args in [&with_file[..], &as_csv] {
         let refused = finish(cpudyno(args));
         assert_eq!((refused.code, refused.stdout.as_str()), (Some(2), ""), "{args:?}");
         assert!(refused.stderr.contains("hint: "), "{}", refused.stderr);

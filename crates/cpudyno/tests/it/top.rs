@@ -117,3 +117,16 @@ fn long_intervals_have_watts() {
     let watts: f64 = watts.split_whitespace().last().unwrap().parse().unwrap();
     assert!(watts > 100.0 && watts < 1000.0, "{shown}");
 }
+
+#[test]
+fn files_of_a_machine_that_runs_are_watched() {
+    let of = |root: &str| finish(cpudyno(&["top", "--once", "-i", "100ms", "--root", root]));
+    let told = of("/").success();
+    assert!(told.contains("Busy%"), "{told}");
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir_all(folder.path().join("proc")).unwrap();
+    fs::write(folder.path().join("proc/uptime"), "100.00 100.00\n").unwrap();
+    let refused = of(folder.path().to_str().unwrap());
+    assert_eq!(refused.code, Some(3));
+    assert!(refused.stderr.contains("nothing runs on files below a folder"), "{}", refused.stderr);
+}

@@ -4,7 +4,7 @@
 //! Linux, Documentation/admin-guide/pm/{cpufreq,intel_pstate,amd-pstate,intel_epb}.rst,
 //! Documentation/ABI/testing/sysfs-platform_profile, Documentation/userspace-api/sysfs-platform_profile.rst.
 
-use super::{Lever, Loss, Place, Proof, Scope, Values, honoured};
+use super::{Lever, Loss, PERFORMANCE, Place, Proof, Scope, Values, honoured};
 use crate::targets::Drivers;
 
 const EPP: &str = "/sys/devices/system/cpu/cpu{cpu}/cpufreq/energy_performance_preference";
@@ -90,6 +90,19 @@ pub(super) static LEVERS: &[Lever] = &[
         loses: None,
         moves_power: true,
     },
+    // The same of some CPUs: after that of all, which writes to each of them.
+    Lever {
+        id: "boost",
+        doc: "Allows clocks above the nominal frequency.",
+        scope: Scope::Policy,
+        place: Place::File("/sys/devices/system/cpu/cpu{cpu}/cpufreq/boost"),
+        values: Values::Switch { on: "1", off: "0" },
+        rule: honoured,
+        followers: &["/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_max_freq"],
+        proof: Proof::Clock,
+        loses: None,
+        moves_power: true,
+    },
     Lever {
         id: "min_freq",
         doc: "The lowest clock that the governor may choose.",
@@ -138,9 +151,16 @@ fn governor(drivers: &Drivers) -> Option<String> {
     }
 }
 
+/// # Source
+/// Linux, drivers/cpufreq/{intel_pstate,amd-pstate}.c: `store_energy_performance_preference`; in passive
+/// mode the governor is another one's.
 fn epp(drivers: &Drivers) -> Option<String> {
-    (drivers.governor.as_deref() == Some("performance"))
-        .then(|| "under governor `performance` the driver refuses it or ignores it".to_owned())
+    let is_active = matches!(drivers.cpufreq.as_deref()?, "intel_pstate" | "amd-pstate-epp");
+    (is_active && drivers.governor.as_deref() == Some(PERFORMANCE)).then(|| {
+        "under governor `performance` the driver answers EBUSY to every preference but `performance`: \
+         set another governor with it, such as governor=powersave"
+            .to_owned()
+    })
 }
 
 /// `intel_cpufreq` is what that driver calls itself in passive mode.

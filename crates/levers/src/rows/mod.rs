@@ -174,6 +174,9 @@ pub enum Loss {
     Firmware,
 }
 
+/// The governor that is the highest clock.
+pub(crate) const PERFORMANCE: &str = "performance";
+
 /// Nothing stands in its way.
 fn honoured(_: &Drivers) -> Option<String> {
     None
@@ -213,6 +216,11 @@ impl Lever {
             }
             None => (lever.id == name).then_some((lever, None)),
         })
+    }
+
+    /// The one of the same name that each group of CPUs has for itself, beside one for all.
+    pub(crate) fn of_groups(&self) -> Option<&'static Lever> {
+        Lever::all().find(|other| other.id == self.id && other.scope == Scope::Policy)
     }
 
     /// The file that lists the words that it takes.

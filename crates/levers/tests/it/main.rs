@@ -3,5 +3,6 @@
 mod fake;
 mod journal;
 mod kills;
+mod plans;
 mod requests;
 mod rows;

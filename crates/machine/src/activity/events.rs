@@ -104,6 +104,9 @@ fn opened(machine: &Machine, pmu: &Pmu<'_>, events: Vec<Counted>) -> Reading<Box
         let why = "a simulated machine opens no counters of the kernel";
         return Err(Unavailable::new(Obstacle::Cpudyno, pmu.name(), why));
     }
+    if let Some(elsewhere) = &machine.elsewhere {
+        return Err(super::not_in_files(pmu.name(), elsewhere));
+    }
     let (kind, cpus) = (pmu.kind()?, pmu.cpus()?);
     let mut counters = Vec::new();
     for counted in events {

@@ -22,7 +22,7 @@ use model::record::{CpuPlace, Topology};
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable, Unit};
 
 use crate::facts;
-use crate::ports::{Machine, Reading};
+use crate::ports::{Machine, Reading, Tree};
 
 /// Whose number a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -193,6 +193,25 @@ pub struct Activity<'a> {
     offline: CpuSet,
 }
 
+/// Whether files below a folder are those of a machine that runs, as where `/proc` of a host is mounted
+/// there: the time since its start grows.
+///
+/// # Source
+/// proc_uptime(5): in hundredths of a second.
+fn runs(tree: &dyn Tree) -> bool {
+    const APART: Duration = Duration::from_millis(30);
+    let uptime = || tree.read("/proc/uptime").ok();
+    let Some(before) = uptime() else { return false };
+    std::thread::sleep(APART);
+    uptime().is_some_and(|now| now != before)
+}
+
+/// What only the machine itself tells.
+fn not_in_files(what: &str, elsewhere: &str) -> Unavailable {
+    let why = format!("this machine is {elsewhere}, and they do not say");
+    Unavailable::new(Obstacle::Cpudyno, what, why).with_remedy("run it on the machine itself")
+}
+
 impl<'a> Activity<'a> {
     /// Begins to watch these CPUs, or all that are online.
     ///
@@ -200,7 +219,9 @@ impl<'a> Activity<'a> {
     /// Where one of them is not online, or where the machine is no machine that runs.
     pub fn open(machine: &'a Machine, cpus: Option<&CpuSet>) -> Reading<Activity<'a>> {
         const WHAT: &str = "what CPUs do";
-        if let Some(elsewhere) = &machine.elsewhere {
+        if let Some(elsewhere) = &machine.elsewhere
+            && !runs(&*machine.tree)
+        {
             let why = format!("nothing runs on {elsewhere}");
             return Err(Unavailable::new(Obstacle::Cpudyno, WHAT, why));
         }

@@ -34,9 +34,10 @@ struct Stamps {
 }
 
 pub(super) fn open(machine: &Machine, _: &Places) -> Reading<Box<dyn Source>> {
-    let counter = match &machine.simulated {
-        Some(model) => Counter::Simulated(Box::new(model.clone())),
-        None => Counter::Real(Tsc::invariant().ok_or_else(|| {
+    let counter = match (&machine.simulated, &machine.elsewhere) {
+        (Some(model), _) => Counter::Simulated(Box::new(model.clone())),
+        (None, Some(elsewhere)) => return Err(super::not_in_files(HEADER, elsewhere)),
+        (None, None) => Counter::Real(Tsc::invariant().ok_or_else(|| {
             let why = "this CPU has no time stamp counter that runs at one rate";
             Unavailable::new(Obstacle::Hardware, HEADER, why)
         })?),

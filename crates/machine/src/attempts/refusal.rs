@@ -8,7 +8,7 @@ use sys::errno::{
 };
 use sys::perf_open::{Modes, Scope};
 
-use crate::facts::ON_THE_HOST;
+use crate::facts::{self, ON_THE_HOST};
 use crate::perf::{Wanted, in_modes};
 use crate::permits::Question;
 use crate::ports::Tree;
@@ -51,9 +51,7 @@ impl Surroundings<'_> {
     }
 
     pub(crate) fn in_container(&self) -> bool {
-        ["/.dockerenv", "/run/.containerenv", "/run/systemd/container"]
-            .iter()
-            .any(|path| self.there(path))
+        facts::is_contained(self.tree)
     }
 
     /// Whether this process holds a capability, by its number, towards the machine.

@@ -1,13 +1,14 @@
 //! Which CPUs this process has, for how long, and how firmly.
 
-use model::{CpuSet, Obstacle};
+use model::Obstacle;
 
-use super::{Survey, not_permitted, said_elsewhere};
+use super::{Survey, not_permitted};
+use crate::cgroup;
 use crate::facts::online;
 use crate::permits::Question;
-use crate::ports::{Machine, Reading};
+use crate::ports::Reading;
 use crate::rows::{Row, row, text};
-use crate::text::value_of;
+use crate::text::tally;
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
@@ -29,7 +30,8 @@ fn cpus(survey: &Survey<'_>) -> Reading<String> {
         shared.len(),
         online.len()
     );
-    let whole = cpuset(survey).is_none_or(|set| set.intersection(&online).len() >= online.len());
+    let whole =
+        cgroup::cpuset(survey).is_none_or(|set| set.intersection(&online).len() >= online.len());
     Err(if whole {
         not_permitted(
             format!("{why}; its affinity is narrower than its cpuset"),
@@ -44,44 +46,24 @@ fn cpus(survey: &Survey<'_>) -> Reading<String> {
     })
 }
 
-/// The CPUs of the control group, where one says so.
-///
-/// # Source
-/// cpuset(7) and `Documentation/admin-guide/cgroup-v2.rst`, `cpuset.cpus.effective`; version 1
-/// calls it `cpuset.effective_cpus`.
-fn cpuset(machine: &Machine) -> Option<CpuSet> {
-    let groups = machine.tree.read("/proc/self/cgroup").ok()?;
-    let own = |controller: &str| {
-        let line = groups.lines().filter_map(|line| line.split_once(':')).map(|(_, rest)| rest);
-        let mut line = line.filter_map(|rest| rest.split_once(':'));
-        line.find(|(names, _)| names.split(',').any(|name| name == controller)).map(|(_, p)| p)
-    };
-    let v1 = own("cpuset").map(|path| ("/sys/fs/cgroup/cpuset", path, "cpuset.effective_cpus"));
-    let v2 = own("").map(|path| ("/sys/fs/cgroup", path, "cpuset.cpus.effective"));
-    [v1, v2].into_iter().flatten().find_map(|(mount, path, file)| {
-        // In a container the path may lie outside of what is mounted: then the mount itself is it.
-        [path.trim_end_matches('/'), ""].iter().find_map(|path| {
-            machine.tree.read(&format!("{mount}{path}/{file}")).ok()?.trim().parse().ok()
-        })
-    })
-}
-
 fn quota(survey: &Survey<'_>) -> Reading<String> {
-    let quota = said_elsewhere(survey, "cgroup.quota").map_err(|mut reason| {
+    let quota = cgroup::quota(survey).map_err(|mut reason| {
         if reason.obstacle == Obstacle::Hardware {
             reason.obstacle = Obstacle::Permission;
             reason.remedy = Some("mount the control groups, such as /sys/fs/cgroup".into());
         }
         reason
     })?;
-    if quota == "none" {
-        return Ok("none".into());
+    let Some(quota) = quota else { return Ok("none".into()) };
+    let usable = survey.topology().usable.len();
+    if usable > 0 && !quota.binds(usable) {
+        return Ok(format!("none that {} could use up: {}", tally(usable, "CPU"), quota.words()));
     }
-    let throttled = survey.tree.read("/sys/fs/cgroup/cpu.stat").ok();
-    let throttled = throttled.as_deref().and_then(|stat| value_of(stat, "nr_throttled"));
-    let times = throttled.map_or_else(String::new, |n| format!("; it stopped its group {n} times"));
+    let throttled = cgroup::throttles(survey).map(|throttles| throttles.count);
+    let times =
+        throttled.map_or_else(|_| String::new(), |n| format!("; it stopped threads {n} times"));
     Err(not_permitted(
-        format!("a control group gives this process the time of {quota}{times}"),
+        format!("a control group gives this process the time of {}{times}", quota.words()),
         "in a container drop `--cpus`; under systemd start it in a scope of its own: `sudo \
          systemd-run --scope cpudyno ...`",
     ))

@@ -64,7 +64,7 @@ fn gigantic_pages(survey: &Survey<'_>) -> Reading<String> {
 
 pub(crate) fn transparent_huge_pages(survey: &Survey<'_>) -> Reading<String> {
     let mode = said_elsewhere(survey, "thp.enabled").map_err(|reason| match reason.obstacle {
-        Obstacle::Hardware => not_permitted(
+        Obstacle::Hardware if !survey.is_copied() => not_permitted(
             "the kernel was built without transparent huge pages",
             "boot a kernel with CONFIG_TRANSPARENT_HUGEPAGE",
         ),

@@ -28,6 +28,10 @@ fn module(survey: &Survey<'_>) -> Reading<String> {
     if devices.iter().any(|name| name == "msr") {
         return Ok("part of the kernel".into());
     }
+    if survey.is_copied() {
+        let why = "no file here says whether the driver of registers is loaded";
+        return Err(Unavailable::new(Obstacle::Cpudyno, "", why));
+    }
     Err(no_msr_device(&here))
 }
 

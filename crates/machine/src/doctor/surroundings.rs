@@ -4,7 +4,7 @@ use model::{Obstacle, Unavailable};
 
 use super::{Survey, not_permitted, said_elsewhere, surroundings};
 use crate::attempts::setcap;
-use crate::facts::flag;
+use crate::facts::{self, flag};
 use crate::permits::Question;
 use crate::ports::{Machine, Reading};
 use crate::rows::{Row, row, text};
@@ -57,12 +57,12 @@ fn virtualisation(survey: &Survey<'_>) -> Reading<String> {
 fn container(survey: &Survey<'_>) -> Reading<String> {
     let here = surroundings(survey);
     let namespace = here.in_user_namespace();
-    Ok(match (here.in_container(), namespace) {
-        (true, true) => "yes, without rights outside of its user namespace".into(),
-        (true, false) => "yes".into(),
-        (false, true) => "none, but a user namespace: its root has no rights outside".into(),
+    Ok(match (facts::container(&*survey.tree), namespace) {
+        (Some(kind), true) => format!("{kind}, without rights outside of its user namespace"),
+        (Some(kind), false) => kind,
+        (None, true) => "none, but a user namespace: its root has no rights outside".into(),
         // Files alone, without those of a process, cannot tell.
-        (false, false)
+        (None, false)
             if ["uid_map", "cgroup"]
                 .iter()
                 .all(|file| survey.tree.read(&format!("/proc/self/{file}")).is_err()) =>
@@ -70,7 +70,7 @@ fn container(survey: &Survey<'_>) -> Reading<String> {
             let why = "no file here says whether this is a container";
             return Err(Unavailable::new(Obstacle::Cpudyno, "", why));
         }
-        (false, false) => "none".into(),
+        (None, false) => "none".into(),
     })
 }
 
@@ -83,7 +83,11 @@ fn status(machine: &Machine, key: &str) -> Reading<String> {
         ..reason
     })?;
     value_of(&status, key).map(String::from).ok_or_else(|| {
-        let why = format!("`{path}` has no line `{key}`: the kernel was built without it");
+        let why = format!("`{path}` has no line `{key}`");
+        if machine.is_copied() {
+            return Unavailable::new(Obstacle::Cpudyno, "", why);
+        }
+        let why = format!("{why}: the kernel was built without it");
         not_permitted(why, "boot a kernel with CONFIG_SECCOMP_FILTER")
     })
 }

@@ -92,7 +92,7 @@ pub(crate) fn claimed(survey: &Survey<'_>) -> Claimed {
     let base = frequency::highest_table_entry(survey).ok();
     let mut claimed = Claimed::default();
     for policy in &survey.policies().all {
-        let hertz = policy.hertz(survey, BY_KERNEL).and_then(|hertz| match base {
+        let hertz = policy.highest(survey).and_then(|hertz| match base {
             Some(base) if stands_for_turbo(hertz, base) => Err(turbo_without_number(hertz)),
             _ => Ok(hertz),
         });
@@ -163,7 +163,7 @@ fn is_base(survey: &Survey<'_>, cpu: CpuId, hertz: f64) -> bool {
 
 /// The highest clock that CPUID states, where that is more than base: it is a formality in guests.
 fn by_cpuid(survey: &Survey<'_>, cpu: CpuId) -> Option<f64> {
-    if super::is_guest(survey) {
+    if survey.is_guest() {
         return None;
     }
     let [base, most] = [

@@ -103,6 +103,24 @@ impl Policy {
     }
 }
 
+impl Policy {
+    /// The highest frequency that a driver claims: while boost is off, that with it is listed beside
+    /// `cpuinfo_max_freq`.
+    ///
+    /// # Source
+    /// Linux, `Documentation/admin-guide/pm/amd-pstate.rst`: `amd_pstate_max_freq`;
+    /// `drivers/cpufreq/freq_table.c`: `scaling_boost_frequencies`.
+    pub(super) fn highest(&self, machine: &Machine) -> Reading<f64> {
+        let claimed = self.hertz(machine, "cpuinfo_max_freq");
+        let listed = self.read(machine, "scaling_boost_frequencies").unwrap_or_default();
+        let boosted = listed.split_whitespace().filter_map(|khz| khz.parse::<f64>().ok());
+        let boosted = boosted.map(|khz| khz * 1e3).filter(|hertz| PLAUSIBLE_HERTZ.contains(hertz));
+        let by_driver = self.hertz(machine, "amd_pstate_max_freq").ok();
+        let most = boosted.chain(by_driver).chain(claimed.as_ref().ok().copied()).reduce(f64::max);
+        most.map_or(claimed, Ok)
+    }
+}
+
 fn plausible(what: &str, hertz: f64) -> Reading<f64> {
     if PLAUSIBLE_HERTZ.contains(&hertz) {
         return Ok(hertz);

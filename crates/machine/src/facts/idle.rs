@@ -196,7 +196,7 @@ fn of_group(machine: &Survey<'_>, group: &Group) -> Reading<Vec<IdleState>> {
     Ok(numbers.into_iter().map(state).collect())
 }
 
-fn no_states_of(machine: &Machine, cpu: CpuId) -> Unavailable {
+fn no_states_of(machine: &Survey<'_>, cpu: CpuId) -> Unavailable {
     numbers(machine, &folder(cpu)).err().unwrap_or_else(|| no_idle(machine))
 }
 

@@ -69,7 +69,11 @@ pub(crate) fn huge_page_pools(machine: &Machine) -> Reading<Vec<Pool>> {
         Err(_) => Vec::from_iter(default_pool(machine)),
     };
     if pools.is_empty() {
-        let why = "the kernel was built without huge pages, or hides them";
+        let why = if machine.is_copied() {
+            "no file here says which huge pages there are"
+        } else {
+            "the kernel was built without huge pages, or hides them"
+        };
         return Err(not_offered(why, HUGE_PAGES));
     }
     pools.sort_by_key(|pool| pool.page_bytes);

@@ -41,11 +41,14 @@ pub(crate) use self::memory::{HUGE_PAGES, MEMINFO, huge_page_pools};
 pub(crate) use self::microarchitecture::{Reasons as ReasonsLayout, clock_of_intel};
 pub use self::platform::is_guest;
 pub(crate) use self::platform::{
-    ON_THE_HOST, ROOT_PARTITION, hidden_from_guest, is_below_a_hypervisor,
+    ON_THE_HOST, ROOT_PARTITION, container, hidden_from_guest, is_below_a_hypervisor, is_contained,
 };
+pub use self::topology::not_shown;
 pub(crate) use self::topology::{first_cpu, online};
 pub(crate) use self::turbo_ratio::{is_per_core, turbo_limits};
+pub use self::uncore::agents as uncore_agents;
 use crate::cgroup;
+pub use crate::cgroup::Quota;
 use crate::ports::{Machine, Reading};
 use crate::rows::{self, Row};
 use crate::survey::Survey;
@@ -117,8 +120,8 @@ pub(crate) fn topology_of(survey: &Survey<'_>) -> (Topology, Vec<Finding>) {
     topology::topology(survey)
 }
 
-/// How much CPU time control groups leave to this process, in CPUs; `None`: they do not limit it.
-pub fn cpu_quota(machine: &Machine) -> Reading<Option<f64>> {
+/// How much CPU time control groups leave to this process; `None`: they do not limit it.
+pub fn cpu_quota(machine: &Machine) -> Reading<Option<Quota>> {
     cgroup::quota(machine)
 }
 

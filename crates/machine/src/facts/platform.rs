@@ -5,7 +5,7 @@ use model::{Obstacle, Unavailable};
 use super::cpu::brand_by_cpuid;
 use super::cpuinfo::Architecture;
 use super::groups::flag;
-use crate::ports::{Machine, Reading};
+use crate::ports::{Machine, Reading, Tree};
 use crate::rows::{Row, row, text};
 use crate::survey::Survey;
 use crate::text::value_of;
@@ -405,7 +405,7 @@ fn virtualisation(survey: &Survey<'_>) -> Reading<String> {
     let controls = survey.tree.read("/proc/xen/capabilities");
     let control = controls.is_ok_and(|text| text.contains("control_d"));
     let control = if control { ", its control domain" } else { "" };
-    let container = container(survey).map(|kind| format!(", in {kind}")).unwrap_or_default();
+    let container = container(&*survey.tree).map(|kind| format!(", in {kind}")).unwrap_or_default();
     Ok(format!("{below}{control}{container}"))
 }
 
@@ -438,23 +438,45 @@ const CONTAINER_FILES: &[(&str, &str)] = &[
 const CONTAINER_GROUPS: &[(&str, &str)] = &[
     ("kubepods", "a Kubernetes pod"),
     ("libpod", "a Podman container"),
-    ("/docker", "a Docker container"),
-    ("/lxc", "an LXC container"),
+    ("docker", "a Docker container"),
+    ("lxc", "an LXC container"),
     ("containerd", "a container"),
 ];
 
-fn container(machine: &Machine) -> Option<String> {
+/// Whether this process is in a container.
+pub(crate) fn is_contained(tree: &dyn Tree) -> bool {
+    container(tree).is_some()
+}
+
+/// The kind of container that this process is in, in words; `None`: nothing says that it is in one.
+pub(crate) fn container(tree: &dyn Tree) -> Option<String> {
     // systemd writes what it found itself in: `docker`, `lxc`, `systemd-nspawn`.
-    if let Ok(kind) = machine.tree.read("/run/systemd/container") {
+    if let Ok(kind) = tree.read("/run/systemd/container") {
         let kind = kind.trim();
         let word = |c: char| c.is_ascii_lowercase() || c == '-';
         let known = (1..=20).contains(&kind.len()) && kind.chars().all(word);
         return Some(if known { format!("a container ({kind})") } else { "a container".into() });
     }
-    let file = CONTAINER_FILES.iter().find(|(path, _)| machine.tree.read(path).is_ok());
-    let groups = machine.tree.read("/proc/self/cgroup").unwrap_or_default();
-    let group = || CONTAINER_GROUPS.iter().find(|(part, _)| groups.contains(part));
-    file.or_else(group).map(|(_, kind)| (*kind).into())
+    let file = CONTAINER_FILES.iter().find(|(path, _)| tree.read(path).is_ok());
+    let groups = tree.read("/proc/self/cgroup").unwrap_or_default();
+    // Services of engines are no containers.
+    let names = || groups.split(['/', '\n']).filter(|name| !name.ends_with(".service"));
+    let is_in = |part: &str| {
+        names().any(|name| name.starts_with(part) || name.contains(&format!("-{part}")))
+    };
+    let group = || CONTAINER_GROUPS.iter().find(|(part, _)| is_in(part));
+    let known = file.or_else(group).map(|(_, kind)| (*kind).into());
+    known.or_else(|| shows_files_of_lxcfs(tree).then(|| "an LXC container".into()))
+}
+
+/// Whether files of `/proc` or `/sys` are those of a file system that shows a container's share of
+/// them.
+fn shows_files_of_lxcfs(tree: &dyn Tree) -> bool {
+    let mounts = tree.read("/proc/self/mountinfo").or_else(|_| tree.read("/proc/mounts"));
+    let is_over = |line: &str| {
+        line.contains(" fuse.lxcfs ") && [" /proc/", " /sys/"].iter().any(|at| line.contains(at))
+    };
+    mounts.is_ok_and(|mounts| mounts.lines().any(is_over))
 }
 
 /// A text of the firmware's DMI table. Serial numbers and asset tags are in other files of the same

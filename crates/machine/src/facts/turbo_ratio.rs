@@ -380,7 +380,7 @@ mod tests {
     #[test]
     fn the_bus_clock_is_not_guessed() {
         // Bay Trail's is 83.3, 100, 133.3 or 116.7 MHz.
-        let of = |model| bus_clock(Signature { family: 6, model, stepping: 0 });
+        let of = |model| bus_clock(Signature { family: 6, model, stepping: None });
         assert_eq!(of(0x37), None);
         assert_eq!(of(0x55), Some(100e6));
     }

@@ -41,13 +41,38 @@ fn by_driver(machine: &Machine) -> Reading<String> {
     };
     let clusters = starting("uncore");
     let folders = if clusters.is_empty() { starting("package_") } else { clusters };
-    let ranges: Vec<Reading<String>> =
-        folders.iter().map(|name| range(machine, &format!("{FOLDER}/{name}"))).collect();
-    if !ranges.iter().any(Result::is_ok) {
+    let ranges: Vec<(String, Reading<String>)> = folders
+        .iter()
+        .map(|name| (agents(machine, name).join(", "), range(machine, &format!("{FOLDER}/{name}"))))
+        .collect();
+    if !ranges.iter().any(|(_, range)| range.is_ok()) {
         let nothing = || unavailable(Obstacle::Cpudyno, &format!("`{FOLDER}` holds no limits"));
-        return Err(ranges.into_iter().find_map(Result::err).unwrap_or_else(nothing));
+        return Err(ranges.into_iter().find_map(|(_, range)| range.err()).unwrap_or_else(nothing));
     }
-    Ok(folded(ranges.iter().map(|range| range.as_deref().unwrap_or("unreadable"))))
+    // Domains of other agents are other clocks, also where their ranges are equal.
+    let mut kinds: Vec<&str> = Vec::new();
+    for (agents, _) in &ranges {
+        if !kinds.contains(&agents.as_str()) {
+            kinds.push(agents);
+        }
+    }
+    let of_kind = |kind: &&str| {
+        let mine = ranges.iter().filter(|(agents, _)| agents == kind);
+        let words = folded(mine.map(|(_, range)| range.as_deref().unwrap_or("unreadable")));
+        if kind.is_empty() { words } else { format!("{kind}: {words}") }
+    };
+    Ok(kinds.iter().map(of_kind).collect::<Vec<_>>().join("; "))
+}
+
+/// Whose clock a domain is; empty where the kernel does not say.
+///
+/// # Source
+/// Linux, `Documentation/admin-guide/pm/intel_uncore_frequency_scaling.rst`: `agent_types`.
+pub fn agents(machine: &Machine, domain: &str) -> Vec<&'static str> {
+    const AGENTS: &[&str] = &["core", "cache", "memory", "io"];
+    let listed = machine.tree.read(&format!("{FOLDER}/{domain}/agent_types")).unwrap_or_default();
+    let is_listed = |agent: &&&str| listed.split_whitespace().any(|word| word == **agent);
+    AGENTS.iter().filter(is_listed).copied().collect()
 }
 
 fn unavailable(obstacle: Obstacle, why: &str) -> Unavailable {
@@ -100,6 +125,40 @@ fn from_register(value: u64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::files::Files;
+    use crate::tests::machine_of;
+
+    #[test]
+    fn domains_of_other_agents_are_kept_apart() {
+        let limits = |domains: &[(&str, &str, &str)]| {
+            let mut files = Files::default();
+            for (name, agents, most) in domains {
+                let folder = format!("{FOLDER}/{name}");
+                files.put(format!("{folder}/min_freq_khz"), "800000");
+                files.put(format!("{folder}/max_freq_khz"), *most);
+                if !agents.is_empty() {
+                    files.put(format!("{folder}/agent_types"), *agents);
+                }
+            }
+            by_driver(&machine_of(files, "0")).unwrap()
+        };
+        let (compute, io) = ("core cache memory", "io");
+        assert_eq!(
+            limits(&[
+                ("uncore00", compute, "2200000"),
+                ("uncore01", io, "2500000"),
+                ("uncore02", compute, "2200000"),
+                ("uncore03", io, "2500000"),
+            ]),
+            "core, cache, memory: 0.8 to 2.2 GHz; io: 0.8 to 2.5 GHz"
+        );
+        let equal = limits(&[("uncore00", "core", "2200000"), ("uncore01", "io", "2200000")]);
+        assert_eq!(equal, "core: 0.8 to 2.2 GHz; io: 0.8 to 2.2 GHz");
+        let none = limits(&[("uncore00", "", "2200000"), ("uncore01", "", "2500000")]);
+        assert_eq!(none, "0.8 to 2.2 GHz (1), 0.8 to 2.5 GHz (1)");
+        let strange = limits(&[("uncore00", "io\u{1b}[31m soul", "2200000")]);
+        assert_eq!(strange, "0.8 to 2.2 GHz", "what names no agent says nothing");
+    }
 
     #[test]
     fn limits_in_the_register() {

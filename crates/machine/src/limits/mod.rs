@@ -19,7 +19,8 @@ use model::record::{
 };
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
-use crate::facts::{BY_KERNEL, Maker, Policy, hidden_from_guest, identity, is_guest};
+use crate::conditions;
+use crate::facts::{BY_KERNEL, Maker, Policy, hidden_from_guest, identity};
 use crate::ports::{Machine, Reading};
 use crate::survey::Survey;
 use reasons::{Bit, Register, Switch, Whose};
@@ -69,11 +70,14 @@ fn firsts(survey: &Survey<'_>, cpus: &CpuSet) -> BTreeMap<u32, CpuId> {
 impl Reasons {
     /// Those of these CPUs and of their packages.
     pub fn of(machine: &Machine, cpus: &CpuSet) -> Reasons {
-        if is_guest(machine) {
+        Reasons::of_survey(&Survey::new(machine), cpus)
+    }
+
+    fn of_survey(survey: &Survey<'_>, cpus: &CpuSet) -> Reasons {
+        if survey.is_guest() {
             return Reasons::default();
         }
-        let survey = Survey::new(machine);
-        let (registers, switches) = match identity(&survey) {
+        let (registers, switches) = match identity(survey) {
             Ok((Maker::Intel, signature)) if signature.is_6_or_later() => {
                 (reasons::of_intel(signature), reasons::SWITCHES_OF_INTEL)
             }
@@ -91,7 +95,7 @@ impl Reasons {
                 return Reasons { absent: Some(absent), ..Reasons::default() };
             }
         };
-        let firsts = firsts(&survey, cpus);
+        let firsts = firsts(survey, cpus);
         let first = |cpu| {
             let package = survey.topology().place(cpu)?.package;
             Some((cpu, *firsts.get(&package)?))
@@ -134,29 +138,33 @@ const ACTIVE_CORES: &str = "limit of the active cores";
 impl Looked {
     /// What two looks say, one before a run and one right after it, beside the limits that stand.
     pub fn and(&self, after: &Looked, machine: &Machine, cpus: &CpuSet) -> ClockRecord {
-        let survey = Survey::new(machine);
-        let levels = levels(&survey, cpus);
-        let mut allowed = by_kernel(&survey, cpus, "scaling_max_freq");
-        let claimed =
-            cpus.iter().filter_map(|cpu| Some((cpu, survey.claimed_clocks().of(cpu).ok()?)));
-        let highest = together(claimed, BY_KERNEL);
-        if is_guest(machine) {
+        self.and_of_survey(after, &Survey::new(machine), cpus)
+    }
+
+    fn and_of_survey(&self, after: &Looked, survey: &Survey<'_>, cpus: &CpuSet) -> ClockRecord {
+        let levels = levels(survey, cpus);
+        let mut allowed = by_kernel(survey, cpus, "scaling_max_freq");
+        let highest = together(
+            cpus.iter().filter_map(|cpu| Some((cpu, highest_now(survey, cpu)?))),
+            BY_KERNEL,
+        );
+        if survey.is_guest() {
             // A guest that may read such registers reads what its hypervisor makes up.
             let mut unread = [WHAT, "power limits"].map(hidden_from_guest).to_vec();
             unread.extend(survey.turbo_limits().is_err().then(|| hidden_from_guest(ACTIVE_CORES)));
             return ClockRecord { allowed, highest, levels, unread, ..ClockRecord::default() };
         }
-        let boosted = boosted::clocks(&survey, cpus, &highest);
+        let boosted = boosted::clocks(survey, cpus, &highest);
         let mut unread: Vec<Unavailable> = after.of.absent.iter().cloned().collect();
         let active_cores = survey.turbo_limits().err();
         unread.extend(active_cores.map(|it| Unavailable { what: ACTIVE_CORES.to_owned(), ..it }));
-        match request::allowed(&survey, cpus) {
+        match request::allowed(survey, cpus) {
             Ok(asked) => allowed.extend(asked),
             Err(reason) => unread.push(reason),
         }
-        allowed.extend(by_governor(&survey, cpus));
+        allowed.extend(by_governor(survey, cpus));
         unread.extend(self.refused(after));
-        let power = match limits_of_power(&survey, cpus) {
+        let power = match limits_of_power(survey, cpus) {
             Ok(power) => power,
             Err(reason) => {
                 unread.push(Unavailable { what: "power limits".to_owned(), ..reason });
@@ -326,11 +334,21 @@ fn source(register: &Register, bit: &Bit) -> String {
     format!("MSR {:X}h {bits}", register.address)
 }
 
+/// The highest clock of a CPU as the kernel claims it: while boost is off, that without.
+fn highest_now(survey: &Survey<'_>, cpu: CpuId) -> Option<f64> {
+    let believed = survey.claimed_clocks().of(cpu).ok()?;
+    if !conditions::is_boost_off(survey) {
+        return Some(believed);
+    }
+    let policy = survey.policies().all.iter().find(|policy| policy.cpus.contains(cpu))?;
+    Some(policy.hertz(survey, BY_KERNEL).map_or(believed, |now| now.min(believed)))
+}
+
 /// What limits the clocks of all CPUs at this moment.
 pub(crate) fn now(survey: &Survey<'_>) -> ClockRecord {
     let cpus = &survey.topology().online;
-    let looked = Reasons::of(survey, cpus).look(survey);
-    looked.and(&looked, survey, cpus)
+    let looked = Reasons::of_survey(survey, cpus).look(survey);
+    looked.and_of_survey(&looked, survey, cpus)
 }
 
 /// The limits of power of the packages of these CPUs.
@@ -447,7 +465,7 @@ mod tests {
 
     /// A look at MSR 19Ch of these CPUs.
     fn looked(values: [Reading<u64>; 2]) -> Looked {
-        let signature = Signature { family: 6, model: 0x8f, stepping: 8 };
+        let signature = Signature { family: 6, model: 0x8f, stepping: Some(8) };
         let of = Reasons { registers: reasons::of_intel(signature), ..Reasons::default() };
         let places = (0..).map(|cpu| (0x19c, CpuId(cpu)));
         Looked { of, values: places.zip(values).collect() }

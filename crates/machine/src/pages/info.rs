@@ -23,7 +23,7 @@ enum Line {
 /// A fact or condition within a line.
 struct Piece {
     id: &'static str,
-    /// Words around the value, which stands for the braces.
+    /// Words around the value, which stands for the braces; for `{cpus}`, a list of CPUs is named as such.
     words: &'static str,
     /// Values that go without saying.
     unless: &'static [&'static str],
@@ -58,8 +58,9 @@ const GROUPS: &[&[Line]] = &[
         ]),
         Of("CPUs", &[
             piece("cpus.usable", "{} usable"),
-            unless(NONE, "cpu.offline", "off: {}"),
-            unless(NONE, "cpu.isolated", "isolated: {}"),
+            unless(NONE, "cpu.offline", "off: {cpus}"),
+            unless(NONE, "cpu.not_shown", "not shown: {cpus}"),
+            unless(NONE, "cpu.isolated", "isolated: {cpus}"),
             unless(NONE, "cgroup.quota", "quota {}"),
             unless(&["on", "notsupported", "notimplemented"], "smt.control", "SMT {}"),
         ]),
@@ -172,7 +173,13 @@ impl Piece {
         fact.value.value()?;
         let value = value_text(&fact.value).text;
         let said = !self.unless.contains(&value.as_str());
-        said.then(|| self.words.replacen("{}", &value, 1))
+        let named = || value.parse().map_or_else(|_| value.clone(), |cpus: CpuSet| cpus.named());
+        let words = if self.words.contains("{cpus}") {
+            self.words.replacen("{cpus}", &named(), 1)
+        } else {
+            self.words.replacen("{}", &value, 1)
+        };
+        said.then_some(words)
     }
 }
 
@@ -240,6 +247,17 @@ fn byte_text(bytes: u64) -> String {
     si::format(bytes as f64, Unit::Byte)
 }
 
+/// The CPUs of a node: it is not empty where a container only does not show them.
+fn cpus_of(node: &Node) -> String {
+    match (node.cpus.is_empty(), node.not_shown.is_empty()) {
+        (_, true) => cpus_text(&node.cpus),
+        (true, false) => format!("{} (not shown here)", cpus_text(&node.not_shown)),
+        (false, false) => {
+            format!("{}, not shown here: {}", cpus_text(&node.cpus), node.not_shown)
+        }
+    }
+}
+
 /// One line per node where there are several; from the ninth on they are counted.
 fn nodes(record: &Record) -> Vec<(String, Text)> {
     const NODES_MAX: usize = 8;
@@ -250,7 +268,7 @@ fn nodes(record: &Record) -> Vec<(String, Text)> {
             Some(0) => ", no memory".to_owned(),
             Some(bytes) => format!(", {}", byte_text(bytes)),
         };
-        (format!("Node {}", node.id), Text::from(cpus_text(&node.cpus) + &memory))
+        (format!("Node {}", node.id), Text::from(cpus_of(node) + &memory))
     };
     if nodes.len() < 2 {
         return Vec::new();
@@ -293,9 +311,10 @@ fn held(record: &Record) -> Vec<(String, Text)> {
     vec![("Held down".to_owned(), said.into())]
 }
 
-/// Those that bind, equal packages together.
+/// Those that limit, equal packages together.
 fn power_limits(record: &Record) -> Vec<(String, Text)> {
     let limits = record.clock.iter().flat_map(|clock| &clock.power);
+    let limits = limits.filter(|limit| limit.watts.is_some());
     let mut said: Vec<String> = Vec::new();
     for limit in limits.map(PowerLimit::said) {
         if !said.contains(&limit) {
@@ -536,9 +555,8 @@ fn node_row(node: &Node) -> Vec<Text> {
     let distances: Vec<String> =
         node.distances.iter().map(|(to, distance)| format!("{to}: {distance}")).collect();
     let memory = node.memory_bytes.map_or_else(|| "?".to_owned(), byte_text);
-    [node.id.to_string(), node.cpus.to_string(), memory, distances.join(", ")]
-        .map(Text::from)
-        .to_vec()
+    let cpus = if node.not_shown.is_empty() { node.cpus.to_string() } else { cpus_of(node) };
+    [node.id.to_string(), cpus, memory, distances.join(", ")].map(Text::from).to_vec()
 }
 
 /// One row for CPUs that follow each other and differ in nothing but their core and module.

@@ -14,6 +14,7 @@ use super::walked::{self, Pattern};
 use super::write::{CPUINFO, device};
 use crate::files::missing;
 use crate::isst::NoIsst;
+use crate::links::Linked;
 use crate::perf::Elsewhere;
 use crate::permits::{Permits, Question};
 use crate::ports::{Cpuid, Host, Machine, Msr, Reading, Tree};
@@ -47,11 +48,11 @@ pub(super) fn machine(capture: Capture) -> Machine {
     };
     let elsewhere = format!("{kind}, taken {captured} by {by}");
     Machine {
-        tree: Box::new(CapturedTree {
+        tree: Box::new(Linked::new(CapturedTree {
             walked: capture.walked,
             files: capture.tree,
             cpuinfo: capture.cpuinfo,
-        }),
+        })),
         cpuid: Box::new(Leaves {
             of: capture.cpuid,
             of_any: capture.cpuid_of_any,

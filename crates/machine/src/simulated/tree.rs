@@ -195,6 +195,10 @@ impl Tree for SimulatedTree {
                 drawn(&self.model, path).unwrap_or_else(|| self.setting(path))
             }
             "/sys/devices/system/cpu/smt/active" => Ok(u8::from(self.model.has_smt()).to_string()),
+            "/sys/devices/system/cpu/offline" => {
+                let all: CpuSet = self.model.cpus().collect();
+                Ok(all.difference(&self.model.online()).to_string())
+            }
             _ if path == self.online => Ok(self.model.online().to_string()),
             _ if path.ends_with("/current_freq_khz") => uncore::clock(&self.model, path),
             _ => idle_count(&self.model, path).unwrap_or_else(|| self.setting(path)),

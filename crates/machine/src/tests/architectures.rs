@@ -55,7 +55,7 @@ fn a_block_of_the_system_comes_before_those_of_the_cpus() {
             "Loongson-3C6000/S",
             "Loongson",
             "LA664",
-            "2 packages, 2 cores, 3 CPUs (SMT 2)",
+            "2 packages, 2 cores, 3 CPUs (SMT 2; 1 core with 1 thread)",
             "cpucfg lam ual fpu lsx lasx crc32"
         ]
     );

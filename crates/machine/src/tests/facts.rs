@@ -27,6 +27,7 @@ fn facts_of_a_simulated_server_are_what_was_put_in() {
             "cpu.dies: 1 per package",
             "cpu.caches: L1d 48 KiB, L2 2 MiB, L3 105 MiB shared by 56 cores",
             "cpu.offline: none",
+            "cpu.not_shown: none",
             "cpu.isolated: none",
             "memory.nodes: 2 nodes; distances 10 to 21",
             "cpu.base_frequency: 2000000000 Hz",
@@ -143,10 +144,12 @@ fn quotas_of_both_versions_of_cgroup() {
         }
         said(&conditions::read(&machine_of(files, "0")), "cgroup.quota")
     };
-    assert_eq!(quota_of("0::/a/b", &[("a/cpu.max", "150000 100000")]), "1.5 CPUs");
+    let starts = |told: String, start: &str| assert!(told.starts_with(start), "{told}");
+    starts(quota_of("0::/a/b", &[("a/cpu.max", "150000 100000")]), "1.5 CPUs (");
     assert_eq!(quota_of("0::/a", &[("a/cpu.max", "max 100000")]), "none");
     let v1 = [("cpu/x/cpu.cfs_quota_us", "50000"), ("cpu/x/cpu.cfs_period_us", "100000")];
-    assert_eq!(quota_of("4:cpu,cpuacct:/x\n0::/", &v1), "0.5 CPUs");
+    let told = "0.5 CPU (50000 of 100000 us, cpu.cfs_quota_us of its control group)";
+    assert_eq!(quota_of("4:cpu,cpuacct:/x\n0::/", &v1), told);
     let unlimited = [("cpu/cpu.cfs_quota_us", "-1"), ("cpu/cpu.cfs_period_us", "100000")];
     assert_eq!(quota_of("1:cpu:/", &unlimited), "none");
     assert_eq!(quota_of("0::/", &[]), "unavailable");

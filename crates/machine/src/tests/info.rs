@@ -89,6 +89,7 @@ fn caches_and_nodes_of_the_record_have_lines_and_tables() {
         .map(|id| Node {
             id,
             cpus: (0..100).map(|cpu| model::CpuId(cpu * 20 + id)).collect(),
+            not_shown: model::CpuSet::default(),
             memory_bytes: (id > 0).then_some(1 << 30),
             usable: Some(true),
             distances: [(0, 10), (1, 21)].into(),

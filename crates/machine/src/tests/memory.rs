@@ -94,7 +94,7 @@ fn groups_of_version_2_leave_what_they_and_those_above_do_not_use() {
     assert_eq!(base(&texts), (GIB + 512 * MIB, "`memory.high` of its control group".into()));
 
     texts.extend([(above_max.as_str(), "1073741824"), (&above_current, "1073741000")]);
-    assert_eq!(base(&texts), (824, "`memory.max` of a control group above it".into()));
+    assert_eq!(base(&texts), (824, "`memory.max` of the control group above its own".into()));
     texts.push((&above_current, "2073741824"));
     assert_eq!(base(&texts).0, 0, "more than is allowed is in use");
 }

@@ -4,6 +4,7 @@ mod activity;
 mod architectures;
 mod busy;
 mod clock;
+mod containers;
 mod cpuid;
 mod disturbances;
 mod facts;

@@ -151,6 +151,7 @@ fn numbers_that_no_machine_has_are_a_reason() {
         (format!("{cache}/type"), "Data"),
         (format!("{cache}/size"), "18446744073709551615K"),
         (format!("{cache}/shared_cpu_list"), "0"),
+        ("/sys/devices/system/node/node0/cpulist".into(), "0"),
         ("/sys/devices/system/node/node0/meminfo".into(), "Node 0 MemTotal: 99999999999999999 kB"),
         ("/proc/meminfo".into(), "MemTotal: 18446744073709551615 kB"),
         ("/sys/class/thermal/thermal_zone0/temp".into(), "-274000"),

@@ -14,7 +14,8 @@ pub struct Topology {
     pub online: CpuSet,
     /// CPUs that this process may use: online, in its affinity and in its cpuset.
     pub usable: CpuSet,
-    /// CPUs that are plugged in, online or not; empty where the kernel does not say.
+    /// CPUs that are plugged in, online or not, as far as they are shown; empty where the kernel does
+    /// not say.
     #[serde(default)]
     pub present: CpuSet,
     /// CPUs that the scheduler leaves alone (`isolcpus`).
@@ -273,6 +274,9 @@ pub struct Node {
     pub id: u32,
     /// Its online CPUs; empty for memory without CPUs.
     pub cpus: CpuSet,
+    /// CPUs of it that are neither online nor off: a container does not show them.
+    #[serde(default, skip_serializing_if = "CpuSet::is_empty")]
+    pub not_shown: CpuSet,
     /// Its memory in bytes, where the kernel says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
@@ -415,6 +419,7 @@ mod tests {
         let node = |id, memory_bytes, usable| Node {
             id,
             cpus: CpuSet::default(),
+            not_shown: CpuSet::default(),
             memory_bytes,
             usable,
             distances: BTreeMap::new(),

@@ -270,6 +270,9 @@ pub(crate) fn findings_again(record: &Record) -> Vec<Failure> {
             "run.contended" => (FINDINGS, contended(record)),
             "run.few-blocks" => (FINDINGS, few_blocks(record)),
             "run.area-failed" => (FINDINGS, failed(record, said)),
+            "machine.contradiction.memory" => (FINDINGS, memory_of_nodes(record)),
+            // Lists against lists: the text repeats them.
+            _ if id.starts_with("machine.contradiction.") => continue,
             // Counted while the run went on; nothing of it is in series.
             _ if COUNTED.iter().any(|known| id.starts_with(known)) => continue,
             _ => {
@@ -300,6 +303,18 @@ const COUNTED: [&str; 10] = [
     "disturbance.",
     "instrument",
 ];
+
+/// What the nodes have together, where it is not what the kernel has.
+fn memory_of_nodes(record: &Record) -> Vec<String> {
+    let nodes = items(&record.value["machine"]["topology"]["nodes"]).iter();
+    let sum: f64 = nodes.filter_map(|node| node["memory_bytes"].as_f64()).sum();
+    let total = record.fact("memory.total").and_then(|fact| fact["value"]["value"].as_f64());
+    let said = |total: f64| {
+        let [total, sum] = [total, sum].map(bytes);
+        format!("`/proc/meminfo` says {total}, and the nodes have {sum} together")
+    };
+    total.map(said).into_iter().collect()
+}
 
 /// The least and the greatest clock without payload, of that of these CPUs that moved most, or of any where none of
 /// them was looked at.

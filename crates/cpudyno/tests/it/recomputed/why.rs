@@ -491,7 +491,9 @@ pub(crate) fn by_count(record: &Record, cpus: &[u64]) -> Option<f64> {
     let active = busiest(record, cpus) as u64;
     let steps = items(&limit["steps"]);
     let step = steps.iter().find(|it| it["active_cores"].as_u64() >= Some(active));
-    step.or(steps.last())?["hertz"].as_f64()
+    // Beyond the last step nothing is known where a register was not read.
+    let last = steps.last().filter(|_| limit["beyond"].is_null());
+    step.or(last)?["hertz"].as_f64()
 }
 
 /// What firmware promises a stream on these CPUs: light ones by the lower of both tables, heavy ones by the one of

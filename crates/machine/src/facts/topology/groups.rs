@@ -54,8 +54,11 @@ impl Groups {
 
     /// Whether a set has some CPUs of a group and lacks others.
     pub(super) fn are_split_by(&self, set: &CpuSet) -> bool {
-        let is_whole = |cpu| self.of(cpu).is_none_or(|group| group.difference(set).is_empty());
-        !set.iter().all(is_whole)
+        let mut members: BTreeMap<usize, usize> = BTreeMap::new();
+        for index in set.iter().filter_map(|cpu| self.index(cpu)) {
+            *members.entry(index).or_default() += 1;
+        }
+        members.iter().any(|(&index, &count)| self.groups[index].len() != count)
     }
 
     /// With the number of each group, from the first of its CPUs that has one.

@@ -46,9 +46,11 @@ pub(super) fn topology(survey: &Survey<'_>) -> (Topology, Vec<Finding>) {
     for place in &mut cpus {
         place.node = node_of.get(&place.cpu).copied();
     }
+    let present = sysfs::present(machine);
+    let not_shown = not_shown(machine, &present);
     let topology = Topology {
         usable: usable(machine, &online),
-        present: sysfs::present(machine),
+        present: present.difference(&not_shown),
         isolated: sysfs::isolated(machine).unwrap_or_default(),
         online,
         cpus,
@@ -106,6 +108,11 @@ fn as_the_kernel_shows(
 pub(crate) fn online(machine: &Machine) -> CpuSet {
     let online = sysfs::online(machine);
     if online.is_empty() { machine.host.affinity().unwrap_or_default() } else { online }
+}
+
+/// Those of the CPUs that are plugged in which are neither online nor off: a container does not show them.
+pub fn not_shown(machine: &Machine, present: &CpuSet) -> CpuSet {
+    sysfs::not_shown(machine, &present.difference(&online(machine)))
 }
 
 /// Online, in the affinity of this process where it is known, and in its cpuset.

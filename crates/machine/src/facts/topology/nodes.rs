@@ -7,7 +7,7 @@ use model::{CpuId, CpuSet};
 
 use super::super::memory::MEMORY_BYTES_MAX;
 use super::disputes::Disputes;
-use super::sysfs::{list, text};
+use super::sysfs::{self, list, text};
 use crate::ports::Machine;
 use crate::text::value_of;
 
@@ -37,9 +37,11 @@ pub(super) fn read(machine: &Machine, online: &CpuSet, disputes: &Disputes) -> V
             disputes.note("nodes", &says, "the node of the lower number is believed");
         }
         let free = |cpu: &CpuId| online.contains(*cpu) && claimed.insert(*cpu);
+        let not_shown = sysfs::not_shown(machine, &listed.difference(online));
         Node {
             id,
             cpus: listed.iter().filter(free).collect(),
+            not_shown,
             memory_bytes: memory_bytes(machine, id),
             usable: allowed.as_ref().map(|allowed| allowed.contains(CpuId(id))),
             distances: distances(machine, id, &numbers),

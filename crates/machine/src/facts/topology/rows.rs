@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use model::record::{Cache, CacheKind, CpuPlace, FactValue, Topology, Unsaid};
+use model::record::{Cache, CacheKind, CpuPlace, FactValue, Node, Topology, Unsaid};
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
 use super::super::platform::not_offered;
@@ -20,6 +20,7 @@ pub(in crate::facts) const ROWS: &[Row] = &[
     row("cpu.dies", "Dies", dies),
     row("cpu.caches", "Caches of one CPU", caches),
     row("cpu.offline", "CPUs that are off", offline),
+    row("cpu.not_shown", "CPUs that are not shown", not_shown),
     row("cpu.isolated", "Isolated CPUs", isolated),
     row("memory.nodes", "NUMA nodes", nodes),
 ];
@@ -280,6 +281,15 @@ fn offline(survey: &Survey<'_>) -> Reading<FactValue> {
     Ok(text(none_or_list(&topology.offline())))
 }
 
+/// CPUs that the kernel has, and a container does not show.
+fn not_shown(survey: &Survey<'_>) -> Reading<FactValue> {
+    let topology = known(survey)?;
+    let of_nodes = topology.nodes.iter().flat_map(|node| node.not_shown.iter());
+    let listed = sysfs::present(survey).difference(&topology.present);
+    let not_online = listed.difference(&topology.online);
+    Ok(text(none_or_list(&not_online.iter().chain(of_nodes).collect())))
+}
+
 fn isolated(survey: &Survey<'_>) -> Reading<FactValue> {
     Ok(text(none_or_list(&sysfs::isolated(survey)?)))
 }
@@ -292,11 +302,16 @@ fn none_or_list(cpus: &CpuSet) -> String {
 fn nodes(survey: &Survey<'_>) -> Reading<FactValue> {
     let nodes = &survey.topology().nodes;
     if nodes.is_empty() {
-        let why = "the kernel was built without NUMA, or hides its nodes";
+        let why = if survey.is_copied() {
+            "no file here says which memory nodes there are"
+        } else {
+            "the kernel was built without NUMA, or hides its nodes"
+        };
         return Err(not_offered(why, "/sys/devices/system/node"));
     }
     let mut words = tally(nodes.len(), "node");
-    let without = nodes.iter().filter(|node| node.cpus.is_empty()).count();
+    let is_empty = |node: &&Node| node.cpus.is_empty() && node.not_shown.is_empty();
+    let without = nodes.iter().filter(is_empty).count();
     if without > 0 {
         let _ = write!(words, ", {without} of them without CPUs");
     }

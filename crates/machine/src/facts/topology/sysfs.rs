@@ -6,7 +6,7 @@ use model::record::Unsaid;
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
 use super::super::cpuinfo::Cpuinfo;
-use super::super::platform::not_offered;
+use super::super::platform::{is_contained, not_offered};
 use super::disputes::{Disputes, MOST};
 use super::groups::{Claims, Groups, Numbered};
 use crate::ports::{Machine, Reading};
@@ -63,6 +63,26 @@ pub(super) fn online(machine: &Machine) -> CpuSet {
 /// The CPUs that are plugged in; empty where the kernel does not say.
 pub(super) fn present(machine: &Machine) -> CpuSet {
     list(machine, CPU, &["present"]).unwrap_or_else(|| folders(machine))
+}
+
+/// Those of some CPUs that are not online which are not off either: a container does not show them.
+///
+/// # Source
+/// Linux, `Documentation/core-api/cpu_hotplug.rst`: `offline`, `cpuX/online`. lxcfs puts a list of the
+/// container's CPUs in the place of `online` alone.
+pub(super) fn not_shown(machine: &Machine, not_online: &CpuSet) -> CpuSet {
+    if not_online.is_empty() {
+        return CpuSet::default();
+    }
+    let off = list(machine, CPU, &["offline"]);
+    let contained = off.is_none() && is_contained(&*machine.tree);
+    let is_hidden = |cpu: &CpuId| match (text(machine, &format!("{CPU}/cpu{cpu}/online")), &off) {
+        (Some(switch), _) if switch == "0" => false,
+        (_, Some(off)) => !off.contains(*cpu),
+        (Some(_), None) => true,
+        (None, None) => contained,
+    };
+    not_online.iter().filter(is_hidden).collect()
 }
 
 /// The CPUs that the scheduler leaves alone.

@@ -1,0 +1,121 @@
+//! What is known before it is done: CPUs that are off, values that the kernel will cut, who shares a
+//! setting, and what it will refuse.
+
+use std::collections::BTreeSet;
+
+use machine::Machine;
+use model::{CpuId, CpuSet};
+
+use super::{Change, Plan};
+use crate::ask::Asked;
+use crate::open;
+use crate::rows::Scope;
+use crate::settings::in_words;
+use crate::targets::{self, Of};
+
+/// Remarks on what a plan will come to.
+pub(super) fn remarks(machine: &Machine, plan: &Plan, asked: &[Asked]) -> Vec<String> {
+    let off = off(machine, plan, asked);
+    let shared = asked.iter().filter_map(|asked| shared(machine, plan, asked));
+    let refused = above(machine, plan).into_iter().chain(boost_of_all(machine, plan));
+    off.into_iter().chain(shared).chain(cut(machine, plan)).chain(refused).collect()
+}
+
+/// Boost of some CPUs needs that of all.
+///
+/// # Source
+/// Linux, drivers/cpufreq/cpufreq.c: `store_local_boost`.
+fn boost_of_all(machine: &Machine, plan: &Plan) -> Option<String> {
+    const OF_ALL: &str = "/sys/devices/system/cpu/cpufreq/boost";
+    let is_of = |change: &&Change, scope| change.lever.id == "boost" && change.lever.scope == scope;
+    let planned = plan.changes.iter().find(|change| is_of(change, Scope::Machine));
+    // Where that of all moves, what is so already is written again.
+    let again = plan.already.iter().filter(|_| planned.is_some());
+    let mut some = plan.changes.iter().chain(again).filter(|it| is_of(it, Scope::Policy));
+    let wants = some.any(|change| change.wanted == "1");
+    let of_all = planned.map(|change| change.wanted.clone());
+    let of_all = of_all.or_else(|| machine.tree.read(OF_ALL).ok())?;
+    (wants && of_all.trim() == "0").then(|| {
+        "`boost`: while that of all CPUs is off, the kernel refuses it for some (EINVAL): set boost=on, \
+         too"
+            .to_owned()
+    })
+}
+
+/// Settings of CPUs are set where CPUs are on.
+fn off(machine: &Machine, plan: &Plan, asked: &[Asked]) -> Option<String> {
+    let of_cpus = |asked: &&Asked| {
+        let is_each = matches!(asked.lever.scope, Scope::Cpu | Scope::Policy | Scope::IdleState);
+        is_each && asked.cpus.is_none() && asked.lever.id != "online"
+    };
+    let names: Vec<String> =
+        asked.iter().filter(of_cpus).map(|asked| format!("`{}`", asked.name)).collect();
+    let covered = covered(machine, plan.changes.iter().chain(&plan.already));
+    let off = targets::off(machine).difference(&covered);
+    let word =
+        if off.len() == 1 { "is off, and brought back" } else { "are off, and brought back" };
+    (!names.is_empty() && !off.is_empty()).then(|| {
+        format!(
+            "{}: {} {word} by `cpudyno set online@{off}=on`: nothing is set there",
+            names.join(", "),
+            off.named()
+        )
+    })
+}
+
+/// All CPUs that have a setting together with those that it is set for.
+fn covered<'c>(machine: &Machine, changes: impl Iterator<Item = &'c Change>) -> CpuSet {
+    let cpus = changes.flat_map(|change| match (&change.of, change.lever.scope) {
+        (Of::Cpu(cpu), Scope::Policy) => targets::group(machine, *cpu).iter().collect(),
+        (Of::Cpu(cpu), _) => vec![*cpu],
+        (Of::Machine | Of::Part(_), _) => Vec::new(),
+    });
+    cpus.collect()
+}
+
+/// CPUs of one policy have one setting, whichever of them was named.
+fn shared(machine: &Machine, plan: &Plan, asked: &Asked) -> Option<String> {
+    let named = asked.cpus.as_ref().filter(|_| asked.lever.scope == Scope::Policy)?;
+    let mine = plan.changes.iter().filter(|change| change.setting == asked.name);
+    let others = covered(machine, mine).difference(named);
+    let word = if others.len() == 1 { "shares" } else { "share" };
+    (!others.is_empty())
+        .then(|| format!("`{}@{named}`: {} {word} it, and change, too", asked.name, others.named()))
+}
+
+/// Limits beyond what the clock of a CPU does come to less, or more.
+fn cut(machine: &Machine, plan: &Plan) -> Vec<String> {
+    let mut told = BTreeSet::new();
+    for change in &plan.changes {
+        let Some((khz, bound)) = open::cut(machine, &change.object, &change.wanted) else {
+            continue;
+        };
+        let [wanted, kept] = [&change.wanted, &khz].map(|khz| in_words(change.lever, khz));
+        told.insert(format!(
+            "`{}`: the kernel makes {kept} of {wanted} (`{bound}`), and a value that is not kept is \
+             put back",
+            change.setting
+        ));
+    }
+    told.into_iter().collect()
+}
+
+/// The lowest clock is never above the highest one.
+fn above(machine: &Machine, plan: &Plan) -> Option<String> {
+    let highest = |cpu: CpuId| {
+        let limit = |change: &&Change| change.lever.id == "max_freq" && change.of == Of::Cpu(cpu);
+        let planned = plan.changes.iter().find(limit).map(|change| change.wanted.clone());
+        planned.or_else(|| open::highest_allowed(machine, cpu))?.parse::<u64>().ok()
+    };
+    let lowest = plan.changes.iter().filter(|change| change.lever.id == "min_freq");
+    let (change, most) = lowest.into_iter().find_map(|change| {
+        let Of::Cpu(cpu) = change.of else { return None };
+        let most = highest(cpu)?;
+        (change.wanted.parse::<u64>().ok()? > most).then_some((change, most))
+    })?;
+    let most = in_words(change.lever, &most.to_string());
+    Some(format!(
+        "`min_freq`: {} is above the highest clock that is allowed, {most}: set `max_freq`, too",
+        in_words(change.lever, &change.wanted)
+    ))
+}
