@@ -57,30 +57,37 @@ fn simulated_in_loop(row: &StreamRow) -> Option<[u64; 2]> {
     }
 }
 
-/// A variant of a memory kernel, where this machine can execute it.
-pub fn transfer(
+/// Variants of a memory kernel, each where this machine can execute it.
+pub fn transfers(
     machine: &Machine,
     kernel: &'static MemoryKernel,
-    variant: &'static Variant,
-) -> Result<Transfer, Unavailable> {
-    let offered = match &machine.simulated {
+    variants: impl IntoIterator<Item = &'static Variant>,
+) -> impl Iterator<Item = Result<Transfer, Unavailable>> {
+    let offered = offered(machine);
+    variants.into_iter().map(move |variant| {
+        let mover = match offered.as_ref().map_err(Clone::clone)? {
+            None => Some(Mover::new(kernel, variant)?),
+            Some(offered) => {
+                match variant.lacking(kernel, |isa| isa == Isa::Sse2 || offered.contains(&isa)) {
+                    Some(reason) => return Err(reason),
+                    None => None,
+                }
+            }
+        };
+        Ok(Transfer { kernel, variant, mover })
+    })
+}
+
+/// What a machine that is not here says that it executes; `None`: this one, which is asked by the kernels.
+fn offered(machine: &Machine) -> Result<Option<Vec<Isa>>, Unavailable> {
+    match &machine.simulated {
         Some(model) => {
             moves_data(machine)?;
-            Some(model.identity.isa.clone())
+            Ok(Some(model.identity.isa.clone()))
         }
-        None if machine.elsewhere.is_some() => Some(machine::facts::isa(machine)?),
-        None => None,
-    };
-    let mover = match offered {
-        None => Some(Mover::new(kernel, variant)?),
-        Some(offered) => {
-            match variant.lacking(kernel, |isa| isa == Isa::Sse2 || offered.contains(&isa)) {
-                Some(reason) => return Err(reason),
-                None => None,
-            }
-        }
-    };
-    Ok(Transfer { kernel, variant, mover })
+        None if machine.elsewhere.is_some() => machine::facts::isa(machine).map(Some),
+        None => Ok(None),
+    }
 }
 
 /// Whether data can be moved at all: on a simulated machine, where its memory is described.

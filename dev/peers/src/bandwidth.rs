@@ -239,11 +239,8 @@ impl<'a> Match<'a> {
 
     /// The variant that moves most, by short turns in rounds, as a run chooses.
     fn best(&mut self, kernel: &'static MemoryKernel) -> anyhow::Result<Transfer> {
-        let transfers: Vec<Transfer> = kernel
-            .variants
-            .iter()
-            .filter_map(|variant| streams::transfer(self.machine, kernel, variant).ok())
-            .collect();
+        let transfers: Vec<Transfer> =
+            streams::transfers(self.machine, kernel, kernel.variants).flatten().collect();
         let mut contest = Contest::new(transfers.len(), self.machine.host.seed());
         let until = self.executor.elapsed() + CHOOSING;
         while let Some(turns) = contest.turns(self.executor.elapsed() > until) {

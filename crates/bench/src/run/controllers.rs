@@ -178,8 +178,8 @@ fn counted_cell(program: &Program) -> Option<(CpuId, Pages)> {
 impl Known {
     /// The first variant that runs here.
     fn transfer(&self, plan: &Planning<'_>, kernel: &'static MemoryKernel) -> Option<Transfer> {
-        let mut variants = kernel.variants.iter().filter(|variant| variant.stores == self.stores);
-        variants.find_map(|variant| streams::transfer(plan.machine, kernel, variant).ok())
+        let variants = kernel.variants.iter().filter(|variant| variant.stores == self.stores);
+        streams::transfers(plan.machine, kernel, variants).find_map(Result::ok)
     }
 
     /// Whether what was counted beyond what others move is what was asked for.

@@ -14,7 +14,7 @@ use bench::rig::traffic::{
 };
 use bench::run::{Error, measure, outline};
 use bench::streams;
-use kernels::memory::TABLE;
+use kernels::memory::{MemoryKernel, TABLE};
 use kernels::memory::chase::{CHAINS_MAX, STEPS_AT_ONCE, Walk};
 use machine::Machine;
 use machine::instruments::traffic::TrafficCounters;
@@ -42,10 +42,12 @@ fn run(executor: &mut dyn Executor, job: &Traffic) -> Result<RawTraffic, RunErro
 /// Every kernel in every variant that this CPU can execute.
 fn transfers() -> Vec<Transfer> {
     let machine = Machine::real();
-    let every = TABLE.iter().flat_map(|kernel| kernel.variants.iter().map(|v| (*kernel, v)));
-    every
-        .filter_map(|(kernel, variant)| streams::transfer(&machine, kernel, variant).ok())
-        .collect()
+    let of_kernel = |kernel: &&'static MemoryKernel| {
+        streams::transfers(&machine, kernel, kernel.variants)
+            .filter_map(Result::ok)
+            .collect::<Vec<_>>()
+    };
+    TABLE.iter().flat_map(of_kernel).collect()
 }
 
 fn transfer(kernel: &str) -> Transfer {

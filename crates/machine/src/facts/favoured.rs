@@ -131,8 +131,8 @@ fn rankings(survey: &Survey<'_>) -> (Vec<Ranking>, Unavailable) {
     ];
     let reason = reason.filter(|it| it.obstacle == Obstacle::Permission);
     let reason = reason.unwrap_or_else(|| {
-        let why = "nothing here ranks cores: neither `acpi_cppc`, amd-pstate nor registers do, and clocks that \
-                   kinds of cores are said to reach do not differ within a kind";
+        let why =
+            "neither `acpi_cppc`, amd-pstate, registers nor claimed clocks rank cores of one kind";
         not_offered(why, "acpi_cppc")
     });
     (all.into_iter().flatten().collect(), reason)

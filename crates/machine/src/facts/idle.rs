@@ -83,7 +83,7 @@ impl SwitchedOff {
                     .with_remedy(format!("boot without {given}"))
             }
             Err(_) => {
-                let reason = "it has no driver for this CPU, or was booted without";
+                let reason = "it has no driver for this CPU, or was booted without one";
                 absent(reason.to_owned()).with_remedy(
                     "where `cat /proc/cmdline` shows `cpuidle.off=1`, `idle=poll` or `nohlt`, boot \
                      without them",

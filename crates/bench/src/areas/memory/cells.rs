@@ -78,8 +78,9 @@ impl Which {
     ) -> Result<Vec<Transfer>, Unavailable> {
         let mut known = Vec::new();
         let mut reason = None;
-        for variant in kernel.variants.iter().filter(|variant| self.admits(variant)) {
-            match streams::transfer(plan.machine, kernel, variant) {
+        let admitted = kernel.variants.iter().filter(|variant| self.admits(variant));
+        for transfer in streams::transfers(plan.machine, kernel, admitted) {
+            match transfer {
                 Ok(transfer) => known.push(transfer),
                 Err(why) => reason = Some(why),
             }

@@ -2,8 +2,10 @@
 
 use kernels::memory::{MemoryKernel, TABLE, Variant};
 use machine::Machine;
+use model::Unavailable;
 use model::page::{Align, Block, Page, Table, Text, Tone};
 
+use crate::rig::traffic::Transfer;
 use crate::streams;
 
 /// The page of `cpudyno memory --list`: each kernel, and each way to run it, with what it needs.
@@ -78,9 +80,9 @@ fn alike() -> Vec<Vec<&'static MemoryKernel>> {
 fn variants(machine: &Machine, kernels: &[&'static MemoryKernel]) -> Table {
     let kernel = kernels[0];
     let mut reasons: Vec<String> = Vec::new();
-    let mut row = |variant: &'static Variant| {
+    let mut row = |(variant, transfer): (&'static Variant, Result<Transfer, Unavailable>)| {
         let needs: Vec<&str> = variant.needs.iter().map(|isa| isa.name()).collect();
-        let runs = match streams::transfer(machine, kernel, variant) {
+        let runs = match transfer {
             Ok(_) => Text::toned("yes", Tone::Good),
             Err(reason) => {
                 reasons.extend(Some(reason.why).filter(|why| !reasons.contains(why)));
@@ -95,7 +97,8 @@ fn variants(machine: &Machine, kernels: &[&'static MemoryKernel]) -> Table {
             variant.doc.into(),
         ]
     };
-    let rows = kernel.variants.iter().map(&mut row).collect();
+    let transfers = streams::transfers(machine, kernel, kernel.variants);
+    let rows = kernel.variants.iter().zip(transfers).map(&mut row).collect();
     Table {
         caption: format!(
             "variants of {}",

@@ -304,7 +304,7 @@ fn triad(plan: &Planning<'_>, threads: usize) -> Result<(Transfer, u64), Unavail
         Unavailable::new(Obstacle::Cpudyno, "triad", "this build has no such memory kernel")
     })?;
     let ordinary = kernel.variants.iter().filter(|it| it.stores == Stores::Ordinary);
-    let known = ordinary.map(|variant| streams::transfer(plan.machine, kernel, variant));
+    let known = streams::transfers(plan.machine, kernel, ordinary);
     let (known, refused): (Vec<_>, Vec<_>) = known.partition(Result::is_ok);
     let widest = known.into_iter().flatten().max_by_key(|it| it.variant.width_bits);
     let transfer = widest.ok_or_else(|| {

@@ -151,6 +151,10 @@ fn dies(survey: &Survey<'_>) -> Reading<FactValue> {
     let compute: Option<BTreeSet<(u32, u32)>> =
         topology.cpus.iter().map(|place| Some((place.package, place.die?))).collect();
     let compute = compute.ok_or_else(|| no_dies(survey, topology))?;
+    if !topology.unsaid.package.is_empty() {
+        let why = "the kernel shows dies, and not the packages that they are in";
+        return Err(not_offered(why, sysfs::CPU));
+    }
     let io = dies::io_dies(survey, &compute);
     let mut packages: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
     for (package, _) in &compute {

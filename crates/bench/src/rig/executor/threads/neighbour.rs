@@ -199,9 +199,8 @@ mod tests {
     fn memory_of_a_neighbour_is_mapped_once_and_is_nobody_elses() {
         let kernel = TABLE.iter().find(|kernel| kernel.id == "triad").unwrap();
         let machine = Machine::real();
-        let mut variants = kernel.variants.iter();
-        let transfer = variants.find_map(|it| streams::transfer(&machine, kernel, it).ok());
-        let transfer = transfer.unwrap();
+        let mut known = streams::transfers(&machine, kernel, kernel.variants);
+        let transfer = known.find_map(Result::ok).unwrap();
         let store = Store::of_arrays(kernel.arrays, 4096, Pages::Base);
         let work = Busy::Memory { transfer, elements: 4096, store };
         let (mut threads, cpu) = (threads(), cpu());
