@@ -8,11 +8,13 @@ use model::{CpuId, CpuSet, Obstacle, Unavailable};
 use sys::cpuid::Leaf;
 
 use crate::error::Error;
+use crate::files::{Files, or_empty};
 use crate::folder::Folder;
 use crate::links::Linked;
+use crate::pepc;
 use crate::perf::Elsewhere;
 use crate::permits::{Permits, Question};
-use crate::ports::{Cpuid, Host, Isst, IsstDevice, Machine, Reading, Tree};
+use crate::ports::{Cpuid, Host, Isst, IsstDevice, Machine, Msr, Reading, Tree};
 use crate::registers::MsrFolder;
 use crate::text::value_of;
 
@@ -27,14 +29,19 @@ pub(crate) fn machine(folder: &Path, here: impl Host + 'static) -> Result<Machin
         return Err(refused("it is no folder".to_owned()));
     }
     fs::read_dir(folder).map_err(|error| refused(sys::errno::words(&error)))?;
+    let tree = Arc::new(Recording::below(folder));
+    let msr: Arc<dyn Msr> = match tree.read(pepc::REGISTERS) {
+        Ok(text) => Arc::new(pepc::registers(&text)),
+        Err(_) => Arc::new(MsrFolder::below(folder)),
+    };
     Ok(Machine {
-        tree: Box::new(Linked::new(Folder::below(folder.to_owned()))),
+        tree: Box::new(Linked::new(Arc::clone(&tree))),
         cpuid: Box::new(FilesOnly),
-        msr: Arc::new(MsrFolder::below(folder)),
+        msr,
         isst: Arc::new(FilesOnly),
         permits: Box::new(FilesOnly),
         perf: Box::new(Elsewhere(FROM.to_owned())),
-        host: Box::new(Visitor { status: status(&Folder::below(folder.to_owned())), here }),
+        host: Box::new(Visitor { status: status(&tree), here }),
         // Not its path: that may name people (invariant I10).
         elsewhere: Some(FROM.to_owned()),
         simulated: None,
@@ -47,6 +54,35 @@ fn not_in_files<T>(what: &str) -> Reading<T> {
     let why = "only files are known of this machine, and they do not say";
     Err(Unavailable::new(Obstacle::Cpudyno, what, why)
         .with_remedy("run `cpudyno capture FILE` on the machine itself"))
+}
+
+/// The files below a folder, and those that a recording of pepc has as one.
+struct Recording {
+    folder: Folder,
+    inline: Files,
+}
+
+impl Recording {
+    fn below(path: &Path) -> Recording {
+        let folder = Folder::below(path.to_owned());
+        let inline = folder.read(pepc::FILES).map(|text| pepc::files(&text));
+        Recording { folder, inline: inline.unwrap_or_default() }
+    }
+}
+
+impl Tree for Recording {
+    fn read(&self, path: &str) -> Reading<String> {
+        self.folder.read(path).or_else(|reason| self.inline.read(path).map_err(|_| reason))
+    }
+
+    fn list(&self, path: &str) -> Reading<Vec<String>> {
+        let Ok(inline) = self.inline.list(path) else { return self.folder.list(path) };
+        let mut names = or_empty(path, self.folder.list(path))?;
+        names.extend(inline);
+        names.sort_unstable();
+        names.dedup();
+        Ok(names)
+    }
 }
 
 struct FilesOnly;
@@ -78,7 +114,7 @@ impl Isst for FilesOnly {
 }
 
 /// The process that the files are of, where they hold its status.
-fn status(files: &Folder) -> String {
+fn status(files: &Recording) -> String {
     files.read("/proc/self/status").unwrap_or_default()
 }
 

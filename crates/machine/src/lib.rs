@@ -37,6 +37,7 @@ pub mod limits;
 mod links;
 pub mod memory;
 pub mod pages;
+pub mod pepc;
 pub mod perf;
 pub mod permits;
 pub mod pmu;

@@ -23,6 +23,16 @@ pub trait Tree {
     fn list(&self, path: &str) -> Reading<Vec<String>>;
 }
 
+impl<T: Tree + ?Sized> Tree for Arc<T> {
+    fn read(&self, path: &str) -> Reading<String> {
+        (**self).read(path)
+    }
+
+    fn list(&self, path: &str) -> Reading<Vec<String>> {
+        (**self).list(path)
+    }
+}
+
 /// The CPUID instruction.
 pub trait Cpuid {
     /// A leaf of the CPU that answers first, where it announces it.

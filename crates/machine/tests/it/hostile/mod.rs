@@ -140,6 +140,12 @@ proptest! {
     }
 
     #[test]
+    fn recordings_of_pepc_with_damage(text in "([0-9a-fowr#:|/ -]{0,20}\n){0,20}") {
+        machine::pepc::files(&text);
+        machine::pepc::registers(&text);
+    }
+
+    #[test]
     fn texts_that_are_no_captures(
         text in "(cpudyno-capture 1\n)?(\\[[a-z]{3,6}\\]\n|[/a-z0-9\\[\\],.= !{}-]{0,30}\n){0,20}",
     ) {
