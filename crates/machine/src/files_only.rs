@@ -10,11 +10,12 @@ use sys::cpuid::Leaf;
 use crate::error::Error;
 use crate::files::{Files, or_empty};
 use crate::folder::Folder;
+use crate::isst::RecordedIsst;
 use crate::links::Linked;
 use crate::pepc;
 use crate::perf::Elsewhere;
 use crate::permits::{Permits, Question};
-use crate::ports::{Cpuid, Host, Isst, IsstDevice, Machine, Msr, Reading, Tree};
+use crate::ports::{Cpuid, Host, Machine, Msr, Reading, Tree};
 use crate::registers::MsrFolder;
 use crate::text::value_of;
 
@@ -37,8 +38,8 @@ pub(crate) fn machine(folder: &Path, here: impl Host + 'static) -> Result<Machin
     Ok(Machine {
         tree: Box::new(Linked::new(Arc::clone(&tree))),
         cpuid: Box::new(FilesOnly),
-        msr,
-        isst: Arc::new(FilesOnly),
+        msr: Arc::clone(&msr),
+        isst: Arc::new(RecordedIsst::new(Arc::clone(&tree), msr)),
         permits: Box::new(FilesOnly),
         perf: Box::new(Elsewhere(FROM.to_owned())),
         host: Box::new(Visitor { status: status(&tree), here }),
@@ -104,12 +105,6 @@ impl Cpuid for FilesOnly {
 impl Permits for FilesOnly {
     fn ask(&self, question: Question) -> Reading<String> {
         not_in_files(question.name())
-    }
-}
-
-impl Isst for FilesOnly {
-    fn open(&self) -> Reading<Box<dyn IsstDevice + '_>> {
-        not_in_files("Speed Select")
     }
 }
 

@@ -88,7 +88,7 @@ impl<'a> Asker<'a> {
                 continue;
             }
             tries = 0;
-            let nobody = refusal.is(ENOTTY) || matches!(refusal, Refusal::Unavailable(_));
+            let nobody = refusal.is(ENOTTY);
             answers.push(Err(reason(&what(first), refusal.clone())));
             if nobody {
                 // It is the same for all of them.

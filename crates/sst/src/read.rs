@@ -89,7 +89,8 @@ pub fn read(machine: &Machine, wanted: &Wanted) -> Result<Snapshot, Error> {
     }
     let cpus: Vec<_> = topology.online.iter().map(|place| place.cpu).collect();
     let physical = asker.physical(&cpus);
-    let nobody = physical.iter().all(Result::is_err);
+    // What was recorded tells levels without saying whose; a driver that places nobody is out of order.
+    let nobody = machine.elsewhere.is_none() && physical.iter().all(Result::is_err);
     if let Some(Err(unavailable)) = physical.first().filter(|_| nobody) {
         return Err(Error::Unavailable(unavailable.clone()));
     }

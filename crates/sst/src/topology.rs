@@ -29,7 +29,10 @@ impl Topology {
         let online = set(tree, "online")?;
         let present = set(tree, "present").unwrap_or_else(|_| online.clone());
         let dies = groups(tree, &online, "die_id", "die_cpus_list");
-        let packages = groups(tree, &online, "physical_package_id", "package_cpus_list");
+        let mut packages = groups(tree, &online, "physical_package_id", "package_cpus_list");
+        if packages.is_empty() {
+            packages = packages_by_cpuinfo(tree);
+        }
         let place = |cpu: CpuId| {
             let package = packages.get(&cpu).copied().ok_or_else(|| {
                 let why = format!("`{CPU}/cpu{cpu}/topology/physical_package_id` says no number");
@@ -48,6 +51,24 @@ impl Topology {
         packages.dedup();
         packages
     }
+}
+
+/// The same numbers, of recordings that hold no others.
+///
+/// # Source
+/// Linux, arch/x86/kernel/cpu/proc.c: `physical id` is what sysfs calls `physical_package_id`.
+fn packages_by_cpuinfo(tree: &dyn Tree) -> BTreeMap<CpuId, u32> {
+    let text = tree.read("/proc/cpuinfo").unwrap_or_default();
+    let mut packages = BTreeMap::new();
+    let mut cpu = None;
+    for (key, value) in text.lines().filter_map(|line| line.split_once(':')) {
+        match (key.trim(), value.trim().parse()) {
+            ("processor", number) => cpu = number.ok().map(CpuId),
+            ("physical id", Ok(package)) => packages.extend(cpu.map(|cpu| (cpu, package))),
+            _ => {}
+        }
+    }
+    packages
 }
 
 fn set(tree: &dyn Tree, file: &str) -> Reading<CpuSet> {

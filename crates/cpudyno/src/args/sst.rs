@@ -22,6 +22,8 @@ use super::{BadValue, Files, Look};
 /// read back, and put back by `cpudyno undo`. What must come first is said before anything is written.
 ///
 /// It takes root, or the right to open /dev/isst_interface, and reads both generations of the interface.
+/// Of a machine elsewhere it reads registers of the newer one that were recorded: in a capture that root
+/// took (--machine), or in debugfs below a folder (--root). There nothing is changed.
 /// Options that hold for all stand before the feature: `cpudyno sst -c 0 perf-profile info`. What people
 /// call a CPU here is Linux' number of a hardware thread; cores have the numbers of the hardware.
 #[derive(Debug, Args)]
@@ -428,7 +430,8 @@ Examples:
   sudo cpudyno sst base-freq enable -a               higher base frequencies for the chosen cores
   sudo cpudyno sst -c 12,13 turbo-freq enable -a     higher turbo limits for these CPUs
   sudo cpudyno undo                                  everything as it was
-  cpudyno sst --machine sim:guide base-freq info     on a simulated machine, without root";
+  cpudyno sst --machine sim:guide base-freq info     on a simulated machine, without root
+  cpudyno sst --machine my.capture                   what a capture holds, which root took";
 
 /// What changes the machine asks nothing.
 const CHANGES: &str = "";

@@ -5,6 +5,9 @@ use std::process::ExitCode;
 
 use libtest_mimic::Arguments;
 
+#[expect(dead_code, reason = "archives that are whole trees are of no use here")]
+#[path = "../../../machine/tests/machines/archive.rs"]
+mod archive;
 mod avx_turbo;
 #[path = "../it/common/mod.rs"]
 mod common;
@@ -12,6 +15,9 @@ mod field;
 mod html;
 mod metrics;
 mod perf_stat;
+mod speed_select;
+#[path = "../../../sst/tests/cases/unpacked.rs"]
+mod unpacked;
 
 fn main() -> ExitCode {
     let trials = [
@@ -20,6 +26,7 @@ fn main() -> ExitCode {
         html::trials(),
         metrics::trials(),
         perf_stat::trials(),
+        speed_select::trials(),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials.into_iter().flatten().collect()).exit_code()
 }

@@ -15,6 +15,8 @@ mod generated;
 mod guide;
 mod info;
 mod machines;
+#[path = "../../../sst/tests/it/recorded/made_up.rs"]
+mod made_up;
 mod memory;
 mod openmp;
 mod original;

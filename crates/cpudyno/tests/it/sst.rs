@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::common::{Finished, cpudyno, finish};
+use crate::made_up::lay;
 use crate::record::checked;
 
 fn run(machine: &str, args: &[&str]) -> Finished {
@@ -205,6 +206,65 @@ fn where_there_is_none_it_says_why() {
         let code = if here.stderr.contains("EACCES") { 4 } else { 3 };
         fails(&here, code, "cannot read Speed Select: ", "");
     }
+}
+
+/// The page without the line that says where it comes from.
+fn told(page: &str) -> Vec<&str> {
+    page.lines().enumerate().filter(|(place, _)| *place != 1).map(|(_, line)| line).collect()
+}
+
+/// Recorded registers, below a folder and in the capture that is made of it, say the same to every command that reads,
+/// and take nothing.
+#[test]
+fn recorded_registers_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let [root, capture, file] = ["root", "there.capture", "sst.json"]
+        .map(|name| folder.path().join(name).to_str().unwrap().to_owned());
+    lay(root.as_ref(), true);
+    let sst =
+        |source: &[&str], words: &[&str]| finish(cpudyno(&[&["sst"], source, words].concat()));
+    let captured = finish(cpudyno(&["capture", &capture, "--root", &root]));
+    assert_eq!(captured.code, Some(0), "{captured:?}");
+    for command in COMMANDS {
+        let words = [&["--json", &file][..], *command].concat();
+        let below = sst(&["--root", &root], &words).success();
+        assert!(below.lines().nth(1).unwrap().ends_with(", files below a folder"), "{below}");
+        let record = checked(&fs::read_to_string(&file).unwrap());
+        let kinds = record.speed_select.unwrap().domains.len();
+        assert_eq!((kinds, record.run.elsewhere.as_deref()), (2, Some("files below a folder")));
+        assert_eq!(finish(cpudyno(&["show", &file])).success(), below, "{command:?}");
+        let there = sst(&["--machine", &capture], command).success();
+        assert!(there.lines().nth(1).unwrap().contains(", a capture, taken "), "{there}");
+        assert_eq!(told(&there), told(&below), "{command:?}");
+    }
+    insta::assert_snapshot!(
+        "recorded-info",
+        told(&sst(&["--root", &root], &[]).success()).join("\n")
+    );
+    for words in [&["core-power", "disable"][..], &["perf-profile", "set-config-level", "-l", "1"]]
+    {
+        let refused = sst(&["--machine", &capture], words);
+        fails(
+            &refused,
+            4,
+            "cannot set anything: this machine is a capture",
+            "on the machine itself",
+        );
+    }
+}
+
+#[test]
+fn recorded_registers_without_those_of_cpus_say_what_cannot_be_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().to_str().unwrap();
+    lay(folder.path(), false);
+    let page = finish(cpudyno(&["sst", "--root", root, "perf-profile", "info"])).success();
+    assert!(page.contains("register 54h, which says in which power domain a CPU is"), "{page}");
+    let refused = finish(cpudyno(&["sst", "--root", root, "-c", "1", "core-power", "info"]));
+    fails(&refused, 3, "cannot use CPU 1: register 54h", "sudo cpudyno capture");
+    fs::remove_dir_all(folder.path().join("sys/kernel")).unwrap();
+    let none = finish(cpudyno(&["sst", "--root", root]));
+    fails(&none, 3, "`/sys/kernel/debug/tpmi-*/tpmi-id-05/mem_dump`", "sudo cpudyno capture");
 }
 
 /// The help has three levels, of which none asks a machine.

@@ -9,7 +9,8 @@
 pub(crate) mod layout;
 mod mailbox;
 pub(crate) mod real;
-pub(crate) mod registers;
+mod recorded;
+mod registers;
 pub mod settable;
 pub mod structures;
 pub(crate) mod tpmi;
@@ -20,7 +21,7 @@ use sys::isst::{REQUESTS, Request};
 
 use self::layout::Layout;
 pub use self::mailbox::{AboutLevel, Half, HalfOfLevel, LicenceOfLevel, MailboxQuestion};
-pub use self::registers::TpmiRegisters;
+pub use self::recorded::RecordedIsst;
 use self::structures::{
     BaseFreqInfo, ClosAssoc, ClosAssocHeader, ClosParam, CorePowerState, CpuMap, CpuMask,
     FabricInfo, InstanceCount, MailboxCommand, MmioCommand, MsrCommand, PerfLevelInfo, PerfLevels,

@@ -10,17 +10,16 @@
 use std::collections::BTreeSet;
 
 use model::{Obstacle, Unavailable};
-use sys::errno::ENOTTY;
 
+use super::recorded::CAPTURE_AS_ROOT;
 use super::structures::{
     BUCKETS, BaseFreqInfo, ClosAssoc, ClosParam, CorePowerState, CpuMask, FabricInfo,
-    InstanceCount, LICENCES, PerfLevelInfo, PerfLevels, PerfSetFeature, PerfSetLevel, PlatformInfo,
+    InstanceCount, LICENCES, PerfLevelInfo, PerfLevels, PerfSetFeature, PerfSetLevel,
     TurboFreqInfo,
 };
-use super::tpmi::{self, COMMANDS_MAX, Tpmi};
-use super::{Message, Refusal};
-use crate::isst::layout::Layout;
-use crate::ports::{Isst, IsstDevice, Reading, Tree};
+use super::tpmi::Tpmi;
+use crate::files::missing;
+use crate::ports::{Reading, Tree};
 
 const DEBUGFS: &str = "/sys/kernel/debug";
 /// The feature's number.
@@ -31,7 +30,7 @@ const PLACE: &str = "tpmi-id-81";
 /// The registers of all packages, each with its power domains. `None`: the domain reads all ones, so it
 /// is not there.
 #[derive(Debug, Clone, Default)]
-pub struct TpmiRegisters {
+pub(super) struct TpmiRegisters {
     packages: Vec<Vec<Option<Domain>>>,
 }
 
@@ -42,31 +41,33 @@ struct Domain(Vec<u64>);
 impl TpmiRegisters {
     /// What debugfs says. A package whose registers cannot be read keeps its place, without power domains.
     /// Where devices do not say which package is theirs, the order of PCI devices is that of packages.
-    pub fn read(tree: &dyn Tree) -> Reading<TpmiRegisters> {
-        let names = tree.list(DEBUGFS)?;
-        let devices = names.iter().filter(|name| name.starts_with("tpmi-"));
+    pub(super) fn read(tree: &dyn Tree) -> Reading<TpmiRegisters> {
+        let names = tree.list(DEBUGFS).map_err(|reason| absent(reason, DEBUGFS))?;
+        let path = |name: &str| format!("{DEBUGFS}/{name}");
         let has_it = |name: &&String| {
-            let features = tree.list(&format!("{DEBUGFS}/{name}"));
+            let features = tree.list(&path(name));
             features.is_ok_and(|features| features.iter().any(|feature| feature == SPEED_SELECT))
         };
-        let dump =
-            |name: &str, feature| tree.read(&format!("{DEBUGFS}/{name}/{feature}/mem_dump")).ok();
+        let devices = names.iter().filter(|name| name.starts_with("tpmi-"));
         let devices: Vec<&String> = devices.filter(has_it).collect();
-        let places = devices.iter().map(|name| package(&dump(name, PLACE)?));
+        let dump = |name: &str, feature| format!("{}/{feature}/mem_dump", path(name));
+        let places = devices.iter().map(|name| package(&tree.read(&dump(name, PLACE)).ok()?));
         let places: Option<Vec<usize>> = places.collect();
         // Two that say the same leave no way to tell.
         let apart =
             |places: &Vec<usize>| places.iter().collect::<BTreeSet<_>>().len() == devices.len();
         let places = places.filter(apart).unwrap_or_else(|| (0..devices.len()).collect());
-        let dumps: Vec<Option<String>> =
-            devices.iter().map(|name| dump(name, SPEED_SELECT)).collect();
-        if dumps.iter().all(Option::is_none) {
-            let why = format!("there is no `{DEBUGFS}/tpmi-*/{SPEED_SELECT}/mem_dump`");
-            return Err(Unavailable::new(Obstacle::Cpudyno, "Speed Select", why));
+        let dumps: Vec<Reading<String>> =
+            devices.iter().map(|name| tree.read(&dump(name, SPEED_SELECT))).collect();
+        if dumps.iter().all(Result::is_err) {
+            let first = devices.iter().zip(&dumps).find_map(|(name, it)| {
+                Some(absent(it.as_ref().err()?.clone(), &dump(name, SPEED_SELECT)))
+            });
+            return Err(first.unwrap_or_else(not_there));
         }
         let mut packages = vec![Vec::new(); places.iter().max().map_or(0, |last| last + 1)];
         for (place, dump) in places.into_iter().zip(dumps) {
-            packages[place] = domains(dump.as_deref().unwrap_or_default());
+            packages[place] = domains(&dump.unwrap_or_default());
         }
         Ok(TpmiRegisters { packages })
     }
@@ -74,6 +75,26 @@ impl TpmiRegisters {
     fn domain(&self, package: u8, domain: u8) -> Option<&Domain> {
         self.packages.get(usize::from(package))?.get(usize::from(domain))?.as_ref()
     }
+
+    fn of_level(&self, package: u8, domain: u8, level: u16, part: usize) -> Option<&[u64]> {
+        self.domain(package, domain)?.of_level(level, part)
+    }
+}
+
+/// Why there are no registers: what may not be read is no absence.
+fn absent(reason: Unavailable, path: &str) -> Unavailable {
+    if reason == missing(path) {
+        return not_there();
+    }
+    Unavailable { what: "Speed Select".to_owned(), ..reason }
+}
+
+fn not_there() -> Unavailable {
+    let why = format!(
+        "of a machine elsewhere only registers in `{DEBUGFS}/tpmi-*/{SPEED_SELECT}/mem_dump` tell it, and there are none \
+         here: older generations than Sierra Forest and Granite Rapids have none, and only root may read them"
+    );
+    Unavailable::new(Obstacle::Cpudyno, "Speed Select", why).with_remedy(CAPTURE_AS_ROOT)
 }
 
 /// The package that a device belongs to: bits 23:16 of the second register.
@@ -86,16 +107,24 @@ fn package(dump: &str) -> Option<usize> {
     usize::try_from(bits(*header, 16, 8)).ok()
 }
 
-/// The registers of every instance of a feature: a title for each, then lines of a place and words.
+/// Eight digits; fewer are one that was cut off.
+fn word(text: &str) -> Option<u32> {
+    const DIGITS: usize = 8;
+    u32::from_str_radix(text, 16).ok().filter(|_| text.len() == DIGITS)
+}
+
+/// The registers of every instance of a feature: a title for each, then lines of a place and words. A line that does
+/// not go on where the last one ended comes behind damage.
 fn blocks(dump: &str) -> Vec<Vec<u64>> {
     let mut blocks: Vec<Vec<u32>> = Vec::new();
     for line in dump.lines() {
         if line.starts_with("TPMI Instance:") {
             blocks.push(Vec::new());
-        } else if let (Some((_, words)), Some(block)) = (line.split_once(':'), blocks.last_mut()) {
-            block.extend(
-                words.split_whitespace().map_while(|word| u32::from_str_radix(word, 16).ok()),
-            );
+        } else if let (Some((place, words)), Some(block)) =
+            (line.split_once(':'), blocks.last_mut())
+            && usize::from_str_radix(place.trim(), 16) == Ok(block.len() * size_of::<u32>())
+        {
+            block.extend(words.split_whitespace().map_while(word));
         }
     }
     let wide = |words: &[u32]| {
@@ -105,26 +134,38 @@ fn blocks(dump: &str) -> Vec<Vec<u64>> {
     blocks.iter().map(|words| wide(words)).collect()
 }
 
+/// The most power domains of a package: the driver has a bit for each.
+const DOMAINS_MAX: usize = u16::BITS as usize;
+
 /// The power domains of a package.
 fn domains(dump: &str) -> Vec<Option<Domain>> {
     let domain = |registers: Vec<u64>| {
         // An interface of version FFh is none.
         registers.first().is_some_and(|first| first & 0xff != 0xff).then_some(Domain(registers))
     };
-    blocks(dump).into_iter().map(domain).collect()
+    blocks(dump).into_iter().take(DOMAINS_MAX).map(domain).collect()
 }
+
+/// Offsets are there for so many levels.
+const LEVELS_MAX: usize = 5;
 
 /// Bits of a register.
 fn bits(register: u64, start: u32, width: u32) -> u64 {
     register >> start & (u64::MAX >> (64 - width))
 }
 
+/// A byte of a register; beyond its end there is none.
 fn byte(register: u64, place: usize) -> u8 {
-    (register >> (8 * place)) as u8
+    register.to_le_bytes().get(place).copied().unwrap_or(0)
 }
 
 fn mhz(register: u64, place: usize) -> u16 {
     u16::from(byte(register, place)) * 100
+}
+
+/// Turbo limits: a register for each licence, a byte for each group of cores.
+fn limits_of(registers: &[u64]) -> [[u16; BUCKETS]; LICENCES] {
+    std::array::from_fn(|licence| std::array::from_fn(|place| mhz(registers[licence], place)))
 }
 
 impl Domain {
@@ -137,9 +178,9 @@ impl Domain {
         bits(self.at(0), 8 + feature, 1) == 1
     }
 
-    /// A register of priorities and classes.
-    fn cp(&self, place: u64) -> u64 {
-        self.at(bits(self.at(0), 16, 8) + place)
+    /// A register of priorities and classes; none: it was cut off.
+    fn cp(&self, place: u64) -> Option<u64> {
+        self.0.get(usize::try_from(bits(self.at(0), 16, 8) + place).ok()?).copied()
     }
 
     /// A register of levels.
@@ -147,10 +188,19 @@ impl Domain {
         self.at(bits(self.at(0), 24, 8) + place)
     }
 
-    /// A register of a level: of its own (0), its base frequencies (1), its turbo frequencies (2).
-    fn of_level(&self, level: u16, part: usize, place: u64) -> u64 {
-        let level = u64::from(byte(self.pp(2), usize::from(level)));
-        self.pp(level + u64::from(byte(self.pp(1), part)) + place)
+    /// The registers of a level: of its own (0), its base frequencies (1), its turbo frequencies (2). None: there is no
+    /// such level, or they were cut off.
+    fn of_level(&self, level: u16, part: usize) -> Option<&[u64]> {
+        const REGISTERS: [u64; 3] = [12, 2, 8];
+        let level = usize::from(level);
+        if level >= LEVELS_MAX || self.level_mask() >> level & 1 == 0 {
+            return None;
+        }
+        let start = bits(self.at(0), 24, 8)
+            + u64::from(byte(self.pp(2), level))
+            + u64::from(byte(self.pp(1), part));
+        let end = start + REGISTERS[part];
+        self.0.get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
     }
 
     fn level_mask(&self) -> u8 {
@@ -161,15 +211,14 @@ impl Domain {
         self.level_mask().checked_ilog2().unwrap_or(0) as u8
     }
 
-    /// Offsets are there for five levels.
-    fn has_level(&self, level: u16) -> bool {
-        level < 5 && self.level_mask() >> level & 1 == 1
-    }
-
-    /// Levels that have a part.
-    fn supporting(&self, part: usize) -> u8 {
-        let supports = |level: &u8| bits(self.of_level((*level).into(), part, 0), 12, 1) == 1;
-        (0..=self.max_level()).filter(supports).fold(0, |mask, level| mask | 1 << level)
+    /// Levels that have a part; none: it was cut off.
+    fn supporting(&self, part: usize) -> Option<u8> {
+        let levels = (0..LEVELS_MAX as u8).filter(|level| self.level_mask() >> level & 1 == 1);
+        let supports = |mask, level: u8| {
+            let first = self.of_level(level.into(), part)?.first()?;
+            Some(mask | (bits(*first, 12, 1) as u8) << level)
+        };
+        levels.into_iter().try_fold(0, supports)
     }
 }
 
@@ -187,18 +236,19 @@ impl Tpmi for TpmiRegisters {
             return false;
         };
         of.supported = domain.has(0).into();
-        let status = if domain.has(0) { domain.cp(2) } else { 0 };
+        let Some(status) = (if domain.has(0) { domain.cp(2) } else { Some(0) }) else {
+            return false;
+        };
         of.enable = bits(status, 0, 1) as u8;
         of.priority_type = bits(status, 1, 1) as u8;
         true
     }
 
     fn class(&self, of: &mut ClosParam) -> bool {
-        let Some(domain) = self.domain(of.socket, of.domain).filter(|_| of.set == 0 && of.clos < 4)
-        else {
+        let domain = self.domain(of.socket, of.domain).filter(|_| of.set == 0 && of.clos < 4);
+        let Some(register) = domain.and_then(|domain| domain.cp(3 + u64::from(of.clos))) else {
             return false;
         };
-        let register = domain.cp(3 + u64::from(of.clos));
         of.weight = bits(register, 4, 4) as u8;
         of.min_mhz = mhz(register, 1);
         of.max_mhz = mhz(register, 2);
@@ -209,16 +259,19 @@ impl Tpmi for TpmiRegisters {
         /// Four bits for each of them.
         const CORES_IN_REGISTER: u16 = 16;
         let readable = !set && of.core < 64 && of.clos < 4;
-        let Some(domain) = self.domain(of.socket, of.domain).filter(|_| readable) else {
-            return false;
-        };
-        let register = domain.cp(7 + u64::from(of.core / CORES_IN_REGISTER));
+        let domain = self.domain(of.socket, of.domain).filter(|_| readable);
+        let place = 7 + u64::from(of.core / CORES_IN_REGISTER);
+        let Some(register) = domain.and_then(|domain| domain.cp(place)) else { return false };
         of.clos = bits(register, u32::from(of.core % CORES_IN_REGISTER) * 4, 4) as u16;
         true
     }
 
     fn levels(&self, of: &mut PerfLevels) -> bool {
         let Some(domain) = self.domain(of.socket, of.domain) else { return false };
+        let (Some(base_freq), Some(turbo_freq)) = (domain.supporting(1), domain.supporting(2))
+        else {
+            return false;
+        };
         let status = domain.pp(4);
         of.max_level = domain.max_level();
         of.feature_rev = bits(domain.pp(0), 4, 8) as u8;
@@ -227,8 +280,8 @@ impl Tpmi for TpmiRegisters {
         of.feature_state = bits(status, 8, 8) as u8;
         of.locked = bits(status, 3, 1) as u8;
         of.enabled = domain.has(1).into();
-        of.base_freq_support = domain.supporting(1);
-        of.turbo_freq_support = domain.supporting(2);
+        of.base_freq_support = base_freq;
+        of.turbo_freq_support = turbo_freq;
         true
     }
 
@@ -241,13 +294,10 @@ impl Tpmi for TpmiRegisters {
     }
 
     fn level(&self, of: &mut PerfLevelInfo) -> bool {
-        let Some(domain) =
-            self.domain(of.socket, of.domain).filter(|domain| domain.has_level(of.level))
-        else {
+        let Some(registers) = self.of_level(of.socket, of.domain, of.level, 0) else {
             return false;
         };
-        let register = |place| domain.of_level(of.level, 0, place);
-        let (base, limits, ratios) = (register(0), register(1), register(11));
+        let (base, limits, ratios) = (registers[0], registers[1], registers[11]);
         of.tdp_ratio = byte(base, 0).into();
         [of.base_mhz, of.base_avx2_mhz, of.base_avx512_mhz, of.base_amx_mhz] =
             std::array::from_fn(|place| mhz(base, place));
@@ -261,26 +311,23 @@ impl Tpmi for TpmiRegisters {
             std::array::from_fn(|place| mhz(ratios, 4 + place));
         of.max_buckets = BUCKETS as u16;
         of.max_trl_levels = LICENCES as u16;
-        of.bucket_cores = std::array::from_fn(|place| byte(register(10), place).into());
-        of.trl_mhz = std::array::from_fn(|licence| {
-            let limits = register(4 + licence as u64);
-            std::array::from_fn(|place| mhz(limits, place))
-        });
+        of.bucket_cores = std::array::from_fn(|place| byte(registers[10], place).into());
+        of.trl_mhz = limits_of(&registers[4..]);
         true
     }
 
     fn cores(&self, of: &mut CpuMask) -> bool {
-        let Some(domain) = self.domain(of.socket, of.domain) else { return false };
-        of.mask = domain.of_level(of.level.into(), 0, 2);
-        true
+        let registers = self.of_level(of.socket, of.domain, of.level.into(), 0);
+        registers.is_some_and(|registers| {
+            of.mask = registers[2];
+            true
+        })
     }
 
     fn base_freq(&self, of: &mut BaseFreqInfo) -> bool {
-        let Some(domain) = self.domain(of.socket, of.domain) else { return false };
-        if of.level > domain.max_level().into() {
+        let Some(&[register, _]) = self.of_level(of.socket, of.domain, of.level, 1) else {
             return false;
-        }
-        let register = domain.of_level(of.level, 1, 0);
+        };
         of.high_mhz = bits(register, 13, 8) as u16 * 100;
         of.low_mhz = bits(register, 21, 8) as u16 * 100;
         of.tjunction_max_c = bits(register, 38, 8) as u16;
@@ -289,59 +336,28 @@ impl Tpmi for TpmiRegisters {
     }
 
     fn base_freq_cores(&self, of: &mut CpuMask) -> bool {
-        let Some(domain) = self.domain(of.socket, of.domain) else { return false };
-        of.mask = domain.of_level(of.level.into(), 1, 1);
-        true
+        let registers = self.of_level(of.socket, of.domain, of.level.into(), 1);
+        registers.is_some_and(|registers| {
+            of.mask = registers[1];
+            true
+        })
     }
 
     fn turbo_freq(&self, of: &mut TurboFreqInfo) -> bool {
-        let Some(domain) = self.domain(of.socket, of.domain) else { return false };
-        if of.level > domain.max_level().into() {
+        let Some(registers) = self.of_level(of.socket, of.domain, of.level, 2) else {
             return false;
-        }
-        let register = |place| domain.of_level(of.level, 2, place);
+        };
         of.max_clips = LICENCES as u16;
         of.max_buckets = BUCKETS as u16;
         of.max_trl_levels = LICENCES as u16;
-        of.clip_mhz = std::array::from_fn(|licence| mhz(register(0), 2 + licence));
-        of.bucket_cores = std::array::from_fn(|place| byte(register(1), place).into());
-        of.trl_mhz = std::array::from_fn(|licence| {
-            let limits = register(2 + licence as u64);
-            std::array::from_fn(|place| mhz(limits, place))
-        });
+        of.clip_mhz = std::array::from_fn(|licence| mhz(registers[0], 2 + licence));
+        of.bucket_cores = std::array::from_fn(|place| byte(registers[1], place).into());
+        of.trl_mhz = limits_of(&registers[2..]);
         true
     }
 
     /// Where they lie is known to newer drivers only.
     fn fabrics(&self, _of: &mut FabricInfo) -> bool {
         false
-    }
-}
-
-impl IsstDevice for TpmiRegisters {
-    fn call(&self, message: &mut Message) -> Result<u32, Refusal> {
-        let number = message.request().number;
-        match number {
-            0 => {
-                let commands_max = COMMANDS_MAX as u16;
-                let info = PlatformInfo { api_version: 3, commands_max, ..Default::default() };
-                info.to_bytes(message.argument());
-                Ok(0)
-            }
-            // The CPUs' own registers are elsewhere.
-            1 | 4 => Err(Refusal::Unavailable(Unavailable::new(
-                Obstacle::Cpudyno,
-                "Speed Select",
-                "the registers of debugfs do not say it",
-            ))),
-            2 | 3 => Err(Refusal::Errno(ENOTTY)),
-            _ => tpmi::call(self, number, message.argument()).map_err(Refusal::Errno),
-        }
-    }
-}
-
-impl Isst for TpmiRegisters {
-    fn open(&self) -> Reading<Box<dyn IsstDevice + '_>> {
-        Ok(Box::new(self.clone()))
     }
 }

@@ -13,7 +13,7 @@ use super::text::{Answer, PLACE};
 use super::walked::{self, Pattern};
 use super::write::{CPUINFO, device};
 use crate::files::missing;
-use crate::isst::NoIsst;
+use crate::isst::RecordedIsst;
 use crate::links::Linked;
 use crate::perf::Elsewhere;
 use crate::permits::{Permits, Question};
@@ -47,19 +47,21 @@ pub(super) fn machine(capture: Capture) -> Machine {
         None => (None, "a capture"),
     };
     let elsewhere = format!("{kind}, taken {captured} by {by}");
+    let tree = Arc::new(CapturedTree {
+        walked: capture.walked,
+        files: capture.tree,
+        cpuinfo: capture.cpuinfo,
+    });
+    let msr = Arc::new(Registers(capture.registers));
     Machine {
-        tree: Box::new(Linked::new(CapturedTree {
-            walked: capture.walked,
-            files: capture.tree,
-            cpuinfo: capture.cpuinfo,
-        })),
+        tree: Box::new(Linked::new(Arc::clone(&tree))),
         cpuid: Box::new(Leaves {
             of: capture.cpuid,
             of_any: capture.cpuid_of_any,
             xcr0: capture.xcr0,
         }),
-        msr: Arc::new(Registers(capture.registers)),
-        isst: Arc::new(NoIsst(not_captured("what Speed Select answers", false))),
+        isst: Arc::new(RecordedIsst::new(tree, msr.clone())),
+        msr,
         permits: Box::new(Answers(capture.permits)),
         perf: Box::new(Elsewhere(elsewhere.clone())),
         host: Box::new(Then { captured, is_root, affinity }),

@@ -128,6 +128,8 @@ pub(super) const TABLE: &[Row] = &[
     whole("/sys/module/{intel_idle,processor,cpuidle,haltpoll,msr,kvm,kvm_intel,\
            kvm_amd}/parameters/*"),
     whole("/sys/kernel/debug/sched/preempt"),
+    // Registers of Speed Select, and which package they are of.
+    whole("/sys/kernel/debug/tpmi-*/tpmi-id-{05,81}/mem_dump"),
     whole("/sys/kernel/security/lockdown"),
     name("/sys/kernel/security/*"),
     whole("/sys/firmware/efi/efivars/SecureBoot-*"),

@@ -130,7 +130,7 @@ pub struct SpeedSelectQuestion {
 pub struct SpeedSelectDriver {
     /// Version of its interface: 1 has a mailbox and registers in memory, 2 and 3 have power domains.
     pub interface: u16,
-    /// Its own version.
+    /// Its own version; 0: there is none, registers were recorded.
     pub version: u16,
     /// How many commands it takes at once.
     pub commands_at_once: u16,

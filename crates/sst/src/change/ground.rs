@@ -8,7 +8,10 @@ use machine::{Machine, Reading};
 use model::{CpuId, CpuSet, Unavailable};
 
 use super::{Refused, Wish};
-use crate::model::{Domain, Feature, Features, Kind, Level, Modules, On, Profiles, Snapshot};
+use crate::error::Error;
+use crate::model::{
+    Domain, Feature, Features, Kind, Level, Modules, On, Profiles, Snapshot, Unplaced,
+};
 use crate::read::{Levels, Part, Wanted, read};
 
 /// The machine, and what is wanted of it.
@@ -58,6 +61,10 @@ impl<'a> Ground<'a> {
         }
         let wanted = Wanted { levels: Levels::All, parts: PARTS.to_vec(), cpus: None };
         let snapshot = read(machine, &wanted)?;
+        let nobody = snapshot.domains.iter().all(|domain| domain.cpus.is_empty());
+        if let Some(Unplaced { cpus, reason }) = snapshot.unplaced.first().filter(|_| nobody) {
+            return Err(Error::Unplaced { cpus: cpus.clone(), reason: reason.clone() }.into());
+        }
         Ok(Ground { machine, wish, snapshot, sleepers })
     }
 

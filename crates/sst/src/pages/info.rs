@@ -4,6 +4,7 @@ use model::Known;
 use model::page::{Align, Block, Text, Tone};
 use model::record::{
     FeatureState, PerformanceLevel, PerformanceProfiles, PowerDomain, PowerDomainKind, SpeedSelect,
+    SpeedSelectDriver,
 };
 
 use super::levels::standing;
@@ -24,21 +25,7 @@ pub(super) fn blocks(told: &mut Told<'_>) -> Vec<Block> {
 fn platform(run: &SpeedSelect) -> Vec<(String, Text)> {
     let mut lines: Vec<(String, Text)> = Vec::new();
     let mut line = |label: &str, text: String| lines.push((label.to_owned(), text.into()));
-    if let Some(driver) = run.driver {
-        let parts = [(driver.mailbox, "mailbox"), (driver.mmio, "registers in memory")];
-        let parts: Vec<&str> = parts.iter().filter(|(is, _)| *is).map(|(_, part)| *part).collect();
-        let by =
-            if parts.is_empty() { "power domains (TPMI)".to_owned() } else { parts.join(" and ") };
-        line(
-            "Driver",
-            format!("interface {}, version {}, by {by}", driver.interface, driver.version),
-        );
-    } else {
-        line(
-            "Driver",
-            "none: frequencies of two kinds are chosen in the firmware's setup".to_owned(),
-        );
-    }
+    line("Driver", driver(run.driver));
     if let Some(it) = run.processor {
         let (family, model) = (it.family, it.model);
         line(
@@ -53,6 +40,21 @@ fn platform(run: &SpeedSelect) -> Vec<(String, Text)> {
     let domains = run.domains.len();
     line("Power domains", format!("{domains}{io}, in packages {}", list(packages)));
     lines
+}
+
+/// Who answered.
+fn driver(driver: Option<SpeedSelectDriver>) -> String {
+    let Some(driver) = driver else {
+        return "none: frequencies of two kinds are chosen in the firmware's setup".to_owned();
+    };
+    // Each driver has a version.
+    if driver.version == 0 {
+        return "none: registers of power domains (TPMI) were recorded".to_owned();
+    }
+    let parts = [(driver.mailbox, "mailbox"), (driver.mmio, "registers in memory")];
+    let parts: Vec<&str> = parts.iter().filter(|(is, _)| *is).map(|(_, part)| *part).collect();
+    let by = if parts.is_empty() { "power domains (TPMI)".to_owned() } else { parts.join(" and ") };
+    format!("interface {}, version {}, by {by}", driver.interface, driver.version)
 }
 
 /// What firmware offers, and what of it is on.

@@ -159,7 +159,9 @@ fn title(record: &Record, title: &str) -> Block {
         Some(name) => format!("SIMULATED Speed Select, {title}: machine sim:{name}"),
         None => format!("Speed Select: {title}"),
     };
-    let subtitle = format!("{} {}, {}", record.tool.name, record.tool.version, run.started);
+    let from = run.elsewhere.as_ref().map_or(String::new(), |from| format!(", {from}"));
+    let tool = &record.tool;
+    let subtitle = format!("{} {}, {}{from}", tool.name, tool.version, run.started);
     Block::Title { text, subtitle }
 }
 

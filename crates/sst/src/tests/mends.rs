@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use machine::isst::{Message, Refusal, TpmiRegisters};
+use machine::isst::{Message, RecordedIsst, Refusal};
 use machine::{Isst, Machine, Reading, Tree};
 use model::Obstacle;
 use sys::errno::{EACCES, ENODEV, EPERM};
@@ -318,8 +318,8 @@ impl Tree for Dumps {
 
 #[test]
 fn a_package_whose_registers_cannot_be_read_keeps_its_number() {
-    let registers = TpmiRegisters::read(&Dumps).unwrap();
-    let device = registers.open().unwrap();
+    let recorded = RecordedIsst::new(Dumps, simulated("granite").msr);
+    let device = recorded.open().unwrap();
     let valid = |package| device.instances(package).map(|it| it.valid);
     assert_eq!((valid(0), valid(1)), (Ok(0), Ok(1)));
     assert!(valid(2).is_err());
@@ -351,8 +351,8 @@ impl Tree for Swapped {
 
 #[test]
 fn a_device_says_which_package_is_its_own() {
-    let registers = TpmiRegisters::read(&Swapped).unwrap();
-    let device = registers.open().unwrap();
+    let recorded = RecordedIsst::new(Swapped, simulated("granite").msr);
+    let device = recorded.open().unwrap();
     let valid = |package| device.instances(package).map(|it| it.valid);
     assert_eq!((valid(0), valid(1)), (Ok(0), Ok(1)));
 }

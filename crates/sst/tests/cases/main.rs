@@ -4,12 +4,8 @@
 #[path = "../../../machine/tests/machines/archive.rs"]
 mod archive;
 mod guide_compat;
-#[expect(dead_code, reason = "this test needs one machine of pepc at a time, and no table")]
-#[path = "../../../machine/tests/machines/pepc.rs"]
-mod pepc;
 mod recorded;
-#[path = "../../../machine/tests/machines/somewhere.rs"]
-mod somewhere;
+mod unpacked;
 
 use std::process::ExitCode;
 

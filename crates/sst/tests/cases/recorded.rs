@@ -1,107 +1,31 @@
 //! Registers of real machines below `../shared/fixtures`, and what they mean by another decoder.
 //!
 //! The recordings are other people's: they are read where they lie and are no part of this
-//! repository. Without them every case is shown as ignored. The registers are answered as the driver
-//! would, the answers are read as those of any machine, and the snapshot is compared with
-//! `sst/MACHINE.sst.json`, value by value.
+//! repository. Without them every case is shown as ignored. Each is unpacked and read as with `--root`, and the
+//! snapshot is compared with `sst/MACHINE.sst.json`, value by value.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use crate::{archive, pepc};
 use libtest_mimic::{Failed, Trial};
-use machine::isst::{Message, Refusal, TpmiRegisters};
-use machine::{Isst, IsstDevice, Machine, Msr, Reading, Tree};
-use model::CpuId;
+use machine::{Machine, Reading};
 use serde_json::{Value, json};
 use sst::model::{Bucket, Class, Domain, Feature, Kind, Level, Megahertz, PerLicence, Profiles};
 use sst::{Levels, Part, Wanted};
-use sys::errno::EINVAL;
 
-const FOLDER: &str = "sst";
+use crate::unpacked::{self, Unpacked};
 
 pub(crate) fn trials() -> Vec<Trial> {
     let trials = ["gnr0", "srf8"].map(|name| {
-        let here = archive::folder(FOLDER).is_some() && archive::folder(pepc::FOLDER).is_some();
+        let here = unpacked::are_here();
         let check = move || compare(name).map_err(Failed::from);
         Trial::test(format!("recorded::registers::{name}"), check).with_ignored_flag(!here)
     });
     trials.into()
 }
 
-/// The registers of debugfs, and those of CPUs, which say where they are.
-struct Recorded {
-    tpmi: TpmiRegisters,
-    msr: Arc<dyn Msr>,
-}
-
-impl Isst for Recorded {
-    fn open(&self) -> Reading<Box<dyn IsstDevice + '_>> {
-        Ok(Box::new(Open(self)))
-    }
-}
-
-struct Open<'a>(&'a Recorded);
-
-impl IsstDevice for Open<'_> {
-    fn call(&self, message: &mut Message) -> Result<u32, Refusal> {
-        const PLACE: u32 = 0x54;
-        if message.request().number != 1 {
-            return self.0.tpmi.call(message);
-        }
-        let mut done = 0;
-        for entry in message.argument()[4..].chunks_exact_mut(8) {
-            let (logical, physical) = entry.split_at_mut(4);
-            let cpu = CpuId(u32::from_le_bytes(logical.try_into().expect("four bytes")));
-            let place = self.0.msr.read(cpu, PLACE).map_err(|_| Refusal::Errno(EINVAL))?;
-            physical.copy_from_slice(&(place as u32).to_le_bytes());
-            done += 1;
-        }
-        Ok(done)
-    }
-}
-
-/// Files with the packages of CPUs, which pepc recorded in `/proc/cpuinfo` alone.
-struct WithPackages {
-    tree: Box<dyn Tree>,
-    packages: BTreeMap<String, String>,
-}
-
-impl WithPackages {
-    fn new(tree: Box<dyn Tree>) -> WithPackages {
-        let text = tree.read("/proc/cpuinfo").expect("it was recorded");
-        let mut packages = BTreeMap::new();
-        let mut path = String::new();
-        for (key, value) in text.lines().filter_map(|line| line.split_once(':')) {
-            match key.trim() {
-                "processor" => {
-                    let cpu = value.trim();
-                    path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/physical_package_id");
-                }
-                "physical id" => drop(packages.insert(path.clone(), value.trim().to_owned())),
-                _ => {}
-            }
-        }
-        WithPackages { tree, packages }
-    }
-}
-
-impl Tree for WithPackages {
-    fn read(&self, path: &str) -> Reading<String> {
-        self.packages.get(path).cloned().map_or_else(|| self.tree.read(path), Ok)
-    }
-
-    fn list(&self, path: &str) -> Reading<Vec<String>> {
-        self.tree.list(path)
-    }
-}
-
-fn compare(name: &str) -> Result<(), String> {
-    let machine = pepc::machine(name);
-    let tpmi = TpmiRegisters::read(&*machine.tree).map_err(|no| no.why)?;
-    let isst = Arc::new(Recorded { tpmi, msr: Arc::clone(&machine.msr) });
-    let tree = Box::new(WithPackages::new(machine.tree));
-    let machine = Machine { tree, isst, ..machine };
+fn compare(name: &'static str) -> Result<(), String> {
+    let unpacked = Unpacked::of(name);
+    let machine = Machine::rooted(&unpacked.root()).map_err(|error| error.to_string())?;
     let parts = vec![
         Part::Properties,
         Part::BaseFreq,
@@ -112,8 +36,7 @@ fn compare(name: &str) -> Result<(), String> {
     ];
     let wanted = Wanted { levels: Levels::All, parts, cpus: None };
     let snapshot = sst::read(&machine, &wanted).map_err(|error| error.to_string())?;
-    let text = archive::text(&archive::path(FOLDER, &format!("{name}.sst.json")));
-    let expected: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+    let expected = unpacked::decoded(name);
     let mut compared = 0;
     let mut differences = Vec::new();
     for package in expected["packages"].as_array().ok_or("no packages")? {

@@ -1,4 +1,5 @@
-//! Speed Select on simulated machines.
+//! Speed Select on simulated machines, and on recorded ones.
 
 mod change;
 mod guide;
+mod recorded;

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use machine::isst::{DomainAddress, RecordedIsst};
 use machine::memory::Room;
 use machine::permits::{Permits, Question};
 use machine::pmu::{self, Pmu};
@@ -26,6 +27,7 @@ pub fn survey(machine: &Machine) {
     for name in pmu::names(&*machine.tree).unwrap_or_default() {
         check_pmu(Pmu::new(&*machine.tree, &name));
     }
+    check_isst(machine);
     for pages in Pages::ALL {
         check_room(machine::memory::room(machine, *pages));
         check_room(machine::memory::room_on_node(machine, *pages, 0));
@@ -40,6 +42,23 @@ fn check_pmu(pmu: Pmu<'_>) {
         match pmu.event(&event) {
             Ok(event) => assert!(event.scale.is_none_or(|s| s.is_finite() && s > 0.0)),
             Err(reason) => assert!(!reason.why.is_empty(), "{reason:?}"),
+        }
+    }
+}
+
+/// Registers of Speed Select answer every question, or refuse it.
+fn check_isst(machine: &Machine) {
+    let Ok(device) = machine.isst.open() else { return };
+    let _ = device.physical(&[CpuId(0), CpuId(u32::MAX)]);
+    let _ = device.msr(&[(CpuId(0), 0x1ad)]);
+    for (package, domain) in [(0, 0), (0, 15), (1, 0), (255, 255)] {
+        let at = DomainAddress { package, domain };
+        let _ = (device.instances(package), device.core_power(at), device.levels(at));
+        let _ = (device.class(at, 3), device.associations(&[(at, 63)]));
+        for level in [0, 1, 4, 5, 255] {
+            let _ = (device.level(at, level), device.cores(at, level));
+            let _ = (device.base_freq(at, level), device.base_freq_cores(at, level));
+            let _ = (device.turbo_freq(at, level), device.fabrics(at, level));
         }
     }
 }
@@ -67,11 +86,12 @@ fn check(facts: &[Fact]) {
 
 /// A machine of these files whose registers answer with what they are given.
 pub fn machine_of(files: Files, words: Vec<u32>) -> Machine {
+    let msr: Arc<dyn Msr> = Arc::new(Words(words.clone()));
     Machine {
-        tree: Box::new(files),
+        tree: Box::new(files.clone()),
         cpuid: Box::new(Words(words.clone())),
-        msr: Arc::new(Words(words.clone())),
-        isst: Arc::new(machine::isst::NoIsst::not_recorded("it was not recorded")),
+        msr: Arc::clone(&msr),
+        isst: Arc::new(RecordedIsst::new(files, msr)),
         permits: Box::new(Words(words)),
         perf: Box::new(machine::perf::Elsewhere("files of a test".to_owned())),
         host: Box::new(Somebody),
@@ -192,6 +212,8 @@ pub const PATHS: &[&str] = &[
     "/sys/class/hwmon/hwmon0/temp1_input",
     "/sys/class/thermal/thermal_zone0/temp",
     "/sys/class/powercap/intel-rapl:0/constraint_0_power_limit_uw",
+    "/sys/kernel/debug/tpmi-0000:00:03.1/tpmi-id-05/mem_dump",
+    "/sys/kernel/debug/tpmi-0000:00:03.1/tpmi-id-81/mem_dump",
     "/sys/fs/cgroup/cpu.max",
     "/sys/fs/cgroup/memory.max",
     "/sys/fs/cgroup/memory.current",

@@ -67,6 +67,8 @@ fn spoiled() -> impl Strategy<Value = String> {
         "notsupported",
         "10 20 30",
         "10 -20 4294967295",
+        "TPMI Instance:0\n 00000000: 01010301 00000000 000ff010 00000000 00080c00 00000000 ffffffff ffffffff",
+        "TPMI Instance:0\n 00000000: ff000301 00000000\n 00000020: 00000000",
     ]);
     let numbers = "[0-9,:/-]{0,30}";
     let lines = "([a-zA-Z_ ]{0,12}\t?: [0-9a-f.,-]{0,12}\n){0,6}";
