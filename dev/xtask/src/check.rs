@@ -129,6 +129,16 @@ const STEPS: &[Step] = &[
         may_be_skipped: false,
     },
     Step {
+        name: "bent",
+        proves: "files that are missing, or say something else, never become a wrong fact",
+        daily: false,
+        turn: Turn::Alone,
+        environment: &[("CPUDYNO_BENT", "10000"), ("PROPTEST_CASES", "10000")],
+        command: "cargo nextest run --workspace --locked bent:: growth::",
+        needs: &["nextest", "cc"],
+        may_be_skipped: false,
+    },
+    Step {
         name: "schema",
         proves: "the published schema is that of the types",
         daily: false,

@@ -14,8 +14,8 @@ use bench::rig::traffic::{
 };
 use bench::run::{Error, measure, outline};
 use bench::streams;
-use kernels::memory::{MemoryKernel, TABLE};
 use kernels::memory::chase::{CHAINS_MAX, STEPS_AT_ONCE, Walk};
+use kernels::memory::{MemoryKernel, TABLE};
 use machine::Machine;
 use machine::instruments::traffic::TrafficCounters;
 use machine::memory::backing;

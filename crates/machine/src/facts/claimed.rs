@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
+use super::cppc::boosted_by_hwp;
 use super::frequency::{self, gigahertz, stands_for_turbo, turbo_without_number};
 use super::groups::alike;
 use crate::conditions;
@@ -118,7 +119,11 @@ fn hold_against(survey: &Survey<'_>, claimed: &mut Claimed, claims: &[(CpuId, f6
     let Some(&(first, _)) = claims.first() else { return };
     if let Some((hertz, source)) = by_registers(survey, first) {
         let said = format!("{} GHz by {source}", gigahertz(hertz));
-        claimed.refute(&beyond(hertz * (1.0 + SAME)), Some(hertz), format!("which reach {said}"));
+        let beyond: Vec<(CpuId, f64)> = beyond(hertz * (1.0 + SAME))
+            .into_iter()
+            .filter(|(cpu, claim)| !is_sold_as_favoured(survey, *cpu, *claim, hertz))
+            .collect();
+        claimed.refute(&beyond, Some(hertz), format!("which reach {said}"));
         if highest < hertz * (1.0 - SAME) && is_base(survey, first, highest) {
             let why = format!("which is their base, while boost is not off; they reach {said}");
             claimed.refute(claims, Some(hertz), why);
@@ -153,6 +158,17 @@ fn by_registers<'a>(survey: &'a Survey<'_>, cpu: CpuId) -> Option<(f64, &'a str)
     let limit = limits.iter().find(|limit| limit.cpus.contains(cpu))?;
     let most = limit.steps.iter().map(|step| step.hertz).reduce(f64::max)?;
     Some((most, limit.source.as_str()))
+}
+
+/// Whether registers of HWP state this much beyond the turbo table: favoured cores of Turbo Boost Max 3.0 reach a few
+/// steps more. Levels of which kernels make far more are no ratios.
+///
+/// # Source
+/// Linux, drivers/cpufreq/intel_pstate.c, `intel_pstate_set_itmt_prio`; Intel SDM volume 4, 771h.
+fn is_sold_as_favoured(survey: &Survey<'_>, cpu: CpuId, claim: f64, table: f64) -> bool {
+    const MORE_MAX: f64 = 1.15;
+    boosted_by_hwp(survey, cpu)
+        .is_some_and(|most| most <= table * MORE_MAX && claim <= most * (1.0 + SAME))
 }
 
 /// Whether a clock is that without boost, though nobody says that boost is off.

@@ -124,6 +124,25 @@ fn levels_that_a_kernel_took_for_ratios_are_no_clocks() {
     assert_eq!(agreed.fact("cpu.disputed_clocks"), "none");
 }
 
+/// Turbo Boost Max 3.0 as on Skylake-X: 4.3 GHz by the table, and 4.5 GHz for cores that HWP ranks higher.
+#[test]
+fn favoured_cores_may_be_sold_with_more_than_the_table_has() {
+    let of_hwp = |highest: u64| [(0x770, 1), (0x771, 0x2200 | highest)];
+    let table = [TABLE[0], (0x1ad, 0x2b2b_2b2b_2b2b_2b2b), TABLE[2]];
+    let made =
+        Made::new(INTEL, 6, 0x55, 8).registers(&table).put_all("cpuinfo_max_freq", &4_300_000);
+    let made = made.put(5, "cpuinfo_max_freq", &4_500_000);
+    let believed = made.clone().registers(&of_hwp(45));
+    assert_eq!(believed.fact("cpu.disputed_clocks"), "none");
+    for refuted in [made.clone(), made.registers(&of_hwp(73))] {
+        let said = refuted.fact("cpu.disputed_clocks");
+        assert!(
+            said.starts_with("`cpuinfo_max_freq` claims 4.5 GHz of CPU 5, which reach"),
+            "{said}"
+        );
+    }
+}
+
 fn ranked(driver: &str) -> Made {
     let made = Made::new(AMD, 25, 24, 4).put_all("scaling_driver", driver);
     let made = made.put_all("nominal_perf", &124).put_all("nominal_freq", &4000);
