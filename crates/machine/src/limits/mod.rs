@@ -144,10 +144,7 @@ impl Looked {
     fn and_of_survey(&self, after: &Looked, survey: &Survey<'_>, cpus: &CpuSet) -> ClockRecord {
         let levels = levels(survey, cpus);
         let mut allowed = by_kernel(survey, cpus, "scaling_max_freq");
-        let highest = together(
-            cpus.iter().filter_map(|cpu| Some((cpu, highest_now(survey, cpu)?))),
-            BY_KERNEL,
-        );
+        let highest = highest_now(survey, cpus);
         if survey.is_guest() {
             // A guest that may read such registers reads what its hypervisor makes up.
             let mut unread = [WHAT, "power limits"].map(hidden_from_guest).to_vec();
@@ -334,14 +331,20 @@ fn source(register: &Register, bit: &Bit) -> String {
     format!("MSR {:X}h {bits}", register.address)
 }
 
-/// The highest clock of a CPU as the kernel claims it: while boost is off, that without.
-fn highest_now(survey: &Survey<'_>, cpu: CpuId) -> Option<f64> {
-    let believed = survey.claimed_clocks().of(cpu).ok()?;
-    if !conditions::is_boost_off(survey) {
-        return Some(believed);
-    }
-    let policy = survey.policies().all.iter().find(|policy| policy.cpus.contains(cpu))?;
-    Some(policy.hertz(survey, BY_KERNEL).map_or(believed, |now| now.min(believed)))
+/// The highest clocks of these CPUs as the kernel claims them: while boost is off, those without.
+fn highest_now(survey: &Survey<'_>, cpus: &CpuSet) -> Vec<AllowedClock> {
+    let is_off = conditions::is_boost_off(survey);
+    let of = |policy: &Policy| {
+        let now = policy.hertz(survey, BY_KERNEL).ok().filter(|_| is_off);
+        let believed = |cpu: CpuId| {
+            let believed = survey.claimed_clocks().of(cpu).ok()?;
+            Some((cpu, now.map_or(believed, |now| now.min(believed))))
+        };
+        policy.cpus.intersection(cpus).iter().filter_map(believed).collect::<Vec<_>>()
+    };
+    let mut claimed: Vec<(CpuId, f64)> = survey.policies().all.iter().flat_map(of).collect();
+    claimed.sort_unstable_by_key(|(cpu, _)| *cpu);
+    together(claimed.into_iter(), BY_KERNEL)
 }
 
 /// What limits the clocks of all CPUs at this moment.

@@ -42,7 +42,7 @@ impl Made {
             write!(
                 cpuinfo,
                 "processor\t: {cpu}\nvendor_id\t: {vendor}\ncpu family\t: {family}\nmodel\t\t: {model}\n\
-                 stepping\t: 1\nphysical id\t: 0\ncore id\t\t: {cpu}\nflags\t\t: sse2\n\n"
+                 stepping\t: 1\nphysical id\t: 0\ncore id\t\t: {cpu}\nflags\t\t: sse2 hwp\n\n"
             )
             .unwrap();
         }
@@ -127,7 +127,7 @@ fn levels_that_a_kernel_took_for_ratios_are_no_clocks() {
 /// Turbo Boost Max 3.0 as on Skylake-X: 4.3 GHz by the table, and 4.5 GHz for cores that HWP ranks higher.
 #[test]
 fn favoured_cores_may_be_sold_with_more_than_the_table_has() {
-    let of_hwp = |highest: u64| [(0x770, 1), (0x771, 0x2200 | highest)];
+    let of_hwp = |highest: u64| [(0x770, 1), (0x771, 0x080a_2200 | highest)];
     let table = [TABLE[0], (0x1ad, 0x2b2b_2b2b_2b2b_2b2b), TABLE[2]];
     let made =
         Made::new(INTEL, 6, 0x55, 8).registers(&table).put_all("cpuinfo_max_freq", &4_300_000);
@@ -284,7 +284,7 @@ fn drivers_rank_cores_too_and_silence_is_not_the_firmware() {
     let facts = facts::machine(&bare.clone().machine()).facts;
     let fact = facts.iter().find(|fact| fact.id == "cppc.favoured_cores").unwrap();
     let why = format!("{:?}", fact.value);
-    assert!(why.contains("nothing here ranks cores") && !why.contains("firmware"), "{why}");
+    assert!(why.contains("rank cores of one kind") && !why.contains("firmware"), "{why}");
     let ranks = [236, 236, 231, 166];
     let made = ranks.into_iter().zip(0..).fold(bare, |made, (rank, cpu)| {
         made.put(cpu, "amd_pstate_prefcore_ranking", &rank).put(

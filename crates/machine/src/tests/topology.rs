@@ -323,6 +323,7 @@ fn dies_that_sysfs_hides_are_in_a_register() {
     }
     for cpu in 0..4 {
         files.put(format!("{CPU}/cpu{cpu}/topology/die_id"), "0");
+        files.put(format!("{CPU}/cpu{cpu}/topology/physical_package_id"), "0");
     }
     let refused = machine_of(files.clone(), "0-3");
     let machine = facts::machine(&refused);

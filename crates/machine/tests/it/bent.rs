@@ -93,6 +93,7 @@ const OTHERWISE: &[&str] = &[
     "cppc.favoured_cores",
     "memory.huge_pages",
     "cpu.max_frequency",
+    "cpu.disputed_clocks",
 ];
 /// What is told by cores and their kinds: of CPUs alone, or of fewer kinds, where less says which there are.
 const BY_KIND: &[&str] = &[

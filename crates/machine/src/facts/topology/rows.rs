@@ -278,11 +278,12 @@ fn cache_size(survey: &Survey<'_>) -> Reading<FactValue> {
 
 fn offline(survey: &Survey<'_>) -> Reading<FactValue> {
     let topology = known(survey)?;
-    if topology.present.is_empty() {
+    let off = topology.offline();
+    if off.is_empty() && sysfs::listed_present(survey).is_none() {
         let why = "the kernel does not say which CPUs are plugged in";
         return Err(not_offered(why, "/sys/devices/system/cpu/present"));
     }
-    Ok(text(none_or_list(&topology.offline())))
+    Ok(text(none_or_list(&off)))
 }
 
 /// CPUs that the kernel has, and a container does not show.

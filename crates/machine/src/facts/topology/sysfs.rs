@@ -62,7 +62,15 @@ pub(super) fn online(machine: &Machine) -> CpuSet {
 
 /// The CPUs that are plugged in; empty where the kernel does not say.
 pub(super) fn present(machine: &Machine) -> CpuSet {
-    list(machine, CPU, &["present"]).unwrap_or_else(|| folders(machine))
+    listed_present(machine).unwrap_or_else(|| folders(machine))
+}
+
+/// The same by lists alone: a folder of a CPU that is off may be missing.
+pub(super) fn listed_present(machine: &Machine) -> Option<CpuSet> {
+    list(machine, CPU, &["present"]).or_else(|| {
+        let [online, off] = ["online", "offline"].map(|file| list(machine, CPU, &[file]));
+        Some(online?.iter().chain(off?.iter()).collect())
+    })
 }
 
 /// Those of some CPUs that are not online which are not off either: a container does not show them.
