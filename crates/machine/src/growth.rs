@@ -88,7 +88,7 @@ mod tests {
             prop_assert_eq!(together.is_err(), fell);
             if let Ok(sum) = together {
                 let all: u32 = counts.iter().map(|(then, now)| now - then).sum();
-                prop_assert_eq!(sum, f64::from(all));
+                prop_assert!((sum - f64::from(all)).abs() < 0.5);
             }
         }
     }

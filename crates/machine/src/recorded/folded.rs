@@ -15,7 +15,11 @@ pub(super) fn split(path: &str) -> (String, Option<u32>) {
         let digits = &component[name.len()..];
         if let Some(number) = canonical(digits) {
             let (before, after) = (start + name.len(), start + component.len());
-            return (format!("{}{PLACE}{}", &path[..before], &path[after..]), Some(number));
+            let mut template = String::with_capacity(path.len());
+            template.push_str(&path[..before]);
+            template.push(PLACE);
+            template.push_str(&path[after..]);
+            return (template, Some(number));
         }
         start += component.len() + 1;
     }

@@ -4,6 +4,8 @@
 //! to be absent, and any other path is known not to have been looked for. Serial numbers stand next
 //! to what is wanted (`product_uuid`, `topology/ppin`): there, files are named one by one.
 
+use std::sync::LazyLock;
+
 use super::scrub;
 
 /// One row: paths, and what of them is kept.
@@ -164,10 +166,17 @@ pub(super) const TABLE: &[Row] = &[
     name("/dev/{cpu_dma_latency,isst_interface}"),
 ];
 
-/// A pattern of paths.
+/// A pattern of paths: components, each with its alternatives.
 #[derive(Debug, Clone)]
 pub(super) struct Pattern {
-    components: Vec<String>,
+    components: Vec<Vec<String>>,
+}
+
+/// Those of [`TABLE`].
+pub(super) fn patterns() -> &'static [Pattern] {
+    static PATTERNS: LazyLock<Vec<Pattern>> =
+        LazyLock::new(|| TABLE.iter().filter_map(|row| Pattern::parse(row.pattern)).collect());
+    &PATTERNS
 }
 
 const ANY_DEPTH: &str = "**";
@@ -175,15 +184,15 @@ const ANY_DEPTH: &str = "**";
 impl Pattern {
     /// Reads a pattern: absolute, with at most one `**`, and per component at most one `{}`.
     pub(super) fn parse(text: &str) -> Option<Pattern> {
-        let components: Vec<String> =
-            text.strip_prefix('/')?.split('/').map(str::to_owned).collect();
-        let deep = components.iter().filter(|component| *component == ANY_DEPTH).count();
-        let simple = |component: &String| {
+        let components: Vec<&str> = text.strip_prefix('/')?.split('/').collect();
+        let deep = components.iter().filter(|component| **component == ANY_DEPTH).count();
+        let simple = |component: &&str| {
             let count = |c| component.matches(c).count();
             count('{') <= 1 && count('{') == count('}')
         };
         let named = components.iter().all(|component| !component.is_empty());
-        (named && deep <= 1 && components.iter().all(simple)).then_some(Pattern { components })
+        (named && deep <= 1 && components.iter().all(simple))
+            .then(|| Pattern { components: components.into_iter().map(alternatives).collect() })
     }
 
     /// The names of the files in `{a,b}`.
@@ -192,8 +201,8 @@ impl Pattern {
     }
 
     /// The components, each with its alternatives.
-    pub(super) fn components(&self) -> impl Iterator<Item = Vec<String>> {
-        self.components.iter().map(|component| alternatives(component))
+    pub(super) fn components(&self) -> &[Vec<String>] {
+        &self.components
     }
 
     /// Whether a path fits, or is a folder on the way to paths that do.
@@ -204,15 +213,15 @@ impl Pattern {
     }
 }
 
-fn covers(pattern: &[String], path: &[&str]) -> bool {
+fn covers(pattern: &[Vec<String>], path: &[&str]) -> bool {
     match (pattern.split_first(), path.split_first()) {
         (_, None) => true,
         (None, Some(_)) => false,
-        (Some((first, after)), Some((_, below))) if first == ANY_DEPTH => {
+        (Some((first, after)), Some((_, below))) if first == &[ANY_DEPTH] => {
             covers(after, path) || covers(pattern, below)
         }
         (Some((first, after)), Some((name, below))) => {
-            alternatives(first).iter().any(|one| fits(one, name)) && covers(after, below)
+            first.iter().any(|one| fits(one, name)) && covers(after, below)
         }
     }
 }
@@ -265,7 +274,7 @@ mod tests {
     use super::*;
 
     fn covered(path: &str) -> bool {
-        TABLE.iter().any(|row| Pattern::parse(row.pattern).unwrap().covers(path))
+        patterns().iter().any(|pattern| pattern.covers(path))
     }
 
     #[test]

@@ -127,8 +127,8 @@ fn walk(machine: &Machine) -> BTreeMap<String, Answer> {
             Keep::Group => walk.groups(row.pattern, &groups),
             keep => {
                 let pattern = Pattern::parse(row.pattern).expect("BUG: a test reads the table");
-                let components: Vec<Vec<String>> = pattern.components().collect();
-                walk.below("", &components, keep);
+                let components = pattern.components();
+                walk.below("", components, keep);
             }
         }
     }
