@@ -51,6 +51,9 @@ pub struct Source {
     /// The simulated machine that it tells of: nothing was measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub simulated: Option<String>,
+    /// Where it comes from, where another program measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elsewhere: Option<String>,
     /// Why the run ended early.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interrupted: Option<String>,
@@ -180,8 +183,9 @@ impl Digest {
             |fact: &Fact| matches!(fact.value, Known::Yes(_)).then(|| value_text(&fact.value).text);
         let told = record.facts().filter(|fact| !is_fleeting(&fact.id));
         let told = told.map(|fact| (fact.id.clone(), fact.label.clone(), text(fact)));
-        let version = record.tool.version.clone();
-        let tool = ("tool.version".to_owned(), "cpudyno".to_owned(), Some(version.clone()));
+        let (is_foreign, version) = (record.tool.is_foreign(), record.tool.version.clone());
+        let own = (!is_foreign).then(|| version.clone());
+        let tool = ("tool.version".to_owned(), "cpudyno".to_owned(), own);
         let sst = speed_select(record.speed_select.as_ref());
         let told: Vec<_> = told.chain(later(&record, text)).chain(sst).collect();
         let cpu = record.facts().find(|fact| fact.id == "cpu.brand").and_then(text);
@@ -192,6 +196,7 @@ impl Digest {
             version,
             cpu: cpu.unwrap_or_else(|| "unknown CPU".to_owned()),
             simulated: record.run.simulated,
+            elsewhere: record.run.elsewhere.filter(|_| is_foreign),
             interrupted: record.run.interrupted,
         };
         Digest {

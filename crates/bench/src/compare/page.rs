@@ -179,7 +179,8 @@ fn machines(comparison: &Comparison, named: &[usize]) -> Block {
         let of: &Source = &comparison.records[place];
         let simulated = if of.simulated.is_some() { "SIMULATED, " } else { "" };
         let stopped = of.interrupted.as_ref().map_or_else(String::new, |why| format!(", {why}"));
-        let text = format!("{}: {simulated}{}, {}{stopped}", of.name, of.cpu, of.started);
+        let when = of.elsewhere.as_ref().unwrap_or(&of.started);
+        let text = format!("{}: {simulated}{}, {when}{stopped}", of.name, of.cpu);
         (letter(place), Text::from(text))
     };
     Block::Box(named.iter().map(line).collect())

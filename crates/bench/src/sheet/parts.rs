@@ -12,6 +12,10 @@ use crate::run::findings::lost_share;
 /// By which version, when, how long and how much of what was planned.
 pub(crate) fn subtitle(record: &Record) -> String {
     let run = &record.run;
+    if record.tool.is_foreign() {
+        let from = run.elsewhere.as_ref().unwrap_or(&run.started);
+        return format!("{}, {from}", record.tool.name);
+    }
     // Without a budget the time is what was planned, to a tenth.
     let given = (run.plan.budget_seconds * 10.0).round() / 10.0;
     let ended = run.interrupted.as_ref().map_or(String::new(), |why| format!(", {why}"));
@@ -56,7 +60,8 @@ pub(crate) fn leaf(record: &Record, verbosity: u8, leaf: Leaf) -> Page {
     blocks.push(Block::Heading("Findings".to_owned()));
     blocks.push(findings(record));
     blocks.extend(missing(record));
-    if verbosity > 0 {
+    // What another program measured comes without.
+    if verbosity > 0 && !record.tool.is_foreign() {
         blocks.extend(how(record));
         blocks.extend(details(record));
     }
@@ -148,7 +153,8 @@ pub(crate) fn trust(record: &Record) -> Text {
     }
     parts.extend(disturbed(record, "disturbance.steal", "steal"));
     parts.extend(disturbed(record, "disturbance.thermal_core", "thermal throttles"));
-    Text::toned(format!("Trust: {word} ({}).", parts.join(", ")), tone)
+    let parts = if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
+    Text::toned(format!("Trust: {word}{parts}."), tone)
 }
 
 /// The `±` of cycles per op, of the middle and of the worst cell.

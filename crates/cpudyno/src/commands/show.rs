@@ -5,12 +5,14 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use model::record::{Presentation, ReadError, Record};
+use bench::areas::cores;
+use model::record::{PageKind, Presentation, ReadError, Record};
 use sys::errno::words;
 use views::html::NoText;
 
-use super::{Telling, colour, sinks_beside};
+use super::{Telling, WIDTH, broken, colour, sinks_beside};
 use crate::args::ShowArgs;
 use crate::failure::{Failure, code};
 
@@ -35,7 +37,7 @@ pub(super) fn read(file: &Path) -> Result<Record, Failure> {
     model::record::read(&text).map_err(|error| refused(file, &text, &error))
 }
 
-/// What is in a file, or on a page. The buffer may have held another file before.
+/// What is in a file, or on a page; of a matrix the record of it. The buffer may have held another file before.
 pub(super) fn text<'a>(file: &Path, buffer: &'a mut Vec<u8>) -> Result<Cow<'a, str>, Failure> {
     buffer.clear();
     let read = if file == Path::new("-") {
@@ -52,7 +54,26 @@ pub(super) fn text<'a>(file: &Path, buffer: &'a mut Vec<u8>) -> Result<Cow<'a, s
         }
     })?;
     // A page that was forwarded is as good as its record.
-    Ok(views::html::attached(&text).map_or(text, Cow::Owned))
+    let text = views::html::attached(&text).map_or(text, Cow::Owned);
+    if cores::is_matrix(&text) { of_matrix(file, &text).map(Cow::Owned) } else { Ok(text) }
+}
+
+/// The record of a matrix, as text.
+fn of_matrix(file: &Path, text: &str) -> Result<String, Failure> {
+    let modified = || {
+        let time = file.metadata().ok()?.modified().ok()?;
+        // Others cannot be written as RFC 3339, or are no file's.
+        let is_past = (UNIX_EPOCH..=SystemTime::now()).contains(&time);
+        is_past.then(|| humantime::format_rfc3339_seconds(time).to_string())
+    };
+    let modified = if file == Path::new("-") { None } else { modified() };
+    let page = PageKind::Cores;
+    let presentation = Presentation { width: WIDTH, colour: false, verbosity: 0, page };
+    let record = cores::of_matrix(text, modified, presentation).map_err(|error| {
+        unread(file, &error.to_string())
+            .hint("write one matrix to a file: `core-to-core-latency --csv > FILE`")
+    })?;
+    views::json::render(&record).map_err(|error| broken(&error))
 }
 
 const CUT_OFF: &str = "the file may be cut off; write it again: `cpudyno sheet --json FILE`";

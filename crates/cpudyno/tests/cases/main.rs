@@ -11,6 +11,7 @@ mod archive;
 mod avx_turbo;
 #[path = "../it/common/mod.rs"]
 mod common;
+mod core_to_core;
 mod field;
 mod html;
 mod metrics;
@@ -22,6 +23,7 @@ mod unpacked;
 fn main() -> ExitCode {
     let trials = [
         avx_turbo::trials(),
+        core_to_core::trials(),
         field::trials(),
         html::trials(),
         metrics::trials(),

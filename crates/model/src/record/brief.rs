@@ -50,6 +50,9 @@ pub struct BriefRun {
     /// The simulated machine, where nothing was measured at all.
     #[serde(default)]
     pub simulated: Option<String>,
+    /// Where the machine's answers come from, where it is not the one that the program ran on.
+    #[serde(default)]
+    pub elsewhere: Option<String>,
     /// Why it ended early.
     #[serde(default)]
     pub interrupted: Option<String>,
@@ -122,6 +125,7 @@ impl Brief {
                 id: record.run.id.clone(),
                 started: record.run.started.clone(),
                 simulated: record.run.simulated.clone(),
+                elsewhere: record.run.elsewhere.clone(),
                 interrupted: record.run.interrupted.clone(),
             },
             machine: BriefMachine {

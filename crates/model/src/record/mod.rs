@@ -127,14 +127,22 @@ pub struct Tool {
     pub target: String,
 }
 
+/// What this program is called in records.
+const NAME: &str = "cpudyno";
+
 impl Tool {
     /// This version.
     pub fn this() -> Tool {
         Tool {
-            name: "cpudyno".to_owned(),
+            name: NAME.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             target: format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
         }
+    }
+
+    /// Whether it is not cpudyno.
+    pub fn is_foreign(&self) -> bool {
+        self.name != NAME
     }
 }
 

@@ -4,6 +4,7 @@
 //! whom, and on where the line is at home. One line says little: what it costs depends on the slice or
 //! agent that its address belongs to, so that each pair has many.
 
+mod matrix;
 mod messages;
 mod page;
 mod pairs;
@@ -11,6 +12,7 @@ mod request;
 mod show;
 mod tell;
 
+pub use matrix::{MatrixError, is_matrix, of_matrix};
 pub use messages::{MESSAGES, Message};
 pub use page::page;
 pub use request::{Home, Options};

@@ -32,14 +32,15 @@ fn pairs(record: &Record, told: &[show::Told<'_>]) -> String {
     measured.dedup();
     let cpus = record.run.plan.cpus.len();
     let all = cpus * cpus.saturating_sub(1) / 2;
-    let lines = super::tell::LINES;
+    let lines = told.first().and_then(|told| told.lines);
+    let lines = |each| lines.map_or(String::new(), |lines| format!(", {lines} lines{each}"));
     match (measured.len(), all) {
         (0, _) => "none".to_owned(),
-        (1, 1) => format!("the only one, {lines} lines"),
-        (measured, all) if measured >= all => format!("all {all}, {lines} lines each"),
+        (1, 1) => format!("the only one{}", lines("")),
+        (measured, all) if measured >= all => format!("all {all}{}", lines(" each")),
         (measured, all) => format!(
-            "{measured} of {all}, {lines} lines each: one of each kind, others at random; more time \
-             is more pairs"
+            "{measured} of {all}{}: one of each kind, others at random; more time is more pairs",
+            lines(" each")
         ),
     }
 }

@@ -15,6 +15,8 @@ pub(super) struct Told<'a> {
     pub(super) pair: [CpuId; 2],
     relation: &'a str,
     class: Option<&'a str>,
+    /// How many lines were measured, where that is known.
+    pub(super) lines: Option<&'a str>,
     summary: Summary,
 }
 
@@ -31,6 +33,7 @@ fn read(series: &Series) -> Option<Told<'_>> {
         pair: [a, b],
         relation: series.parameters.get("between").map_or("unknown", String::as_str),
         class: series.placement_class.as_deref(),
+        lines: series.parameters.get("lines").map(String::as_str),
         summary: *series.summary()?,
     })
 }
@@ -46,6 +49,11 @@ struct Kind<'a> {
 impl Kind<'_> {
     fn medians(&self) -> Vec<f64> {
         self.told.iter().map(|told| told.summary.median).collect()
+    }
+
+    /// Whether there is more than one number for each pair.
+    fn has_spread(&self) -> bool {
+        self.told.iter().any(|told| told.summary.count > 1)
     }
 
     fn extreme(&self, greatest: bool) -> Option<&Told<'_>> {
@@ -110,7 +118,11 @@ pub(super) fn table(told: &[Told<'_>]) -> Block {
             kind.class.map_or_else(|| Text::toned("not probed", Tone::Faint), Text::from),
             kind.told.len().to_string().into(),
             Text::toned(nanoseconds(median), Tone::Strong),
-            format!("{p5} - {p95}").into(),
+            if kind.has_spread() {
+                format!("{p5} - {p95}").into()
+            } else {
+                Text::toned("-", Tone::Faint)
+            },
             least.into(),
             greatest.into(),
         ])
@@ -120,7 +132,11 @@ pub(super) fn table(told: &[Told<'_>]) -> Block {
         .filter(|message| kinds.iter().any(|kind| kind.message == message.id))
         .map(|message| format!("{}: {}", message.id, message.doc))
         .collect();
-    notes.push("lines: the middle nine tenths of samples, one for each line and block".to_owned());
+    notes.push(if kinds.iter().any(Kind::has_spread) {
+        "lines: the middle nine tenths of samples, one for each line and block".to_owned()
+    } else {
+        "lines: not known, each pair has one number".to_owned()
+    });
     Block::Table(Table {
         caption: "latency from core to core, ns: half of a round trip (lower is better)".to_owned(),
         columns: [
