@@ -9,6 +9,7 @@ mod page;
 pub(crate) mod results;
 mod settings;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use machine::pages::parts::value_text;
@@ -222,19 +223,21 @@ fn once_each(mut results: BTreeMap<What, Found>) -> BTreeMap<What, Found> {
 pub fn compare(records: &[Digest]) -> Comparison {
     let (settings, known_to_some) = settings(records);
     // Hashed before they are sorted: a thousand records have the same results.
-    let mut results: HashMap<&What, Vec<Option<&Found>>> = HashMap::new();
+    let mut results: HashMap<Cow<'_, What>, Vec<Option<&Found>>> = HashMap::new();
+    let is_matrix_there = records.iter().any(|record| record.source.elsewhere.is_some());
     for (place, record) in records.iter().enumerate() {
         for (what, found) in &record.results {
+            let what = if is_matrix_there { by_cpus(what) } else { Cow::Borrowed(what) };
             results.entry(what).or_insert_with(|| vec![None; records.len()])[place] = Some(found);
         }
     }
     let (mut rows, mut lonely) = (Vec::new(), Vec::new());
     for (what, found) in BTreeMap::from_iter(results) {
-        match row(what, &found) {
+        match row(&what, &found) {
             Ok(row) => rows.push(row),
             Err(why) => {
                 let has = found.iter().map(|found| matches!(found, Some(Found::Is(_)))).collect();
-                lonely.push(Lonely { what: what.clone(), has, why });
+                lonely.push(Lonely { what: what.into_owned(), has, why });
             }
         }
     }
@@ -246,6 +249,16 @@ pub fn compare(records: &[Digest]) -> Comparison {
     let records = records.iter().map(|record| record.source.clone()).collect();
     let schema = "cpudyno.comparison/1";
     Comparison { schema, records, settings, known_to_some, results: rows, lonely, causes }
+}
+
+/// A result of a pair of CPUs by these alone: a matrix says neither how they lie to each other nor of how many lines.
+fn by_cpus(what: &What) -> Cow<'_, What> {
+    if what.area != "cores" || what.cpus.is_none() {
+        return Cow::Borrowed(what);
+    }
+    let mut what = what.clone();
+    what.parameters.retain(|name, _| !matches!(name.as_str(), "between" | "lines"));
+    Cow::Owned(what)
 }
 
 /// Of hundreds of results some differ by chance alone: what is told of one record has to be so unlikely

@@ -256,7 +256,12 @@ fn columns(first: &[(&str, Align)], named: &[usize], align: Align) -> Vec<(Strin
 
 fn settings(comparison: &Comparison, named: &[usize]) -> Block {
     if comparison.settings.is_empty() {
-        return Block::Paragraph("none: the machines say the same of themselves".into());
+        let is_silent = |record: &Source| record.elsewhere.is_some();
+        return Block::Paragraph(if comparison.records.iter().any(is_silent) {
+            "none that is known: a matrix says nothing of its machine".into()
+        } else {
+            "none: the machines say the same of themselves".into()
+        });
     }
     let row = |setting: &Setting| {
         let label = Text::toned(

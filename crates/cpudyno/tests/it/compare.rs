@@ -55,6 +55,27 @@ fn one_setting_is_named_first_and_so_is_what_it_changes() {
 }
 
 #[test]
+fn a_matrix_of_another_program_is_held_against_a_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let [record, matrix] = ["record.json", "matrix.csv"]
+        .map(|name| folder.path().join(name).to_str().unwrap().to_owned());
+    let cores = ["cores", "--machine", "sim:4c", "--messages", "cas", "--json", &record];
+    finish(cpudyno(&cores)).success();
+    std::fs::write(&matrix, ",,,\n50,,,\n50,50,,\n50,50,100,\n").unwrap();
+    let json = finish(cpudyno(&["compare", &record, &matrix, "--json", "-"])).success();
+    let found: Value = serde_json::from_str(&json).unwrap();
+    let results = found["results"].as_array().unwrap();
+    assert_eq!(results.len(), 6, "{json}");
+    let ratio = |cpus: &str| {
+        let result = results.iter().find(|result| result["cpus"] == cpus).unwrap();
+        let beside = &result["beside"][0];
+        assert_eq!(beside["verdict"], "cannot-tell");
+        beside["ratio"].as_f64().unwrap()
+    };
+    assert!((ratio("2-3") / ratio("0-1") - 2.0).abs() < 0.1, "{json}");
+}
+
+#[test]
 fn a_script_learns_it_by_the_exit_code() {
     let folder = tempfile::tempdir().unwrap();
     let [on, off] = with_and_without_boost(folder.path());
