@@ -18,8 +18,8 @@ use super::{BadValue, Files, Look};
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct CompareArgs {
-    /// Records, as `--json FILE` writes them, or pages of `--html FILE`; the first is what the others are held
-    /// against.
+    /// Records, as `--json FILE` writes them, pages of `--html FILE`, or matrices by core-to-core-latency; the first
+    /// is what the others are held against.
     #[arg(value_name = "FILE", required = true, num_args = 2..)]
     pub(crate) records: Vec<PathBuf>,
 

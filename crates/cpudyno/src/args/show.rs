@@ -12,8 +12,8 @@ use super::{Files, Look};
 /// taken from the record unless given here.
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// The record, as written by `--json FILE`, or the page that `--html FILE` wrote; `-` reads standard
-    /// input.
+    /// The record, as written by `--json FILE`, the page that `--html FILE` wrote, or a matrix by
+    /// core-to-core-latency; `-` reads standard input.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 

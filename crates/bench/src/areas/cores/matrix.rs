@@ -13,6 +13,7 @@ use model::record::{
 use model::{CpuId, Finding, Severity, Unit};
 
 use super::{AREA, LATENCY, MESSAGES};
+use crate::original::Sha256;
 
 const PROGRAM: &str = "core-to-core-latency";
 
@@ -43,10 +44,7 @@ pub fn of_matrix(
         tool: Tool { name: PROGRAM.to_owned(), version: unknown(), target: unknown() },
         run: Run {
             // One content, one run.
-            id: hmac_sha256::Hash::hash(text.as_bytes())[..6]
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect(),
+            id: Sha256::of(text.as_bytes()).to_string(),
             started: modified.unwrap_or_default(),
             seconds: 0.0,
             command: vec![PROGRAM.to_owned()],
