@@ -1,8 +1,9 @@
 //! Matrices that core-to-core-latency writes, as records.
 //!
 //! # Source
-//! <https://github.com/nviennot/core-to-core-latency>: `src/cas.rs` measures, `src/bench.rs` writes. A cell is half of
-//! a round trip in nanoseconds, the mean over samples; only those left of the diagonal are filled.
+//! <https://github.com/nviennot/core-to-core-latency>: `src/bench/cas.rs` measures, `src/bench.rs` writes. A cell is
+//! half of a round trip in nanoseconds, the mean over samples; only those left of the diagonal are filled. Its third
+//! benchmark, messages in one direction, fills the others, too, and is none of ours.
 
 use std::collections::BTreeMap;
 
