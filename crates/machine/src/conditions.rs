@@ -126,6 +126,11 @@ pub(crate) fn is_boost_off(survey: &Survey<'_>) -> bool {
     matches!(boost(survey), Ok(FactValue::Text(word)) if word == "off")
 }
 
+/// Whether the kernel says that boost is on; where it has no switch, nobody knows.
+pub(crate) fn is_boost_on(survey: &Survey<'_>) -> bool {
+    matches!(boost(survey), Ok(FactValue::Text(word)) if word == "on")
+}
+
 /// What a switch of the kernel says.
 fn switch(file: &str, answer: &str) -> Reading<bool> {
     match answer.trim() {

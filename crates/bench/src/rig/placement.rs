@@ -256,7 +256,7 @@ impl Fabric {
     /// That of a microarchitecture.
     pub fn of(microarchitecture: Option<&str>) -> Fabric {
         match microarchitecture {
-            Some(name) if name.starts_with("Zen") => Fabric::Complexes,
+            Some(name) if name.starts_with("Zen") || name == "Dhyana" => Fabric::Complexes,
             _ => Fabric::Any,
         }
     }

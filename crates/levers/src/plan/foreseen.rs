@@ -85,6 +85,11 @@ fn shared(machine: &Machine, plan: &Plan, asked: &Asked) -> Option<String> {
 
 /// Limits beyond what the clock of a CPU does come to less, or more.
 fn cut(machine: &Machine, plan: &Plan) -> Vec<String> {
+    // What the clock does then depends on that.
+    let moves_boost = |change: &Change| ["boost", "no_turbo"].contains(&change.lever.id);
+    if plan.changes.iter().any(moves_boost) {
+        return Vec::new();
+    }
     let mut told = BTreeSet::new();
     for change in &plan.changes {
         let Some((khz, bound)) = open::cut(machine, &change.object, &change.wanted) else {

@@ -43,6 +43,10 @@ fn gigantic_pages(survey: &Survey<'_>) -> Reading<String> {
     const KILOBYTES: u32 = 1 << 20;
     let pool = pool(KILOBYTES);
     let Ok((free, reserved)) = free_of(survey, KILOBYTES) else {
+        if survey.is_copied() {
+            let why = format!("there is no `{pool}` among these files");
+            return Err(Unavailable::new(Obstacle::Cpudyno, "", why));
+        }
         let why = format!("there is no `{pool}`: CPU and kernel have no pages of this size");
         return Err(Unavailable::new(Obstacle::Hardware, "", why));
     };

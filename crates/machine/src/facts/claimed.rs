@@ -37,7 +37,7 @@ const SAME: f64 = 0.01;
 pub(crate) struct Claimed {
     /// The clock of each, in hertz, or why there is none.
     of: BTreeMap<CpuId, Reading<f64>>,
-    /// Claims that are not believed, each once.
+    /// Claims that are not believed, or doubted, each once.
     refuted: Vec<Refuted>,
 }
 
@@ -53,6 +53,13 @@ impl Claimed {
     /// The clock of a CPU, as far as it is believed.
     pub(crate) fn of(&self, cpu: CpuId) -> Reading<f64> {
         self.of.get(&cpu).cloned().unwrap_or_else(|| Err(super::topology::nothing_known()))
+    }
+
+    /// Believed, though something that may be out of date says something else.
+    fn doubt(&mut self, claims: &[(CpuId, f64)], why: String) {
+        if !claims.is_empty() {
+            self.refuted.push(Refuted { claims: claims.to_vec(), why });
+        }
     }
 
     /// Not believed of any of these claims: `instead` stands, where there is something.
@@ -101,12 +108,22 @@ pub(crate) fn claimed(survey: &Survey<'_>) -> Claimed {
     }
     for cpus in alike(survey) {
         let claims = cpus.iter().filter_map(|cpu| Some((cpu, claimed.of(cpu).ok()?)));
-        let claims: Vec<(CpuId, f64)> = claims.collect();
-        if !claims.is_empty() {
+        for claims in by_limit(survey, claims.collect()) {
             hold_against(survey, &mut claimed, &claims);
         }
     }
     claimed
+}
+
+/// The claims of CPUs with the same turbo table: packages may have their own.
+fn by_limit(survey: &Survey<'_>, claims: Vec<(CpuId, f64)>) -> Vec<Vec<(CpuId, f64)>> {
+    let limits = survey.turbo_limits().unwrap_or_default();
+    let mut of: BTreeMap<Option<usize>, Vec<(CpuId, f64)>> = BTreeMap::new();
+    for claim in claims {
+        let limit = limits.iter().position(|limit| limit.cpus.contains(claim.0));
+        of.entry(limit).or_default().push(claim);
+    }
+    of.into_values().collect()
 }
 
 /// Holds the claims of CPUs that are alike against what else is known of them.
@@ -143,7 +160,7 @@ fn hold_against(survey: &Survey<'_>, claimed: &mut Claimed, claims: &[(CpuId, f6
         claimed.refute(&beyond(if instead.is_some() { lowest } else { 0.0 }), instead, why);
     } else if let Some(hertz) = by_cpuid(survey, first) {
         let why = format!("and CPUID 16h {} GHz", gigahertz(hertz));
-        claimed.refute(&beyond(hertz * 1.1), Some(hertz), why);
+        claimed.doubt(&beyond(hertz * 1.1), why);
     }
     let least = frequency::lowest_of(survey, first);
     if let Some(least) = least.filter(|least| highest < *least) {
@@ -167,13 +184,15 @@ fn by_registers<'a>(survey: &'a Survey<'_>, cpu: CpuId) -> Option<(f64, &'a str)
 /// Linux, drivers/cpufreq/intel_pstate.c, `intel_pstate_set_itmt_prio`; Intel SDM volume 4, 771h.
 fn is_sold_as_favoured(survey: &Survey<'_>, cpu: CpuId, claim: f64, table: f64) -> bool {
     const MORE_MAX: f64 = 1.15;
-    boosted_by_hwp(survey, cpu)
-        .is_some_and(|most| most <= table * MORE_MAX && claim <= most * (1.0 + SAME))
+    /// Of low levels one step more is so much.
+    const STEP: f64 = 0.08;
+    let most = boosted_by_hwp(survey, cpu).filter(|most| *most <= table * (MORE_MAX + STEP));
+    most.is_some_and(|most| claim <= (most * (1.0 + STEP)).min(table * MORE_MAX))
 }
 
-/// Whether a clock is that without boost, though nobody says that boost is off.
+/// Whether a clock is that without boost, though boost is on.
 fn is_base(survey: &Survey<'_>, cpu: CpuId, hertz: f64) -> bool {
-    !conditions::is_boost_off(survey)
+    conditions::is_boost_on(survey)
         && frequency::base_of(survey, cpu).is_some_and(|base| hertz <= base * (1.0 + SAME))
 }
 

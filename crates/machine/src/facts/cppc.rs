@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use model::{CpuId, Obstacle, Unavailable};
 
-use super::frequency::gigahertz;
+use super::frequency::{base_of_policy, gigahertz};
 use super::groups::{Maker, by_kind, byte, groups, identity, register};
 use super::platform::{hidden_from_guest, not_offered};
 use super::topology::first_cpu;
@@ -69,7 +69,11 @@ pub(crate) fn boosted_by_levels(survey: &Survey<'_>, cpu: CpuId) -> Option<f64> 
     let first = alike.next()?;
     let is_ranking = alike.any(|level| level != first);
     let nominal = level(survey, cpu, "nominal_perf").ok().filter(|level| *level > 0)?;
-    let hertz = megahertz(survey, cpu, "nominal_freq")? * 1e6;
+    // Firmware of hybrids states one clock for both kinds.
+    let hertz = match own {
+        Some(_) => base_of_policy(survey, cpu)?,
+        None => megahertz(survey, cpu, "nominal_freq")? * 1e6,
+    };
     (!is_ranking).then(|| hertz * f64::from(first) / f64::from(nominal))
 }
 

@@ -281,12 +281,21 @@ fn max(survey: &Survey<'_>) -> Reading<FactValue> {
 
 /// The base of a CPU by registers, else by CPUID, in hertz. On hybrids every core answers with that of the
 /// performance cores.
-pub(super) fn base_of(survey: &Survey<'_>, cpu: CpuId) -> Option<f64> {
+pub(crate) fn base_of(survey: &Survey<'_>, cpu: CpuId) -> Option<f64> {
+    if let Some(base) = base_of_policy(survey, cpu) {
+        return Some(base);
+    }
     let place = survey.topology().place(cpu)?;
     let is_other = place.kind.as_deref().is_some_and(|kind| kind != "P");
     let by_register = turbo_ratio::platform_info(survey).map(|(base, _)| base);
     let base = by_register.or_else(|_| by_cpuid(survey, cpu, |leaf| leaf.eax)).ok()?;
     (!is_other && base > 0.0).then_some(base)
+}
+
+/// The base of a CPU as the kernel makes it of the guaranteed level: kinds of cores have their own.
+pub(super) fn base_of_policy(survey: &Survey<'_>, cpu: CpuId) -> Option<f64> {
+    let policy = survey.policies().all.iter().find(|policy| policy.cpus.contains(cpu))?;
+    policy.hertz(survey, "base_frequency").ok()
 }
 
 /// The lowest clock that the kernel claims of a CPU, in hertz.

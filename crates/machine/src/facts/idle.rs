@@ -55,7 +55,14 @@ pub(crate) struct SwitchedOff(Reading<Vec<String>>);
 /// `arch/*/Kconfig`.
 pub(crate) fn switched_off(survey: &Survey<'_>) -> SwitchedOff {
     /// Whole words.
-    const WORDS: &[&str] = &["cpuidle.off=1", "idle=halt", "idle=poll", "nohlt"];
+    const WORDS: &[&str] = &[
+        "cpuidle.off=1",
+        "idle=halt",
+        "idle=poll",
+        "intel_idle.max_cstate=0",
+        "nohlt",
+        "processor.max_cstate=0",
+    ];
     if matches!(survey.architecture(), Some(Architecture::S390 | Architecture::Sparc)) {
         return SwitchedOff(Ok(Vec::new()));
     }

@@ -217,8 +217,9 @@ pub(crate) fn clock_of_intel(family: u32, model: u32) -> Option<&'static Clock> 
 ///
 /// # Source
 /// Intel, Architecture Instruction Set Extensions Programming Reference (319433), table 1-2.
-const NEWER: &[(u32, &str, &[&str])] =
-    &[(24, "AMX", &["Sapphire Rapids", "Emerald Rapids", "Granite Rapids", "Granite Rapids-D"])];
+const NEWER: &[(u32, &str, &[&str])] = &[(24, "AMX", AMX)];
+const AMX: &[&str] =
+    &["Sapphire Rapids", "Emerald Rapids", "Granite Rapids", "Granite Rapids-D", "Diamond Rapids"];
 
 /// What a CPU has by that register, and cannot have if it is what its numbers say.
 pub(super) fn betrayed(name: &str, edx: u32) -> Option<&'static str> {
@@ -248,7 +249,8 @@ const CORE_TYPES: &[(u32, &str)] = &[
 pub(super) fn core_type(generation: &str, eax: u32) -> Option<&'static str> {
     let (_, name) = CORE_TYPES.iter().find(|(known, _)| *known == eax)?;
     // The successor of Golden Cove calls itself by the same number.
-    Some(if (generation, *name) == ("Raptor Lake", "Golden Cove") { "Raptor Cove" } else { name })
+    let has_successor = ["Raptor Lake", "Bartlett Lake"].contains(&generation);
+    Some(if has_successor && *name == "Golden Cove" { "Raptor Cove" } else { name })
 }
 
 /// Who designs cores of Arm's architecture.

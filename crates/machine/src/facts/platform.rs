@@ -489,6 +489,9 @@ fn dmi(machine: &Machine, file: &str) -> Reading<String> {
         _ if machine.tree.list(folder).is_ok() => {
             not_offered("the firmware's DMI table does not say", &path)
         }
+        _ if machine.is_copied() => {
+            not_offered("no file here holds the firmware's DMI table", &path)
+        }
         _ => not_offered("the firmware passes no DMI table on; usual in small guests", &path),
     })?;
     let answer = answer.trim();

@@ -5,6 +5,7 @@ use model::{CpuId, CpuSet};
 
 use super::together;
 use crate::conditions;
+use crate::facts::frequency::base_of;
 use crate::facts::{Policy, boosted_by_hwp, boosted_by_levels, is_sold};
 use crate::survey::Survey;
 
@@ -39,7 +40,10 @@ pub(super) fn clocks(
     };
     let beyond = |cpu: CpuId, hertz: f64| {
         let stated = highest.iter().find(|it| it.cpus.contains(cpu));
-        is_sold(hertz) && stated.is_none_or(|it| hertz > it.hertz)
+        // A kernel that claims more than the base counts boost in.
+        let base = base_of(survey, cpu);
+        let with_boost = |it: &AllowedClock| base.is_some_and(|base| it.hertz > base * 1.01);
+        is_sold(hertz) && stated.is_none_or(|it| hertz > it.hertz && !with_boost(it))
     };
     let sources: [(&str, Told<'_>); 4] = [
         (BY_DRIVER, &by_driver),

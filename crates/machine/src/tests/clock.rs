@@ -124,6 +124,31 @@ fn levels_that_a_kernel_took_for_ratios_are_no_clocks() {
     assert_eq!(agreed.fact("cpu.disputed_clocks"), "none");
 }
 
+/// Two packages whose tables differ: registers of the first say nothing of the second.
+#[test]
+fn each_package_is_held_against_its_own_table() {
+    struct OfPackage;
+    impl Msr for OfPackage {
+        fn read(&self, cpu: CpuId, register: u32) -> Reading<u64> {
+            let mut of = Registers(TABLE.into());
+            if cpu.0 >= 4 {
+                of.0.insert(0x1ad, 0x3b_3b3b_3b3b_3b3b);
+            }
+            of.read(cpu, register)
+        }
+    }
+    let mut made = Made::new(INTEL, 6, 0x8f, 8).put_all("cpuinfo_max_freq", &5_700_000);
+    for cpu in 0..8 {
+        let package = if cpu < 4 { "0-3" } else { "4-7" };
+        made.files.put(format!("{CPU}/cpu{cpu}/topology/package_cpus_list"), package);
+    }
+    let made = (4..8).fold(made, |made, cpu| made.put(cpu, "cpuinfo_max_freq", &5_900_000));
+    let machine = Machine { msr: Arc::new(OfPackage), ..made.machine() };
+    let facts = facts::machine(&machine).facts;
+    assert_eq!(said(&facts, "cpu.disputed_clocks"), "none");
+    assert!(said(&facts, "turbo.ratio_limits").contains("5.9 GHz"), "{facts:?}");
+}
+
 /// Turbo Boost Max 3.0 as on Skylake-X: 4.3 GHz by the table, and 4.5 GHz for cores that HWP ranks higher.
 #[test]
 fn favoured_cores_may_be_sold_with_more_than_the_table_has() {
@@ -184,7 +209,10 @@ fn a_base_is_not_the_highest_clock_while_boost_is_on() {
         (0x1ad, 0x1e_1e1e_1e1e_2226),
         (0x1ae, 0x08_0807_0605_0402),
     ]);
-    let made = made.put_all("cpuinfo_max_freq", &2_000_000);
+    let unknown = made.put_all("cpuinfo_max_freq", &2_000_000);
+    assert_eq!(unknown.fact("cpu.disputed_clocks"), "none", "boost may be off");
+    let mut made = unknown;
+    made.files.put(format!("{CPU}/intel_pstate/no_turbo"), "0");
     assert_eq!(made.fact("cpu.max_frequency"), "3800000000 Hz");
     assert!(made.fact("cpu.disputed_clocks").contains("2 GHz of CPUs 0-7, which is their base"));
     let mut off = made;

@@ -219,6 +219,15 @@ fn announced_type(leaf: Option<Leaf>) -> Option<CoreType> {
     }
 }
 
+/// The type of all cores, where CPUID has parts of both kinds under one number and says that this one is no hybrid:
+/// such parts have performance cores alone.
+///
+/// # Source
+/// Intel SDM volume 2A, CPUID: 7 EDX\[15\] tells hybrids.
+fn type_of_all(structured: Option<Leaf>) -> Option<CoreType> {
+    (structured?.edx >> 15 & 1 == 0).then_some(CoreType::Core)
+}
+
 fn of_core(machine: &Machine, name: &str, numbers: &[facts::CpuNumbers]) -> Core {
     let tree = machine.tree.as_ref();
     let pmu = Pmu::new(tree, name);
@@ -231,7 +240,9 @@ fn of_core(machine: &Machine, name: &str, numbers: &[facts::CpuNumbers]) -> Core
         Some(cpu) => machine.cpuid.leaf_of(cpu, number, 0),
         None => machine.cpuid.leaf(number, 0),
     };
-    let core = CoreType::of_pmu(name).or_else(|| announced_type(leaf(0x1a)));
+    let core = CoreType::of_pmu(name)
+        .or_else(|| announced_type(leaf(0x1a)))
+        .or_else(|| type_of_all(leaf(7)).filter(|_| families.len() > 1));
     Core {
         pmu: name.to_owned(),
         kind: pmu.kind(),
