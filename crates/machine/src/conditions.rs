@@ -6,7 +6,8 @@ use model::{Obstacle, Unavailable};
 use crate::cgroup;
 use crate::facts::frequency::{self, folded_over_policies, gigahertz, no_cpufreq};
 use crate::facts::{
-    Maker, bits, flag, folded_over_cpus, hidden_from_guest, identity, idle, online, register_of_all,
+    Maker, bits, flag, folded_over_cpus, hidden_from_guest, identity, idle, no_file, online,
+    register_of_all,
 };
 use crate::ports::{Machine, Reading};
 use crate::rows::{self, Row, row, text};
@@ -240,8 +241,7 @@ fn temperature(machine: &Survey<'_>) -> Reading<FactValue> {
         return Err(hidden_from_guest("temperature"));
     }
     by_registers(machine).map(text).ok_or_else(|| {
-        let why = "the kernel shows no temperature sensor";
-        Unavailable::new(Obstacle::Hardware, "temperature", why)
+        no_file(machine, "the kernel shows no temperature sensor", "/sys/class/hwmon")
     })
 }
 

@@ -127,7 +127,7 @@ fn interrupts(machine: &Machine, cpus: &CpuSet) -> Reading<Places> {
         }
         let of_cpus = of_cpus.split_whitespace().map_while(|count| count.parse::<u64>().ok());
         for (cpu, count) in columns.iter().zip(of_cpus).filter(|(cpu, _)| cpus.contains(**cpu)) {
-            *counts.entry(format!("CPU {cpu}")).or_default() += count as f64;
+            counts.insert(format!("interrupt {}, CPU {cpu}", name.trim()), count as f64);
         }
     }
     Ok(counts)

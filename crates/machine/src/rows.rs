@@ -1,7 +1,7 @@
 //! A table of facts: one row per fact, read in order.
 
 use model::record::{Fact, FactValue};
-use model::{Known, Unit};
+use model::{Known, Obstacle, Unavailable, Unit};
 
 use crate::ports::Reading;
 use crate::survey::Survey;
@@ -22,9 +22,16 @@ pub(crate) const fn row(
     Row { id, label, read }
 }
 
-/// Reads every row. An absence is called by its label, whatever the port called it.
+/// Reads every row. An absence is called by its label, whatever the port called it, and is not the hardware's fault where
+/// somebody chose which files there are.
 pub(crate) fn read(table: &[Row], survey: &Survey<'_>) -> Vec<Fact> {
-    table.iter().map(|row| fact(row.id, row.label, (row.read)(survey))).collect()
+    let of = |reason: Unavailable| match reason.obstacle {
+        Obstacle::Hardware if survey.is_copied() => {
+            Unavailable { obstacle: Obstacle::Cpudyno, ..reason }
+        }
+        _ => reason,
+    };
+    table.iter().map(|row| fact(row.id, row.label, (row.read)(survey).map_err(of))).collect()
 }
 
 pub(crate) fn fact(id: &str, label: &str, reading: Reading<FactValue>) -> Fact {

@@ -1,8 +1,9 @@
 //! Pages: huge ones, transparent ones, locked ones.
 
-use model::{Obstacle, Unavailable};
+use model::Obstacle;
 
 use super::{Survey, not_permitted, said_elsewhere};
+use crate::facts;
 use crate::permits::Question;
 use crate::ports::{Machine, Reading};
 use crate::rows::{Row, row, text};
@@ -43,12 +44,8 @@ fn gigantic_pages(survey: &Survey<'_>) -> Reading<String> {
     const KILOBYTES: u32 = 1 << 20;
     let pool = pool(KILOBYTES);
     let Ok((free, reserved)) = free_of(survey, KILOBYTES) else {
-        if survey.is_copied() {
-            let why = format!("there is no `{pool}` among these files");
-            return Err(Unavailable::new(Obstacle::Cpudyno, "", why));
-        }
         let why = format!("there is no `{pool}`: CPU and kernel have no pages of this size");
-        return Err(Unavailable::new(Obstacle::Hardware, "", why));
+        return Err(facts::no_file(survey, &why, &pool));
     };
     if free > 0.0 {
         return Ok(format!("{free} of {reserved} free"));

@@ -76,6 +76,9 @@ fn thermal(survey: &Survey<'_>) -> Reading<String> {
 }
 
 fn no_sensor(survey: &Survey<'_>) -> Unavailable {
+    if survey.is_copied() {
+        return facts::no_file(survey, "", "/sys/class/hwmon");
+    }
     if survey.is_guest() {
         let why = "the hypervisor shows this guest no temperature sensor";
         return not_permitted(why, ON_THE_HOST);

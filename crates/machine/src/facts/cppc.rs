@@ -10,7 +10,7 @@ use model::{CpuId, Obstacle, Unavailable};
 
 use super::frequency::{base_of_policy, gigahertz};
 use super::groups::{Maker, by_kind, byte, groups, identity, register};
-use super::platform::{hidden_from_guest, not_offered};
+use super::platform::{hidden_from_guest, no_file};
 use super::topology::first_cpu;
 use crate::ports::Reading;
 use crate::rows::{Row, row, text};
@@ -33,7 +33,10 @@ fn level(survey: &Survey<'_>, cpu: CpuId, file: &str) -> Reading<u32> {
     let answer = survey.tree.read(&path).map_err(|error| match error.obstacle {
         Obstacle::Permission => error,
         _ if survey.is_guest() => hidden_from_guest("performance levels"),
-        _ => not_offered("the kernel shows no performance levels (its folder `acpi_cppc`)", &path),
+        _ => {
+            let why = "the kernel shows no performance levels (its folder `acpi_cppc`)";
+            no_file(survey, why, &path)
+        }
     })?;
     let level = first_number(&path, &answer)?;
     if (0.0..=LEVEL_MAX).contains(&level) {
@@ -52,7 +55,7 @@ fn megahertz(survey: &Survey<'_>, cpu: CpuId, file: &str) -> Option<f64> {
 pub(crate) fn nominal_frequency(survey: &Survey<'_>) -> Reading<f64> {
     let megahertz = megahertz(survey, first_cpu(survey)?, "nominal_freq");
     megahertz.map(|megahertz| megahertz * 1e6).ok_or_else(|| {
-        not_offered("the firmware states no nominal frequency (ACPI `_CPC`)", "nominal_freq")
+        no_file(survey, "the firmware states no nominal frequency (ACPI `_CPC`)", "nominal_freq")
     })
 }
 

@@ -9,7 +9,7 @@ use super::claimed::is_sold;
 use super::cpuinfo::Architecture;
 use super::groups::{Maker, bits, by_kind, groups, identity, register};
 use super::kernel::to_load;
-use super::platform::{hidden_from_guest, not_offered};
+use super::platform::{hidden_from_guest, no_file, not_offered};
 use super::topology::{first_cpu, online};
 use super::{cppc, turbo_ratio};
 use crate::ports::{Machine, Reading};
@@ -88,7 +88,7 @@ impl Policy {
                 return error;
             }
             let why = format!("the cpufreq driver here has no `{file}`");
-            not_offered(&why, &self.folder)
+            no_file(machine, &why, &format!("{}/{file}", self.folder))
         })?;
         if text.trim().is_empty() {
             return Err(not_offered(&format!("`{}/{file}` is empty", self.folder), &self.folder));
@@ -437,6 +437,9 @@ fn pstate_hertz(family: u32, value: u64) -> Option<f64> {
 }
 
 pub(crate) fn no_cpufreq(survey: &Survey<'_>) -> Unavailable {
+    if survey.is_copied() {
+        return no_file(survey, "", "/sys/devices/system/cpu/cpufreq");
+    }
     if survey.is_guest() {
         return hidden_from_guest("cpufreq");
     }

@@ -2,7 +2,7 @@
 
 use model::{Obstacle, Unavailable, Unit};
 
-use super::platform::not_offered;
+use super::platform::{no_file, not_offered};
 use crate::cgroup;
 use crate::ports::{Machine, Reading};
 use crate::rows::{Row, number, row, text};
@@ -69,12 +69,8 @@ pub(crate) fn huge_page_pools(machine: &Machine) -> Reading<Vec<Pool>> {
         Err(_) => Vec::from_iter(default_pool(machine)),
     };
     if pools.is_empty() {
-        let why = if machine.is_copied() {
-            "no file here says which huge pages there are"
-        } else {
-            "the kernel was built without huge pages, or hides them"
-        };
-        return Err(not_offered(why, HUGE_PAGES));
+        let why = "the kernel was built without huge pages, or hides them";
+        return Err(no_file(machine, why, HUGE_PAGES));
     }
     pools.sort_by_key(|pool| pool.page_bytes);
     Ok(pools)

@@ -42,6 +42,7 @@ pub(crate) use self::microarchitecture::{Reasons as ReasonsLayout, clock_of_inte
 pub use self::platform::is_guest;
 pub(crate) use self::platform::{
     ON_THE_HOST, ROOT_PARTITION, container, hidden_from_guest, is_below_a_hypervisor, is_contained,
+    no_file,
 };
 pub use self::topology::not_shown;
 pub(crate) use self::topology::{first_cpu, online};

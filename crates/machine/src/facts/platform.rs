@@ -31,6 +31,16 @@ pub(super) fn not_offered(why: &str, path: &str) -> Unavailable {
     Unavailable::new(Obstacle::Hardware, format!("`{path}`"), why)
 }
 
+/// That no file says it: the kernel's doing, or the hardware's, for that reason, unless somebody chose which files there
+/// are.
+pub(crate) fn no_file(machine: &Machine, why: &str, path: &str) -> Unavailable {
+    if machine.is_copied() {
+        let why = format!("there is no `{path}` among these files");
+        return Unavailable::new(Obstacle::Cpudyno, format!("`{path}`"), why);
+    }
+    not_offered(why, path)
+}
+
 /// Signatures of hypervisors in CPUID 4000_0000h.
 ///
 /// # Source
@@ -487,12 +497,9 @@ fn dmi(machine: &Machine, file: &str) -> Reading<String> {
     let answer = machine.tree.read(&path).map_err(|error| match error.obstacle {
         Obstacle::Permission => error,
         _ if machine.tree.list(folder).is_ok() => {
-            not_offered("the firmware's DMI table does not say", &path)
+            no_file(machine, "the firmware's DMI table does not say", &path)
         }
-        _ if machine.is_copied() => {
-            not_offered("no file here holds the firmware's DMI table", &path)
-        }
-        _ => not_offered("the firmware passes no DMI table on; usual in small guests", &path),
+        _ => no_file(machine, "the firmware passes no DMI table on; usual in small guests", &path),
     })?;
     let answer = answer.trim();
     if answer.is_empty() || is_placeholder(answer) {

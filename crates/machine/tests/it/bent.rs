@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use machine::Machine;
 use machine::recorded::parse;
 use model::record::{FactValue, PageKind, Presentation, Record, Topology};
-use model::{CpuSet, Known};
+use model::{CpuSet, Known, Obstacle, Unavailable};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
@@ -39,11 +40,15 @@ fn good() -> Vec<(String, String)> {
 }
 
 fn record(text: &str) -> Option<Record> {
+    Some(described(&parse("bent", text).ok()?))
+}
+
+fn described(machine: &Machine) -> Record {
     let look = Presentation { width: 80, colour: false, verbosity: 1, page: PageKind::Info };
-    let machine = parse("bent", text).ok()?;
-    let record = machine::describe(&machine, Vec::new(), look);
+    let record = machine::describe(machine, Vec::new(), look);
     machine::pages::info(&record, 1);
-    Some(record)
+    machine::pages::doctor(&record, 1);
+    record
 }
 
 /// Runs a property over so many bent machines.
@@ -167,6 +172,46 @@ fn silence_is_no_answer() {
         }
         check(&bent, name)
     });
+}
+
+/// Where somebody chose which files there are, that one is missing is nobody's fault.
+#[test]
+fn files_that_were_not_copied_are_nobodys_fault() {
+    let folder = tempfile::tempdir().unwrap();
+    let copied = Machine::rooted(folder.path()).unwrap().elsewhere;
+    let machines = good();
+    let strategy = (which(&machines), prop::collection::vec(any::<prop::sample::Index>(), 0..12));
+    search(&strategy, |(which, gone)| {
+        let (name, text) = &machines[which];
+        let all = files(text);
+        let gone: Vec<String> = gone.iter().map(|at| source(all[at.index(all.len())].1)).collect();
+        let is_kept = |line: &&str| {
+            line.split_once(" = ")
+                .is_none_or(|(path, _)| !path.starts_with('/') || !gone.contains(&source(path)))
+        };
+        let kept: Vec<&str> = text.lines().filter(is_kept).collect();
+        let Ok(mut machine) = parse("bent", &kept.join("\n")) else { return Ok(()) };
+        machine.elsewhere.clone_from(&copied);
+        for absence in absences(&described(&machine)) {
+            let blames =
+                ["built without", "newer ones", "this kernel does not", "no driver is loaded"];
+            let is_blame = blames.iter().any(|blame| absence.why.contains(blame));
+            let is_fault = absence.obstacle == Obstacle::Hardware || is_blame;
+            prop_assert!(!is_fault, "{name} without {gone:?}: {absence:?}");
+        }
+        Ok(())
+    });
+}
+
+/// All that is not known: of facts, of conditions, and of what can be done.
+fn absences(record: &Record) -> Vec<&Unavailable> {
+    let facts = record.machine.facts.iter().chain(&record.machine.capabilities);
+    let all = facts.chain(&record.conditions.before);
+    all.filter_map(|fact| match &fact.value {
+        Known::No { unavailable } => Some(unavailable),
+        Known::Yes(_) => None,
+    })
+    .collect()
 }
 
 /// A number in a file is another one: what is told is whole, or says that it is not.

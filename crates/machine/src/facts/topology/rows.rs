@@ -6,7 +6,7 @@ use std::fmt::Write;
 use model::record::{Cache, CacheKind, CpuPlace, FactValue, Node, Topology, Unsaid};
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
-use super::super::platform::not_offered;
+use super::super::platform::{no_file, not_offered};
 use super::{dies, kinds, nothing_known, sysfs};
 use crate::ports::Reading;
 use crate::rows::{Row, row, text};
@@ -195,7 +195,7 @@ fn no_dies(survey: &Survey<'_>, topology: &Topology) -> Unavailable {
         });
     }
     let why = "the kernel shows no `topology/die_id` here: newer ones do on x86";
-    not_offered(why, sysfs::CPU)
+    no_file(survey, why, &format!("{}/cpu*/topology/die_id", sysfs::CPU))
 }
 
 fn caches(survey: &Survey<'_>) -> Reading<FactValue> {
@@ -271,7 +271,7 @@ fn cache_size(survey: &Survey<'_>) -> Reading<FactValue> {
     let size = size.and_then(|size| sysfs_bytes(&size.replace(" KB", "K"))).map(bytes);
     let size = size.ok_or_else(|| {
         let folder = format!("{}/cpu*/cache", sysfs::CPU);
-        not_offered("the kernel describes no caches here", &folder)
+        no_file(survey, "the kernel describes no caches here", &folder)
     })?;
     Ok(text(format!("{size} (last level, as `/proc/cpuinfo` says)")))
 }
@@ -281,7 +281,7 @@ fn offline(survey: &Survey<'_>) -> Reading<FactValue> {
     let off = topology.offline();
     if off.is_empty() && sysfs::listed_present(survey).is_none() {
         let why = "the kernel does not say which CPUs are plugged in";
-        return Err(not_offered(why, "/sys/devices/system/cpu/present"));
+        return Err(no_file(survey, why, "/sys/devices/system/cpu/present"));
     }
     Ok(text(none_or_list(&off)))
 }
@@ -307,12 +307,8 @@ fn none_or_list(cpus: &CpuSet) -> String {
 fn nodes(survey: &Survey<'_>) -> Reading<FactValue> {
     let nodes = &survey.topology().nodes;
     if nodes.is_empty() {
-        let why = if survey.is_copied() {
-            "no file here says which memory nodes there are"
-        } else {
-            "the kernel was built without NUMA, or hides its nodes"
-        };
-        return Err(not_offered(why, "/sys/devices/system/node"));
+        let why = "the kernel was built without NUMA, or hides its nodes";
+        return Err(no_file(survey, why, "/sys/devices/system/node"));
     }
     let mut words = tally(nodes.len(), "node");
     let is_empty = |node: &&Node| node.cpus.is_empty() && node.not_shown.is_empty();

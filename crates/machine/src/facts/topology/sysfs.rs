@@ -6,7 +6,7 @@ use model::record::Unsaid;
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
 use super::super::cpuinfo::Cpuinfo;
-use super::super::platform::{is_contained, not_offered};
+use super::super::platform::{is_contained, no_file};
 use super::disputes::{Disputes, MOST};
 use super::groups::{Claims, Groups, Numbered};
 use crate::ports::{Machine, Reading};
@@ -97,7 +97,7 @@ pub(super) fn not_shown(machine: &Machine, not_online: &CpuSet) -> CpuSet {
 pub(super) fn isolated(machine: &Machine) -> Reading<CpuSet> {
     let path = format!("{CPU}/isolated");
     let listed = text(machine, &path).ok_or_else(|| {
-        not_offered("this kernel does not list isolated CPUs; newer ones do", &path)
+        no_file(machine, "this kernel does not list isolated CPUs; newer ones do", &path)
     })?;
     // A list that was never made: the kernel prints it so, behind as many blanks as it may be long.
     if listed == "(null)" {
