@@ -222,19 +222,21 @@ pub(crate) fn said<T>(known: &Known<T>, text: impl Fn(&T) -> String) -> Result<S
 mod tests {
     use machine::Machine;
     use model::Seconds;
-    use model::record::{PageKind, Presentation};
+    use model::record::{Outcome, PageKind, Presentation};
 
     use super::*;
     use crate::rig::executor::Stop;
 
-    fn claims_of(name: &str, budget: f64) -> Vec<Claim> {
+    fn sheet(name: &str, budget: f64) -> Record {
         let look = Presentation { width: 80, colour: false, verbosity: 0, page: PageKind::Sheet };
-        let request =
-            crate::sheet::request(Seconds(budget), None, None, vec!["test".to_owned()], look);
+        let command = vec!["test".to_owned()];
+        let request = crate::sheet::request(Seconds(budget), None, None, command, look);
         let machine = Machine::named(name).unwrap();
-        let record =
-            crate::run::measure(&machine, &request, &Stop::default(), &mut |_| {}).unwrap();
-        claims(&record)
+        crate::run::measure(&machine, &request, &Stop::default(), &mut |_| {}).unwrap()
+    }
+
+    fn claims_of(name: &str, budget: f64) -> Vec<Claim> {
+        claims(&sheet(name, budget))
     }
 
     fn verdict<'a>(claims: &'a [Claim], what: &str) -> &'a Verdict {
@@ -278,13 +280,8 @@ mod tests {
     #[test]
     fn a_refuted_claim_is_a_finding_once() {
         // Its limits of power lie below what its firmware promises for four cores.
-        let look = Presentation { width: 80, colour: false, verbosity: 0, page: PageKind::Sheet };
         let found = |name: &str, budget| {
-            let command = vec!["test".to_owned()];
-            let request = crate::sheet::request(Seconds(budget), None, None, command, look);
-            let machine = Machine::named(name).unwrap();
-            let record = crate::run::measure(&machine, &request, &Stop::default(), &mut |_| {});
-            let findings = record.unwrap().findings.into_iter();
+            let findings = sheet(name, budget).findings.into_iter();
             findings.filter(|it| it.id == "sheet.claim-refuted").collect::<Vec<_>>()
         };
         let laptop = found("sim:laptop", 20.0);
@@ -293,6 +290,27 @@ mod tests {
         // What its caches and siblings are is said by findings of their own.
         let guest = found("sim:vm-2c", 90.0);
         assert!(guest.is_empty(), "{guest:#?}");
+    }
+
+    #[test]
+    fn lines_that_take_many_looks_into_their_cache_leave_it() {
+        // All pairs are as slow as each other, and no limit in nanoseconds fits both machines: their caches differ.
+        for name in ["sim:4c", "sim:laptop"] {
+            let mut record = sheet(name, 30.0);
+            let told = |record: &Record| {
+                let claims = claims(record);
+                let is_one = |it: &&Claim| it.claimed == "share a last-level cache";
+                claims.iter().find(is_one).unwrap_or_else(|| panic!("{claims:#?}")).verdict.clone()
+            };
+            assert_eq!(told(&record), Verdict::AsClaimed, "{name}");
+            for series in record.series.iter_mut().filter(|series| series.area == "cores") {
+                if let Outcome::Measured { summary, .. } = &mut series.outcome {
+                    summary.median *= 8.0;
+                }
+            }
+            let Verdict::Differs(how) = told(&record) else { panic!("{name} is believed") };
+            assert!(how.ends_with("of that cache: lines leave it"), "{name}: {how}");
+        }
     }
 
     #[test]

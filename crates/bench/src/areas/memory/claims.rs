@@ -22,6 +22,15 @@ pub(super) fn claims(record: &Record) -> Vec<Claim> {
     caches(record).into_iter().chain(distances(record)).collect()
 }
 
+/// Seconds of one pointer in the last-level cache that the kernel lists; nothing where latencies do not show that cache.
+pub(in super::super) fn last_cache_latency(record: &Record) -> Option<f64> {
+    let sweep = sweep(record)?;
+    let last = sweep.claims.last()?.level;
+    let is_last =
+        |level: &&knees::Level| matches!(level.whose, Whose::Cache(it) if it.level == last);
+    sweep.levels.iter().find(is_last).map(|level| level.seconds)
+}
+
 /// Claims of caches as latencies tell of them, and of those that they do not reach.
 fn caches(record: &Record) -> Vec<Claim> {
     let sweep = sweep(record);

@@ -18,6 +18,7 @@ mod shown;
 mod size;
 
 pub use beside::{Extent, extent, kept, planned};
+pub(super) use claims::last_cache_latency;
 pub use list::list;
 pub use page::page;
 pub use request::{Options, Question};

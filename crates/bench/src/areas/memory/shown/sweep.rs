@@ -20,7 +20,7 @@ pub(in super::super) struct Sweep<'a> {
     /// The levels that its latencies show.
     pub(in super::super) levels: Vec<Level>,
     /// What the machine claims.
-    claims: Vec<Claim>,
+    pub(in super::super) claims: Vec<Claim>,
     /// The greatest size that has a latency.
     largest: u64,
     cells: Vec<Cell<'a>>,
