@@ -98,7 +98,11 @@ pub fn calibrate(
 ) -> Result<Rulers, RunError> {
     let mut rulers = Rulers::new();
     for &cpu in cpus {
-        rulers.insert(cpu, calibrate_one(executor, tools, cpu)?);
+        let ruler = match calibrate_one(executor, tools, cpu) {
+            Err(error) if error.is_of_one_job() => Err(error.reason("core clock")),
+            found => found?,
+        };
+        rulers.insert(cpu, ruler);
     }
     Ok(rulers)
 }

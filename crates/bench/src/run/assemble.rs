@@ -15,7 +15,7 @@ use model::{CpuId, CpuSet, Finding, Obstacle, Seconds, Unavailable, Unit};
 
 use super::controllers::Controllers;
 use super::counters::Counters;
-use super::sweep::{Lost, Own, Swept, Told};
+use super::sweep::{End, Own, Swept, Told};
 use super::trials::Trial;
 use super::{Planned, Program, Request, findings, neighbours};
 use crate::areas::{Area, Workload, sst, turbo};
@@ -45,7 +45,7 @@ pub(super) struct Parts<'a> {
     pub(super) placement: &'a Placement,
     pub(super) program: &'a Program,
     pub(super) run: Swept,
-    pub(super) placed: Vec<Placed>,
+    pub(super) placed: Vec<PlacedMemory>,
     pub(super) seconds: Seconds,
 }
 
@@ -65,8 +65,9 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
     findings.extend(contradictions::of(&parts.description, &parts.conditions_before));
     findings.extend(parts.counters.finding());
     findings.extend(findings::of_rulers(&run.rulers));
-    findings.extend(run.lost.as_ref().map(|lost| findings::of_lost(lost, run.sweeps_done)));
+    findings.extend(run.end.as_ref().and_then(|end| findings::of_end(end, run.sweeps_done)));
     findings.extend(findings::of_failed(program, &run.failed));
+    findings.extend(findings::of_skipped(&run.skipped));
     findings.extend(placement::contradictions(
         run.probes.values().filter_map(|probes| placement::typical(probes)),
         &parts.description.topology,
@@ -78,8 +79,8 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
         plan.cpus.len(),
     ));
     let mut series = run.collector.into_series(&no_ruler, parts.counters.absent());
-    let (spared, failed, interrupted) = (&run.spared, &run.failed, run.interrupted);
-    let ended = Ended { lost: run.lost.as_ref(), spared, failed, interrupted };
+    let is_interrupted = matches!(run.end, Some(End::Interrupted));
+    let ended = Ended { run: run.end.as_ref(), spared: &run.spared, failed: &run.failed };
     series.extend(absent_series(program, &plan, &ended, &series));
     series.extend(own_series(run.own, run.probes));
     let idle = parts.controllers.as_ref().map_or(&[][..], Controllers::idle);
@@ -97,7 +98,7 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
             command: request.command.clone(),
             simulated: machine.simulated.as_ref().map(|model| model.name.clone()),
             elsewhere: machine.elsewhere.clone(),
-            interrupted: run.interrupted.then(|| "stopped by a signal".to_owned()),
+            interrupted: is_interrupted.then(|| "stopped by a signal".to_owned()),
             plan,
             presentation: request.presentation,
         },
@@ -188,11 +189,15 @@ fn plan(parts: &Parts<'_>) -> Plan {
         blocks_done: parts.run.sweeps_done,
         seed: parts.run.seed,
         bytes: parts.request.bytes,
-        memory: parts.placed.iter().map(|placed| memory(parts.machine, placed)).collect(),
+        memory: parts.placed.clone(),
     }
 }
 
-/// Memory that was measured in, and the pages that it really came in.
+/// Memory that was measured in, as far as it is still there, and the pages that it really came in.
+pub(super) fn placed(machine: &Machine, placed: &[Placed]) -> Vec<PlacedMemory> {
+    placed.iter().map(|placed| memory(machine, placed)).collect()
+}
+
 fn memory(machine: &Machine, placed: &Placed) -> PlacedMemory {
     let Placed { cpu, store, range } = placed;
     let (address, bytes) = *range;
@@ -283,18 +288,20 @@ fn own_cost(parts: &Parts<'_>) -> Option<f64> {
 
 /// What ended before its time: the run, or cells of it.
 struct Ended<'a> {
-    lost: Option<&'a Lost>,
+    run: Option<&'a End>,
     /// What was measured in the time that was left.
     spared: &'a BTreeSet<usize>,
     failed: &'a BTreeMap<usize, RunError>,
-    /// Whether somebody stopped it.
-    interrupted: bool,
 }
 
 impl Ended<'_> {
     /// Whether a cell had its turn where sweeps were done; what is gone through once comes after all of them.
     fn let_run(&self, planned: &Planned) -> bool {
-        self.lost.is_none() && !(self.interrupted && planned.cell.is_once())
+        match self.run {
+            None => true,
+            Some(End::Interrupted | End::OutOfTime) => !planned.cell.is_once(),
+            Some(End::Lost { .. } | End::Failed(_)) => false,
+        }
     }
 }
 
@@ -338,23 +345,38 @@ fn absent_series(
             None if plan.blocks_done > 0 && ended.let_run(planned) => {
                 Unavailable::new(Obstacle::Measurement, what, "no block of it gave a number")
             }
-            None => not_reached(planned, ended.lost, what),
+            None => not_reached(program, planned, ended.run, what),
         })
     });
     cannot.chain(no_time).chain(stopped).collect()
 }
 
 /// Why a cell that was planned has no block.
-fn not_reached(planned: &Planned, lost: Option<&Lost>, what: String) -> Unavailable {
-    let why = match lost {
-        None => "the run was stopped before".to_owned(),
-        Some(Lost { cpu, why }) if planned.cell.cpus().contains(cpu) => {
-            format!("CPU {cpu} was lost during the run: {why}")
+fn not_reached(
+    program: &Program,
+    planned: &Planned,
+    end: Option<&End>,
+    what: String,
+) -> Unavailable {
+    let reason = |why: String| Unavailable::new(Obstacle::Measurement, what, why);
+    match end {
+        None | Some(End::Interrupted) => reason("the run was stopped before".to_owned()),
+        Some(End::OutOfTime) => {
+            let seconds = program.time.0;
+            reason(format!("the {seconds:.1} s of the run were over before"))
+                .with_remedy(findings::in_seconds(seconds * 2.0))
         }
-        Some(Lost { cpu, .. }) => format!("the run ended before, when CPU {cpu} was lost"),
-    };
-    let reason = Unavailable::new(Obstacle::Measurement, what, why);
-    if lost.is_some() { reason.with_remedy(findings::WITHOUT_LOST) } else { reason }
+        Some(End::Lost { cpu, why }) => {
+            let is_its = planned.cell.cpus().contains(cpu);
+            let why = if is_its {
+                format!("CPU {cpu} was lost during the run: {why}")
+            } else {
+                format!("the run ended before, when CPU {cpu} was lost")
+            };
+            reason(why).with_remedy(findings::WITHOUT_LOST)
+        }
+        Some(End::Failed(error)) => reason(format!("the run ended before: {error}")),
+    }
 }
 
 /// The budget that everything would fit into.

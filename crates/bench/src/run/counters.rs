@@ -54,7 +54,13 @@ impl Counters {
             tools: *tools,
             manner: Manner::USUAL,
         };
-        let raw = executor.repeat(&job)?;
+        let raw = match executor.repeat(&job) {
+            Err(error) if error.is_of_one_job() => {
+                self.rate = Some(Err(error.reason("core clock by APERF/MPERF")));
+                return Ok(());
+            }
+            done => done?,
+        };
         let hertz = executor.rate().hertz();
         let mut windows = Vec::new();
         let mut refused = None;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use model::record::{Plan, Record, Series};
 use model::stats::{BLOCKS_FOR_INTERVAL, mean};
-use model::{Finding, Severity};
+use model::{Finding, Obstacle, Severity};
 
-use super::sweep::Lost;
+use super::sweep::End;
 use super::{Program, Rulers};
 use crate::areas::in_order;
 use crate::areas::turbo::soak;
@@ -32,23 +32,28 @@ pub(super) fn of_placement(changed: u64, sweeps: u64) -> Option<Finding> {
 
 /// Rulers that were hard to calibrate, or could not be.
 pub(super) fn of_rulers(rulers: &Rulers) -> Vec<Finding> {
-    let failed: Vec<String> =
-        rulers.iter().filter(|(_, r)| r.is_err()).map(|(cpu, _)| cpu.to_string()).collect();
-    let retried = rulers.values().flatten().filter(|ruler| ruler.attempts > 1).count();
-    let mut findings = Vec::new();
-    if !failed.is_empty() {
-        findings.push(Finding {
-            id: "ruler.no-clock".to_owned(),
-            severity: Severity::Serious,
-            about: format!("CPU {}", failed.join(", ")),
-            text: "multiply and add chains agree on no whole number of cycles, so that clock and \
-                   cycles are unknown there"
-                .to_owned(),
-            remedy: Some("run again when the machine, or its SMT siblings, are idle".to_owned()),
-            cause: None,
-            gain: None,
-        });
+    let disagree = "multiply and add chains agree on no whole number of cycles";
+    let when_idle = "run again when the machine, or its SMT siblings, are idle";
+    let mut failed: BTreeMap<(&str, &str), Vec<String>> = BTreeMap::new();
+    for (cpu, ruler) in rulers {
+        let Err(reason) = ruler else { continue };
+        let words = match (reason.obstacle, &reason.remedy) {
+            (Obstacle::Measurement, _) | (_, None) => (disagree, when_idle),
+            (_, Some(remedy)) => (reason.why.as_str(), remedy.as_str()),
+        };
+        failed.entry(words).or_default().push(cpu.to_string());
     }
+    let retried = rulers.values().flatten().filter(|ruler| ruler.attempts > 1).count();
+    let unknown = |((why, remedy), cpus): ((&str, &str), Vec<String>)| Finding {
+        id: "ruler.no-clock".to_owned(),
+        severity: Severity::Serious,
+        about: format!("CPU {}", cpus.join(", ")),
+        text: format!("{why}, so that clock and cycles are unknown there"),
+        remedy: Some(remedy.to_owned()),
+        cause: None,
+        gain: None,
+    };
+    let mut findings: Vec<Finding> = failed.into_iter().map(unknown).collect();
     if retried > 0 {
         findings.push(Finding {
             id: "ruler.retried".to_owned(),
@@ -73,21 +78,43 @@ pub(super) const WITHOUT_LOST: &str = "bring it online again, or measure others:
 /// The id of the remark on a lost CPU.
 const LOST: &str = "run.cpu-lost";
 
-/// A CPU went offline, or was taken from this process.
-pub(super) fn of_lost(lost: &Lost, sweeps: u64) -> Finding {
-    Finding {
-        id: LOST.to_owned(),
-        severity: Severity::Serious,
-        about: format!("CPU {}", lost.cpu),
-        text: format!(
-            "it was lost during the run, after {sweeps} complete sweeps ({}): the run ended, and what \
-             was measured until then stands",
-            lost.why
-        ),
-        remedy: Some(WITHOUT_LOST.to_owned()),
+/// The id of the remark on a run that failed before it was done.
+const FAILED: &str = "run.failed";
+
+/// What ended a run, where no signal did: that is in the record itself, as is whatever had no time.
+pub(super) fn of_end(end: &End, sweeps: u64) -> Option<Finding> {
+    let stands = "the run ended, and what was measured until then stands";
+    let serious = |id: &str, about: String, text, remedy| {
+        let (id, severity) = (id.to_owned(), Severity::Serious);
+        Some(Finding { id, severity, about, text, remedy, cause: None, gain: None })
+    };
+    match end {
+        End::Interrupted | End::OutOfTime => None,
+        End::Lost { cpu, why } => {
+            let text = format!(
+                "it was lost during the run, after {sweeps} complete sweeps ({why}): {stands}"
+            );
+            serious(LOST, format!("CPU {cpu}"), text, Some(WITHOUT_LOST.to_owned()))
+        }
+        End::Failed(error) => {
+            let text = format!("{error}, after {sweeps} complete sweeps: {stands}");
+            serious(FAILED, "this run".to_owned(), text, error.reason("").remedy)
+        }
+    }
+}
+
+/// What is done beside the cells, and failed.
+pub(super) fn of_skipped(skipped: &BTreeMap<String, RunError>) -> Vec<Finding> {
+    let of = |(doing, error): (&String, &RunError)| Finding {
+        id: "run.part-failed".to_owned(),
+        severity: Severity::Warning,
+        about: "this run".to_owned(),
+        text: format!("{doing} failed: {error}; everything else stands"),
+        remedy: error.reason("").remedy,
         cause: None,
         gain: None,
-    }
+    };
+    skipped.iter().map(of).collect()
 }
 
 /// Parts of areas that failed while everything else was measured, one remark by area and reason.
@@ -164,7 +191,8 @@ fn few_blocks(record: &Record) -> Option<Finding> {
     const UNUSED: f64 = 0.8;
     let plan = &record.run.plan;
     let enough = plan.blocks_done >= BLOCKS_FOR_INTERVAL as u64;
-    let ended = record.run.interrupted.is_some() || record.findings.iter().any(|f| f.id == LOST);
+    let has = |id: &str| record.findings.iter().any(|finding| finding.id == id);
+    let ended = record.run.interrupted.is_some() || has(LOST) || has(FAILED);
     // What goes on over time has one block, and its samples in order.
     let is_timeline = |series: &Series| series.parameters.contains_key(soak::TIMELINE);
     let over_time = measured(record).count() > 0 && measured(record).all(is_timeline);
@@ -302,8 +330,8 @@ fn left_out(record: &Record) -> Option<Finding> {
 /// What stands before the seconds of a remedy.
 const MORE_TIME: &str = "give it more time: --budget ";
 
-fn in_seconds(seconds: f64) -> String {
-    format!("{MORE_TIME}{seconds:.0}s")
+pub(super) fn in_seconds(seconds: f64) -> String {
+    format!("{MORE_TIME}{:.0}s", seconds.ceil().max(1.0))
 }
 
 /// The seconds that a remedy names.

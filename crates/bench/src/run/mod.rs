@@ -14,6 +14,7 @@ pub use outline::{Outline, outline};
 pub(crate) use sweep::CHANGED;
 
 use std::collections::BTreeSet;
+use std::time::Instant;
 
 use kernels::StreamRow;
 use levers::NotMade;
@@ -133,12 +134,13 @@ pub fn measure(
 ) -> Result<Record, Error> {
     refuse_elsewhere(machine)?;
     progress(Progress { share: 0.0, doing: "reading the machine" });
-    let started = machine.host.now_utc();
+    let (begun, started) = (Instant::now(), machine.host.now_utc());
     let description = facts::machine(machine);
     let placement = request.cpus.place(&description.topology)?;
     let cpus: CpuSet = placement.cpus.iter().copied().collect();
     let mut conditions_before = conditions::read(machine);
     let disturbances_before = disturbances::read(machine, &cpus);
+    let reading = Seconds(begun.elapsed().as_secs_f64());
     progress(Progress { share: 0.0, doing: "calibrating clocks" });
     // Meanwhile this process sleeps nearly all the time: who is busy then is somebody else.
     let watch = Watch::begin(machine);
@@ -151,15 +153,14 @@ pub fn measure(
         placement: &placement,
         streams: &request.streams,
     };
-    let program = Program::new(&planning, request)?;
+    let mut program = Program::new(&planning, request)?;
+    program.keep_back(reading);
     let mut controllers = program.is_counted().then(|| Controllers::find(machine));
-    let mut executor = executor(machine, &stamp_clock, counters.source(), stop)?;
-    let calibrated =
-        counters.calibrate(&mut *executor, &program.tools, &stamp_clock, placement.cpus[0]);
-    calibrated?;
+    let mut executor = executor(machine, &stamp_clock, counters.source(), stop, begun)?;
+    counters.calibrate(&mut *executor, &program.tools, &stamp_clock, placement.cpus[0])?;
     if let Some(found) = controllers.take() {
         progress(Progress { share: 0.0, doing: "checking the memory controllers" });
-        let own = || self::executor(machine, &stamp_clock, None, stop);
+        let own = || self::executor(machine, &stamp_clock, None, stop, begun);
         controllers = Some(found.proven(own, &planning, &program)?);
     }
     let reasons = program.has_clocks().then(|| Reasons::of(machine, &cpus));
@@ -177,12 +178,14 @@ pub fn measure(
     let activity = activity.as_mut().map_or_else(Vec::new, top::over);
     let neighbours = watch.end(machine, &program.used());
     let seconds = executor.elapsed();
-    if let Some(controllers) = controllers.as_mut().filter(|_| !run.interrupted) {
+    if let Some(controllers) = controllers.as_mut().filter(|_| run.end.is_none()) {
         controllers.look_again();
     }
 
     progress(Progress { share: 1.0, doing: "writing the record" });
-    let placed = executor.placed();
+    let placed = assemble::placed(machine, &executor.placed());
+    // The record needs memory, too.
+    drop(executor);
     let disturbed = disturbances::read(machine, &cpus).since(&disturbances_before);
     Ok(assemble::record(assemble::Parts {
         machine,
@@ -217,20 +220,25 @@ pub fn refuse_elsewhere(machine: &Machine) -> Result<(), Unavailable> {
     }
 }
 
-/// What runs jobs on this machine, by that clock.
+/// What runs jobs on this machine, by that clock, for a run that began then.
 pub fn executor(
     machine: &Machine,
     clock: &StampClock,
     counters: Option<CycleCounters>,
     stop: &Stop,
+    begun: Instant,
 ) -> Result<Box<dyn Executor>, Unavailable> {
     let (rate, stop) = (clock.rate, stop.clone());
     Ok(match (&clock.source, &machine.simulated) {
-        (StampSource::Tsc(probe), _) => Box::new(Threads::new(*probe, rate, counters, stop)),
-        (StampSource::MonotonicRaw(probe), _) => {
-            Box::new(Threads::new(*probe, rate, counters, stop))
+        (StampSource::Tsc(probe), _) => {
+            Box::new(Threads::new(*probe, rate, counters, stop).since(begun))
         }
-        (StampSource::Cntvct(probe), _) => Box::new(Threads::new(*probe, rate, counters, stop)),
+        (StampSource::MonotonicRaw(probe), _) => {
+            Box::new(Threads::new(*probe, rate, counters, stop).since(begun))
+        }
+        (StampSource::Cntvct(probe), _) => {
+            Box::new(Threads::new(*probe, rate, counters, stop).since(begun))
+        }
         (StampSource::Simulated, Some(model)) => {
             Box::new(Simulated::new(model.clone(), rate, stop))
         }
@@ -259,6 +267,8 @@ struct Program {
     sweeps: u64,
     /// The time that the run is given.
     time: Seconds,
+    /// What of it is kept for what comes after the last block.
+    afterwards: Seconds,
 }
 
 impl Program {
@@ -276,6 +286,7 @@ impl Program {
             absent: Vec::new(),
             sweeps: 0,
             time: Seconds(0.0),
+            afterwards: Seconds(0.0),
         };
         let admitted = admitted(&asked, request.span);
         let mut verified = BTreeSet::new();
@@ -315,6 +326,14 @@ impl Program {
                 (blocks, CALIBRATION + (sweep * blocks as f64 + once) * OVERHEAD)
             }
         };
+    }
+
+    /// Keeps time for reading the machine once more and for a page, which took so long before: much on one that others
+    /// use, or that is emulated.
+    fn keep_back(&mut self, reading: Seconds) {
+        const AS_LONG: f64 = 1.5;
+        const SHARE_MAX: f64 = 0.25;
+        self.afterwards = Seconds((reading.0 * AS_LONG).min(self.time.0 * SHARE_MAX));
     }
 
     /// The cells that are measured, then those that may be where time is left.

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use fastrand::Rng;
 use machine::instruments::traffic::TrafficCounters;
 use machine::limits::{Looked, Meanwhile, Reasons};
+use machine::memory::room;
 use model::stats::BLOCKS_FOR_INTERVAL;
-use model::{CpuId, Obstacle, Seconds, Unavailable};
+use model::{CpuId, Obstacle, Pages, Seconds, Unavailable};
 
 use super::findings;
 use super::trials::{self, Trial};
@@ -42,8 +43,10 @@ pub(super) struct Swept {
     pub(super) spared: BTreeSet<usize>,
     /// By cell: what ended it, while the others went on.
     pub(super) failed: BTreeMap<usize, RunError>,
-    pub(super) interrupted: bool,
-    pub(super) lost: Option<Lost>,
+    /// What belongs to no cell and failed, while the cells went on: what was done, and why it failed.
+    pub(super) skipped: BTreeMap<String, RunError>,
+    /// What ended it before all was done.
+    pub(super) end: Option<End>,
 }
 
 impl Swept {
@@ -62,8 +65,53 @@ impl Swept {
             told: BTreeMap::new(),
             spared: BTreeSet::new(),
             failed: BTreeMap::new(),
-            interrupted: false,
-            lost: None,
+            skipped: BTreeMap::new(),
+            end: None,
+        }
+    }
+
+    /// What was done beside the cells: where it failed by itself they go on without it.
+    fn beside<T>(
+        &mut self,
+        doing: impl FnOnce() -> String,
+        done: Result<T, RunError>,
+    ) -> Result<Option<T>, RunError> {
+        match done {
+            Err(error) if error.is_of_one_job() => {
+                self.skipped.entry(doing()).or_insert(error);
+                Ok(None)
+            }
+            done => done.map(Some),
+        }
+    }
+}
+
+/// What ended a run before all was done. What was measured until then stands.
+pub(super) enum End {
+    /// Somebody stopped it.
+    Interrupted,
+    /// Its time was over.
+    OutOfTime,
+    /// A CPU was there when it began, and threads could not be pinned to it any more.
+    Lost {
+        /// Which.
+        cpu: CpuId,
+        /// What the kernel said.
+        why: String,
+    },
+    /// It could not go on.
+    Failed(RunError),
+}
+
+impl End {
+    /// What that error ends; itself where nothing was measured that could stand.
+    fn of(error: RunError, is_empty: bool) -> Result<End, RunError> {
+        match error {
+            RunError::Interrupted => Ok(End::Interrupted),
+            RunError::OutOfTime => Ok(End::OutOfTime),
+            error if is_empty => Err(error),
+            RunError::Pin { cpu, .. } => Ok(End::Lost { cpu, why: error.to_string() }),
+            error => Ok(End::Failed(error)),
         }
     }
 }
@@ -75,12 +123,6 @@ pub(super) struct Told {
     pub(super) clear: u64,
     pub(super) came_up: u64,
     pub(super) untold: u64,
-}
-
-/// A CPU that was there when the run began, and that threads could not be pinned to any more.
-pub(super) struct Lost {
-    pub(super) cpu: CpuId,
-    pub(super) why: String,
 }
 
 /// What the rig measured of itself on one CPU: one sample for each job, one block for each sweep.
@@ -139,13 +181,8 @@ pub(super) fn run(
     let progress: Option<&mut dyn FnMut(Progress<'_>)> = Some(&mut tell);
     let mut sweeper =
         Sweeper { executor, planning, program, request, instruments, progress, random, chosen };
-    match sweeper.sweeps(&mut swept) {
-        Err(RunError::Interrupted) => swept.interrupted = true,
-        Err(ref error @ RunError::Pin { cpu, .. }) if !swept.collector.is_empty() => {
-            swept.lost = Some(Lost { cpu, why: error.to_string() });
-        }
-        Err(error) => return Err(error),
-        Ok(()) => {}
+    if let Err(error) = sweeper.sweeps(&mut swept) {
+        swept.end = Some(End::of(error, swept.collector.is_empty())?);
     }
     // Where there is nothing to keep, it failed as a whole.
     match swept.failed.pop_first() {
@@ -199,7 +236,7 @@ impl<'a> Sweeper<'a> {
     /// Lets each CPU find its rulers, if it has none yet.
     pub(super) fn calibrate(&mut self, swept: &mut Swept) -> Result<Vec<CpuId>, RunError> {
         self.tell("calibrating rulers");
-        self.bound(Seconds(0.0));
+        self.bound(Seconds(0.0))?;
         let cpus: Vec<CpuId> = self.program.used().iter().collect();
         let tools = &self.program.tools;
         let new: Vec<CpuId> =
@@ -207,7 +244,8 @@ impl<'a> Sweeper<'a> {
         swept.rulers.extend(ruler::calibrate(self.executor, tools, &new)?);
         if cpus.len() <= REFINED_AT_ONCE {
             for _ in 0..ruler::LOOKS {
-                ruler::refine(self.executor, tools, &mut swept.rulers)?;
+                let refined = ruler::refine(self.executor, tools, &mut swept.rulers);
+                swept.beside(|| "looking at rulers once more".to_owned(), refined)?;
             }
         }
         self.share(swept);
@@ -216,7 +254,8 @@ impl<'a> Sweeper<'a> {
 
     fn sweeps(&mut self, swept: &mut Swept) -> Result<(), RunError> {
         let cpus = self.calibrate(swept)?;
-        self.own_cost(swept, &cpus)?;
+        let cost = self.own_cost(swept, &cpus);
+        swept.beside(|| "finding what a repetition costs by itself".to_owned(), cost)?;
         self.tell("choosing variants");
         let all: Vec<usize> = (0..self.program.cells.len()).collect();
         swept.trials = self.trials(&all, trials::longest(self.request.span))?;
@@ -259,19 +298,49 @@ impl<'a> Sweeper<'a> {
         once.into_iter().try_for_each(|cell| self.sweep(&[cell], swept))
     }
 
+    /// When the run has to be over. Its budget is a promise: a tenth more at most, or a second.
+    fn deadline(&self) -> Option<Seconds> {
+        const MORE: (f64, Seconds) = (1.1, Seconds(1.0));
+        /// A plan is no promise, but a machine that others use for so long gives no better numbers later.
+        const LATER: (f64, Seconds) = (2.0, Seconds(8.0));
+        match self.request.span {
+            Span::Budget(time) | Span::All(time) => {
+                let promised = (time * MORE.0).0.max((time + MORE.1).0);
+                Some(Seconds(promised) - self.program.afterwards)
+            }
+            Span::Bounded(_) => Some(self.program.latest() * LATER.0 + LATER.1),
+            Span::Blocks(_) => None,
+        }
+    }
+
     /// Leaves the other cells half of the time that is left, should a job of one that takes so long hang.
-    fn bound(&mut self, planned: Seconds) {
+    fn bound(&mut self, planned: Seconds) -> Result<(), RunError> {
         /// Memory that is touched for the first time, or a machine that others use, is no hang.
         const PATIENCE: f64 = 10.0;
         const LEAST: Seconds = Seconds(8.0);
         let half = (self.program.time - self.executor.elapsed()) * 0.5;
         let limit = half.0.max(planned.0 * PATIENCE).max(LEAST.0);
-        self.executor.limit(Seconds(limit));
+        let deadline = self.deadline();
+        self.executor.limit(Seconds(limit), deadline);
+        let is_over = deadline.is_some_and(|deadline| self.executor.elapsed().0 >= deadline.0);
+        if is_over { Err(RunError::OutOfTime) } else { Ok(()) }
+    }
+
+    /// Others take memory meanwhile, too: before what needs some it is looked at how much there is.
+    fn make_room(&mut self) {
+        let machine = self.planning.machine;
+        if machine.simulated.is_some() {
+            return;
+        }
+        if let Ok(room) = room(machine, Pages::Base) {
+            self.executor.allow(room.usable());
+        }
     }
 
     /// Lets the ways to move the data of these cells compete for so long.
     fn trials(&mut self, cells: &[usize], time: Seconds) -> Result<Vec<Trial>, RunError> {
-        self.bound(time);
+        self.bound(time)?;
+        self.make_room();
         let Sweeper { executor, program, random, chosen, .. } = self;
         trials::choose(&mut **executor, program, cells, time, random, chosen)
     }
@@ -316,11 +385,14 @@ impl<'a> Sweeper<'a> {
         }
         let before = self.probes(cells, swept)?;
         let mut blocks = Vec::new();
-        for cell in together {
-            blocks.push((cell, self.block(cell, swept)?));
-        }
-        // Whoever stops the run now keeps what was measured, of CPUs that lay as they did before it.
-        let after = self.probes(cells, swept);
+        let measure = || {
+            for cell in together {
+                blocks.push((cell, self.block(cell, swept)?));
+            }
+            self.probes(cells, swept)
+        };
+        // What ends the run now leaves what was measured, of CPUs that lay as they did before it.
+        let after = measure();
         let lay = after.as_ref().unwrap_or(&before);
         for (cell, pieces) in blocks {
             let class = class_of(program.cell(cell), &before, lay);
@@ -337,7 +409,7 @@ impl<'a> Sweeper<'a> {
         swept: &mut Swept,
     ) -> Result<Vec<placement::Probe>, RunError> {
         self.tell("probing the placement");
-        self.bound(Seconds(0.0));
+        self.bound(Seconds(0.0))?;
         let together = self.program.together(cells);
         let mut pairs: Vec<[CpuId; 2]> =
             together.iter().flat_map(|cpus| placement::pairs(cpus)).collect();
@@ -348,9 +420,13 @@ impl<'a> Sweeper<'a> {
         for pair in pairs {
             let topology = self.planning.topology();
             let probe =
-                placement::probe(self.executor, &self.program.tools, topology, fabric, pair)?;
-            swept.probes.entry(pair).or_default().push(probe);
-            probes.push(probe);
+                placement::probe(self.executor, &self.program.tools, topology, fabric, pair);
+            let [a, b] = pair;
+            let doing = || format!("probing how CPUs {a} and {b} lie to each other");
+            if let Some(probe) = swept.beside(doing, probe)? {
+                swept.probes.entry(pair).or_default().push(probe);
+                probes.push(probe);
+            }
         }
         Ok(probes)
     }
@@ -370,7 +446,10 @@ impl<'a> Sweeper<'a> {
     }
 
     fn attempt(&mut self, cell: usize, swept: &mut Swept) -> Result<Pieces, RunError> {
-        self.bound(self.program.cell(cell).cell.duration());
+        self.bound(self.program.cell(cell).cell.duration())?;
+        if !matches!(self.program.cell(cell).cell.work, Work::Streams(_)) {
+            self.make_room();
+        }
         match &self.program.cell(cell).cell.work {
             Work::Streams(streams) => {
                 let before = self.look(cell);
@@ -578,7 +657,9 @@ fn class_of(
     before: &[placement::Probe],
     after: &[placement::Probe],
 ) -> Option<String> {
-    let pairs = placement::pairs(&planned.cell.cpus());
+    let is_in = |probes: &[placement::Probe], pair| probes.iter().any(|probe| probe.pair == pair);
+    let mut pairs = placement::pairs(&planned.cell.cpus());
+    pairs.retain(|pair| is_in(before, *pair) && is_in(after, *pair));
     let of = |probes: &[placement::Probe]| {
         let probes: Vec<placement::Probe> =
             probes.iter().filter(|probe| pairs.contains(&probe.pair)).copied().collect();

@@ -179,7 +179,7 @@ fn threads_that_hang_are_left_behind_and_the_next_job_comes_back() {
     };
     let let_go = Arc::new(AtomicBool::new(false));
     let mut executor = executor(MonotonicRaw::new().unwrap(), &Stop::default());
-    executor.limit(Seconds(0.05));
+    executor.limit(Seconds(0.05), None);
     let error = executor
         .exchange(&exchange(first, second, Arc::new([Box::new(Stuck(Arc::clone(&let_go)))])))
         .unwrap_err();
@@ -187,7 +187,7 @@ fn threads_that_hang_are_left_behind_and_the_next_job_comes_back() {
     assert_eq!((cpus.len(), left), (2, cpus), "both wait there");
     assert!(error.to_string().contains("within 0.1 s: its threads on CPU"), "{error}");
     // Long enough for any machine.
-    executor.limit(Seconds(600.0));
+    executor.limit(Seconds(600.0), None);
     let job = job(&[first]);
     check(&job, &executor.repeat(&job).unwrap());
     let_go.store(true, Ordering::Release);
@@ -196,7 +196,7 @@ fn threads_that_hang_are_left_behind_and_the_next_job_comes_back() {
 #[test]
 fn threads_that_only_take_too_long_are_stopped() {
     let mut executor = executor(MonotonicRaw::new().unwrap(), &Stop::default());
-    executor.limit(Seconds(0.01));
+    executor.limit(Seconds(0.01), None);
     let mut job = job(&cpus()[..1]);
     // Minutes.
     job.phases = vec![Phase { rounds: 10_000_000, ..protocol::quiet(2) }];

@@ -422,7 +422,7 @@ fn bandwidth(length: Length) -> Options {
         threads: Some(1),
         length: Some(length),
         pages: Some(Pages::Base),
-        budget: Some(Seconds(0.1)),
+        budget: Some(Seconds(5.0)),
         ..Options::about(Question::Bandwidth)
     }
 }

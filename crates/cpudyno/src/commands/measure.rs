@@ -162,6 +162,9 @@ pub(super) fn refused_of(machine: &Machine, error: Error, naming: &Naming) -> Fa
         }
         Error::Setting(error) => settings::not_made(*error),
         Error::Run(RunError::Signal { .. }) => Failure::new(code::NOT_HERE, text),
+        Error::Run(RunError::OutOfTime) => {
+            Failure::new(code::NOT_HERE, text).hint("give it more time: --budget SECONDS")
+        }
         Error::Run(RunError::Hung { .. }) => Failure::new(code::NOT_HERE, text)
             .hint("please report it if it comes again: `cpudyno doctor -v` says what is here"),
         Error::Run(RunError::Fault(_)) => {

@@ -54,9 +54,13 @@ pub trait Executor {
         jobs: &mut dyn FnMut(&mut dyn Executor) -> Result<(), RunError>,
     ) -> Result<(), RunError>;
 
-    /// How long each of the next jobs may take: one that takes longer is given up, and its threads are left
-    /// behind.
-    fn limit(&mut self, _time: Seconds) {}
+    /// How long each of the next jobs may take, and when all of them have to be over, in time since the run began: one
+    /// that takes longer is given up, and its threads are left behind.
+    fn limit(&mut self, _each: Seconds, _all: Option<Seconds>) {}
+
+    /// How much memory there is room for now, beside what jobs hold already: they hold no more together, and what a later
+    /// job does not need is given back.
+    fn allow(&mut self, _bytes: u64) {}
 
     /// Lets the machine rest: nothing is executed for so long.
     fn rest(&mut self, time: Seconds) -> Result<(), RunError>;
@@ -77,6 +81,9 @@ pub enum RunError {
     /// The user asked to stop.
     #[error("interrupted")]
     Interrupted,
+    /// The time that all jobs were given is over.
+    #[error("the run's time was over")]
+    OutOfTime,
     /// A thread could not be pinned.
     #[error("cannot pin a thread to CPU {cpu}: {}", sys::errno::words(.source))]
     Pin {
@@ -142,7 +149,10 @@ impl RunError {
             | RunError::Signal { .. }
             | RunError::Hung { .. }
             | RunError::Fault(_) => true,
-            RunError::Interrupted | RunError::Pin { .. } | RunError::WrongAnswer(_) => false,
+            RunError::Interrupted
+            | RunError::OutOfTime
+            | RunError::Pin { .. }
+            | RunError::WrongAnswer(_) => false,
         }
     }
 

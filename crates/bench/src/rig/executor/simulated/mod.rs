@@ -217,8 +217,8 @@ impl Executor for Simulated {
         self.rate
     }
 
-    fn limit(&mut self, time: Seconds) {
-        self.limit = Some(time);
+    fn limit(&mut self, each: Seconds, _all: Option<Seconds>) {
+        self.limit = Some(each);
     }
 
     fn rest(&mut self, time: Seconds) -> Result<(), RunError> {

@@ -3,6 +3,7 @@
 mod alarm;
 mod exchange;
 mod neighbour;
+mod purse;
 mod regions;
 mod together;
 mod trace;
@@ -16,7 +17,7 @@ use kernels::{Operands, Runnable};
 use machine::instruments::aperf_mperf::CycleCounters;
 use machine::instruments::traffic::TrafficCounters;
 use model::ticks::Stamp;
-use model::{CpuId, Rate, Seconds, Ticks, Unavailable};
+use model::{CpuId, CpuSet, Rate, Seconds, Ticks, Unavailable};
 use sys::clock::Probe;
 
 use super::super::alarm::{Alarm, RawAlarm};
@@ -28,9 +29,10 @@ use super::super::job::{
 };
 use super::super::neighbour::Neighbour;
 use super::super::regions::{RawRegions, Regions};
-use super::super::trace::{RawTrace, Trace};
-use super::super::traffic::{Placed, RawTraffic, Traffic};
+use super::super::trace::{Look, RawTrace, Trace};
+use super::super::traffic::{Placed, RawTraffic, Store, Traffic};
 use super::{Executor, RunError, Stop};
+use purse::Purse;
 pub(crate) use regions::nobody;
 use together::Meeting;
 use traffic::Stores;
@@ -41,6 +43,8 @@ pub struct Threads<P> {
     begun: Instant,
     /// How long a job may take.
     limit: Option<Seconds>,
+    /// When all jobs have to be over, in time since it began.
+    until: Option<Seconds>,
 }
 
 /// What threads share with who starts them, and keep where they are left behind.
@@ -53,6 +57,8 @@ struct Rig<P> {
     stores: Stores,
     /// Memory of neighbours, which nobody measures.
     beside: Stores,
+    /// How much both may hold.
+    purse: Purse,
 }
 
 /// What was found out about loads on each CPU, so that every job need not find it out anew.
@@ -80,15 +86,38 @@ fn known<K: Ord, V: Copy>(map: &Mutex<BTreeMap<K, V>>, key: K, compute: impl FnO
 
 impl<P: Probe> Threads<P> {
     /// An executor whose stamps come from `probe`, which ticks at `rate`, and which reads these
-    /// counters of core cycles around full phases.
+    /// counters of core cycles around full phases. Its run begins now.
     pub fn new(probe: P, rate: Rate<Stamp>, counters: Option<CycleCounters>, stop: Stop) -> Self {
         let (paces, stores, beside) = (Paces::default(), Stores::default(), Stores::default());
-        let rig = Rig { probe, rate, counters, stop, paces, stores, beside };
-        Threads { rig: Arc::new(rig), begun: Instant::now(), limit: None }
+        let purse = Purse::default();
+        let rig = Rig { probe, rate, counters, stop, paces, stores, beside, purse };
+        Threads { rig: Arc::new(rig), begun: Instant::now(), limit: None, until: None }
     }
-}
 
-impl<P: Probe> Threads<P> {
+    /// The same for a run that began then.
+    pub fn since(self, begun: Instant) -> Self {
+        Threads { begun, ..self }
+    }
+
+    /// How long the next job may take; without end where nobody said.
+    fn patience(&self) -> Option<Seconds> {
+        let left = self.until.map(|until| Seconds((until - self.elapsed()).0.max(0.0)));
+        match (self.limit, left) {
+            (Some(limit), Some(left)) => Some(Seconds(limit.0.min(left.0))),
+            (limit, left) => limit.or(left),
+        }
+    }
+
+    /// Whether the time for all jobs is over.
+    fn is_over(&self) -> bool {
+        self.until.is_some_and(|until| self.elapsed().0 >= until.0)
+    }
+
+    /// Jobs that took too long: in the middle of a run they hung, at its end there was no time for them.
+    fn late(&self, cpus: CpuSet, left: CpuSet, limit: Seconds) -> RunError {
+        if self.is_over() { RunError::OutOfTime } else { RunError::Hung { cpus, left, limit } }
+    }
+
     /// Does something that may take so much longer than its limit.
     fn patiently<T>(&mut self, longer: Seconds, done: impl FnOnce(&mut Self) -> T) -> T {
         let limit = self.limit;
@@ -129,8 +158,11 @@ impl<P: Probe> Executor for Threads<P> {
         tools: &Tools,
         counters: Option<&Arc<TrafficCounters>>,
     ) -> Result<RawTraffic, RunError> {
-        let wanted = job.members.iter().map(|party| (party.cpu, party.store));
-        let until = self.rig.stores.first_touch(wanted);
+        let wanted: Vec<(CpuId, Store)> =
+            job.members.iter().map(|party| (party.cpu, party.store)).collect();
+        let Rig { purse, stores, beside, .. } = &*self.rig;
+        purse.take(&wanted, stores, beside)?;
+        let until = stores.first_touch(wanted.into_iter());
         self.patiently(until, |threads| threads.move_data(job, tools, counters))
     }
 
@@ -139,6 +171,11 @@ impl<P: Probe> Executor for Threads<P> {
     }
 
     fn trace(&mut self, job: &Trace) -> Result<RawTrace, RunError> {
+        /// What is made of looks takes as much again, and more.
+        const TIMES: usize = 3;
+        let bytes = job.cpus().len() * job.room() * size_of::<Look>() * TIMES;
+        let Rig { purse, stores, beside, .. } = &*self.rig;
+        purse.clear(bytes as u64, stores, beside);
         self.follow(job)
     }
 
@@ -147,10 +184,19 @@ impl<P: Probe> Executor for Threads<P> {
         neighbours: &[Neighbour],
         jobs: &mut dyn FnMut(&mut dyn Executor) -> Result<(), RunError>,
     ) -> Result<(), RunError> {
-        let wanted =
-            neighbours.iter().filter_map(|it| it.work.store().map(|store| (it.cpu, store)));
-        let until = self.rig.beside.first_touch(wanted);
-        self.patiently(until, |threads| threads.with_neighbours(neighbours, jobs))
+        let wanted: Vec<(CpuId, Store)> =
+            neighbours.iter().filter_map(|it| Some((it.cpu, it.work.store()?))).collect();
+        let Rig { purse, stores, beside, .. } = &*self.rig;
+        purse.used_by_neighbours(purse.take(&wanted, beside, stores)?);
+        let until = beside.first_touch(wanted.into_iter());
+        let done = self.patiently(until, |threads| threads.with_neighbours(neighbours, jobs));
+        self.rig.purse.used_by_neighbours(0);
+        done
+    }
+
+    fn allow(&mut self, bytes: u64) {
+        let Rig { purse, stores, beside, .. } = &*self.rig;
+        purse.allow(bytes.saturating_add(stores.held()).saturating_add(beside.held()));
     }
 
     fn placed(&self) -> Vec<Placed> {
@@ -161,8 +207,8 @@ impl<P: Probe> Executor for Threads<P> {
         self.rig.rate
     }
 
-    fn limit(&mut self, time: Seconds) {
-        self.limit = Some(time);
+    fn limit(&mut self, each: Seconds, all: Option<Seconds>) {
+        (self.limit, self.until) = (Some(each), all);
     }
 
     fn rest(&mut self, time: Seconds) -> Result<(), RunError> {
@@ -172,6 +218,9 @@ impl<P: Probe> Executor for Threads<P> {
         loop {
             if self.rig.stop.asked() {
                 return Err(RunError::Interrupted);
+            }
+            if self.is_over() {
+                return Err(RunError::OutOfTime);
             }
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {

@@ -97,7 +97,7 @@ impl<P: Probe> Threads<P> {
             threads.push((cpu, begun.map_err(|source| RunError::Spawn { cpu, source })?));
         }
         drop(until_end);
-        let late = self.late(neighbours, &street);
+        let late = self.moved_in_late(neighbours, &street);
         let done = if late.is_some() || street.has_failed() { Ok(()) } else { jobs(self) };
         drop(quiet);
         self.ends(threads, &ended, || ())?.into_iter().collect::<Result<(), RunError>>()?;
@@ -105,13 +105,13 @@ impl<P: Probe> Threads<P> {
     }
 
     /// Waits until all neighbours are at work, or one of them could not begin; an error where that takes too long.
-    fn late(&self, neighbours: &[Neighbour], street: &Street) -> Option<RunError> {
-        let begun = Instant::now();
+    fn moved_in_late(&self, neighbours: &[Neighbour], street: &Street) -> Option<RunError> {
+        let (begun, patience) = (Instant::now(), self.patience());
         let all = neighbours.len() as u64;
         while street.moved_in.load(Ordering::Acquire) < all && !street.has_failed() {
-            if let Some(limit) = self.limit.filter(|it| begun.elapsed().as_secs_f64() > it.0) {
+            if let Some(limit) = patience.filter(|it| begun.elapsed().as_secs_f64() > it.0) {
                 let cpus = neighbours.iter().map(|neighbour| neighbour.cpu).collect();
-                return Some(RunError::Hung { cpus, left: CpuSet::default(), limit });
+                return Some(self.late(cpus, CpuSet::default(), limit));
             }
             std::thread::sleep(Duration::from_micros(50));
         }

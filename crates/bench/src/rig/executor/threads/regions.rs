@@ -25,7 +25,7 @@ impl<P: Probe> Threads<P> {
         let work = Work::Regions { team, cpus, effort };
         let planned = (effort.duration().0 * PATIENCE_FACTOR).clamp(0.0, 86_400.0);
         let limit = PATIENCE + Duration::from_secs_f64(planned);
-        let rest = self.limit.and_then(|limit| Duration::try_from_secs_f64(limit.0).ok());
+        let rest = self.patience().and_then(|limit| Duration::try_from_secs_f64(limit.0).ok());
         let limit = rest.map_or(limit, |rest| rest.min(limit));
         let why = match worker::ask(program, work, &job.environment(), limit, &self.rig.stop) {
             Ok(answered) => match answered.answer {

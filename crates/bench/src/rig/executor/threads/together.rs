@@ -77,20 +77,21 @@ impl<P: Probe> Threads<P> {
         ended: &Ended,
         give_up: impl FnOnce(),
     ) -> Result<Vec<Result<T, RunError>>, RunError> {
-        /// Threads look between repetitions whether they were given up.
+        /// Threads look between repetitions whether they were given up. When all time is over nobody measures after them.
         const NOTICE: Duration = Duration::from_secs(1);
+        const NOTICE_LAST: Duration = Duration::from_millis(200);
         let is_late = |wait| matches!(ended.recv_timeout(wait), Err(RecvTimeoutError::Timeout));
         // A limit that no clock can hold is none.
         let wait = |limit: Seconds| Duration::try_from_secs_f64(limit.0).ok();
-        if let Some((limit, wait)) = self.limit.and_then(|limit| Some((limit, wait(limit)?)))
+        if let Some((limit, wait)) = self.patience().and_then(|limit| Some((limit, wait(limit)?)))
             && is_late(wait)
         {
             give_up();
             let cpus = threads.iter().map(|(cpu, _)| *cpu).collect();
             // Those that end now end with what nobody needs any more.
-            let still = is_late(NOTICE);
+            let still = is_late(if self.is_over() { NOTICE_LAST } else { NOTICE });
             let left = threads.iter().filter(|(_, thread)| still && !thread.is_finished());
-            return Err(RunError::Hung { cpus, left: left.map(|(cpu, _)| *cpu).collect(), limit });
+            return Err(self.late(cpus, left.map(|(cpu, _)| *cpu).collect(), limit));
         }
         let join = |(_, thread): Started<T>| {
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))

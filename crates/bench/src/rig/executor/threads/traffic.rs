@@ -20,6 +20,7 @@ use super::super::super::traffic::{
 };
 use super::super::RunError;
 use super::neighbour::Street;
+use super::purse;
 use super::{Call, Meeting, Threads, difference};
 
 /// Memory of each thread, kept so that later jobs find it touched.
@@ -79,6 +80,32 @@ impl Stores {
         };
         let bytes: u64 = wanted.filter(is_new).map(|(_, store)| store.bytes).sum();
         Seconds(bytes as f64 / SLOWEST_BYTES_PER_SECOND)
+    }
+
+    /// Gives back what is more than so many bytes, the largest first, but for those that are wanted; the bytes that it
+    /// holds beside them then.
+    pub(super) fn keep(&self, most: u64, wanted: &[(CpuId, Store)]) -> u64 {
+        let mut kept = self.lock();
+        let is_wanted = |of: &Place| wanted.iter().any(|(cpu, store)| place(*cpu, store) == *of);
+        let mut beside: Vec<(u64, Place)> = kept
+            .iter()
+            .filter(|(place, _)| !is_wanted(place))
+            .map(|(place, kept)| (purse::bytes(&kept.store), *place))
+            .collect();
+        beside.sort_unstable();
+        let mut held: u64 = beside.iter().map(|(bytes, _)| bytes).sum();
+        while held > most
+            && let Some((bytes, place)) = beside.pop()
+        {
+            kept.remove(&place);
+            held -= bytes;
+        }
+        held
+    }
+
+    /// Bytes of all that is kept.
+    pub(super) fn held(&self) -> u64 {
+        self.lock().values().map(|kept| purse::bytes(&kept.store)).sum()
     }
 
     fn put(&self, cpu: CpuId, kept: Kept) {

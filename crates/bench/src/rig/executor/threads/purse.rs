@@ -1,0 +1,79 @@
+//! Memory of all jobs of a run, as much as there is room for.
+//!
+//! Each job may fit by itself, and all that is kept from one to the next need not: what nobody uses is given back before
+//! the kernel has to kill somebody.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use model::CpuId;
+
+use super::super::super::traffic::Store;
+use super::super::RunError;
+use super::traffic::Stores;
+
+/// How much memory jobs may hold together.
+pub(super) struct Purse {
+    bytes: AtomicU64,
+    /// What neighbours work in at the moment.
+    in_use: AtomicU64,
+}
+
+impl Default for Purse {
+    fn default() -> Purse {
+        Purse { bytes: AtomicU64::new(u64::MAX), in_use: AtomicU64::new(0) }
+    }
+}
+
+impl Purse {
+    pub(super) fn allow(&self, bytes: u64) {
+        self.bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Takes memory for a job in `mine`, and gives back what is kept there and in `other` where there is too little.
+    ///
+    /// # Errors
+    /// There is no room for it, even if nothing else was kept.
+    pub(super) fn take(
+        &self,
+        wanted: &[(CpuId, Store)],
+        mine: &Stores,
+        other: &Stores,
+    ) -> Result<u64, RunError> {
+        let needed: u64 = wanted.iter().map(|(_, store)| bytes(store)).sum();
+        let allowed = self.bytes.load(Ordering::Relaxed);
+        let room = allowed.saturating_sub(self.in_use.load(Ordering::Relaxed));
+        let spare = room.saturating_sub(needed);
+        let beside = mine.keep(spare, wanted);
+        other.keep(spare.saturating_sub(beside), &[]);
+        if let Some(&(cpu, store)) = wanted.first().filter(|_| needed > room) {
+            let source = io::Error::other(format!(
+                "all of its threads need {} MiB, and there is room for {} MiB",
+                needed >> 20,
+                room >> 20
+            ));
+            return Err(RunError::Memory { cpu, store, source });
+        }
+        Ok(needed)
+    }
+
+    /// Gives back what is kept where other things of the process need so many bytes.
+    pub(super) fn clear(&self, bytes: u64, mine: &Stores, other: &Stores) {
+        let most = self.bytes.load(Ordering::Relaxed).saturating_sub(bytes);
+        other.keep(most.saturating_sub(mine.keep(most, &[])), &[]);
+    }
+
+    /// Notes what neighbours work in from now on.
+    pub(super) fn used_by_neighbours(&self, bytes: u64) {
+        self.in_use.store(bytes, Ordering::Relaxed);
+    }
+}
+
+/// What it takes of the memory that others use, too: whole huge pages, as the kernel makes them.
+pub(super) fn bytes(store: &Store) -> u64 {
+    const HUGE: u64 = 2 << 20;
+    match store.pages.reserved_bytes() {
+        Some(_) => 0,
+        None => store.bytes.next_multiple_of(HUGE),
+    }
+}
