@@ -21,6 +21,21 @@ pub fn names(tree: &dyn Tree) -> Reading<Vec<String>> {
     tree.list(PMUS)
 }
 
+/// Whether a PMU is one of cores.
+pub fn is_of_cores(name: &str) -> bool {
+    name == "cpu" || ["cpu_", "armv", "apple_"].iter().any(|start| name.starts_with(start))
+}
+
+/// Whether it is one of cores of Arm's architecture, whose events have the architecture's numbers.
+pub fn is_of_arm(name: &str) -> bool {
+    name.starts_with("armv")
+}
+
+/// The PMUs of the cores that the kernel describes: several where there are several kinds of cores.
+pub fn of_cores(tree: &dyn Tree) -> Vec<String> {
+    names(tree).unwrap_or_default().into_iter().filter(|name| is_of_cores(name)).collect()
+}
+
 /// A PMU, whose files are read when they are asked for.
 #[derive(Clone, Copy)]
 pub struct Pmu<'a> {
@@ -86,6 +101,27 @@ impl<'a> Pmu<'a> {
     /// The first of the CPUs that it is of, where it is of some of them only: cores of one type.
     pub fn first_cpu(&self) -> Option<CpuId> {
         self.read("cpus").ok()?.trim().parse::<CpuSet>().ok()?.iter().next()
+    }
+
+    /// Whether it is one of Arm's architecture that has no event of that number: the kernel opens such an
+    /// event all the same, and it counts nothing.
+    ///
+    /// # Source
+    /// Linux `drivers/perf/arm_pmuv3.c`, `armv8pmu_event_attr_is_visible`: the folder names the common
+    /// events whose bit is set in PMCEID; kernels since 4.4 know those up to 30h, younger ones more.
+    pub fn lacks(&self, number: u64) -> bool {
+        /// The last common event that every kernel has a name for, and the end of common events.
+        const ALWAYS_NAMED: u64 = 0x30;
+        const COMMON: u64 = 0x40;
+        if !is_of_arm(self.name) || number >= COMMON {
+            return false;
+        }
+        let names = self.events().unwrap_or_default();
+        let numbers = names.iter().filter_map(|name| self.event(name).ok());
+        let named: Vec<u64> =
+            numbers.map(|event| event.config[0]).filter(|number| *number < COMMON).collect();
+        let is_known = number <= ALWAYS_NAMED || named.iter().any(|other| *other > number);
+        !named.is_empty() && is_known && !named.contains(&number)
     }
 
     /// The names of its terms, such as `event` and `umask`.
@@ -276,6 +312,34 @@ mod tests {
         assert_eq!(encode("edge,event=5,filter=0x10"), [0x4_0005, 0x10, 0, 0]);
         assert_eq!(encode("whole=0xffffffffffffffff"), [0, 0, u64::MAX, 0]);
         assert_eq!(encode("config=0x304,config3=7"), [0x304, 0, 0, 7]);
+    }
+
+    #[test]
+    fn what_a_pmu_of_arm_does_not_name_it_lacks() {
+        let lacks = |pmu: &str, events: &[(&str, &str)], number| {
+            let mut files = Files::default();
+            files.put(format!("{PMUS}/{pmu}/format/event"), "config:0-15");
+            for (name, code) in events {
+                files.put(format!("{PMUS}/{pmu}/events/{name}"), &format!("event={code}"));
+            }
+            Pmu::new(&files, pmu).lacks(number)
+        };
+        let emulated = &[("cpu_cycles", "0x011"), ("stall_backend", "0x024")][..];
+        let younger = &[("cpu_cycles", "0x011"), ("stall", "0x03c")][..];
+        for (pmu, events, number, expected) in [
+            ("armv8_pmuv3", emulated, 0x11, false),
+            ("armv8_pmuv3", emulated, 0x08, true),
+            ("armv8_pmuv3", emulated, 0x21, true),
+            // The kernel may have no name for it.
+            ("armv8_pmuv3", emulated, 0x37, false),
+            ("armv8_pmuv3", younger, 0x37, true),
+            // The maker's own, of which nobody has a list.
+            ("armv8_pmuv3", younger, 0x1c2, false),
+            ("armv8_pmuv3", &[], 0x08, false),
+            ("cpu", emulated, 0x08, false),
+        ] {
+            assert_eq!(lacks(pmu, events, number), expected, "{pmu} {events:?} {number:#x}");
+        }
     }
 
     #[test]

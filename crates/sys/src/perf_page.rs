@@ -138,7 +138,7 @@ impl UserCounter {
 
     /// Whether the kernel allows the instruction, and this program knows it on this architecture.
     pub fn is_allowed(&self) -> bool {
-        cfg!(target_arch = "x86_64")
+        cfg!(any(target_arch = "x86_64", target_arch = "aarch64"))
             && self.page.said(hardware_counter).is_some_and(|said| said.allowed)
     }
 
@@ -250,8 +250,46 @@ fn hardware_counter(number: u32) -> u64 {
     high << 32 | low
 }
 
-/// Counters are read by system call alone here: AArch64 wants events that were opened for user access.
-#[cfg(not(target_arch = "x86_64"))]
+/// A counter of this CPU by instruction. The kernel's page must have named it, and said that the
+/// instruction is allowed: of events that were opened for it ([`crate::perf_open::USER_ACCESS`]).
+///
+/// # Source
+/// Linux `drivers/perf/arm_pmuv3.c`, `armv8pmu_user_event_idx`: cycles are number 31, the counters of
+/// events begin at 0. Arm ARM, PMCCNTR_EL0 and PMEVCNTR<n>_EL0; an ISB keeps the reading behind what
+/// comes before it.
+#[cfg(target_arch = "aarch64")]
+#[inline(always)]
+fn hardware_counter(number: u32) -> u64 {
+    macro_rules! read {
+        ($register:expr) => {{
+            let value: u64;
+            // SAFETY: the callers saw `cap_user_rdpmc` and an index in the page of an event of their own
+            // thread, which the page stays mapped for: the kernel lets this thread read the register.
+            // Should the counter be taken away in this moment, the lock tells that the answer is void.
+            unsafe {
+                std::arch::asm!(
+                    "isb", concat!("mrs {value}, ", $register), "isb",
+                    value = out(reg) value,
+                    options(nostack, preserves_flags),
+                );
+            }
+            value
+        }};
+    }
+    macro_rules! counters {
+        ($($event:literal)*) => {
+            match number {
+                $($event => read!(concat!("pmevcntr", $event, "_el0")),)*
+                31 => read!("pmccntr_el0"),
+                _ => 0,
+            }
+        };
+    }
+    counters!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30)
+}
+
+/// Counters are read by system call alone here.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn hardware_counter(_number: u32) -> u64 {
     0
 }

@@ -12,6 +12,7 @@ pub(crate) use self::refusal::{
     PARANOID, Surroundings, counter_refused, for_everybody, load_uncore, no_msr_device, refusal,
     setcap,
 };
+use crate::perf::user_access;
 use crate::permits::{Permits, Question};
 use crate::pmu::{self, Pmu};
 use crate::ports::{Reading, Tree};
@@ -51,7 +52,7 @@ impl Attempts {
             Question::PerfCyclesUser => perf(Event::CYCLES_USER, Scope::ThisThread, "cycles"),
             Question::PerfUncore => self.uncore(),
             Question::PerfEnergy => self.energy(),
-            Question::Rdpmc => rdpmc(),
+            Question::Rdpmc => self.rdpmc(),
             Question::HugePage => sys::memory::try_huge_page().map(|()| "2 MiB mapped".into()),
             Question::MemoryLock => sys::memory::try_lock().map(|()| "a page was locked".into()),
             Question::Affinity => {
@@ -88,6 +89,18 @@ impl Attempts {
         Ok("package, by `perf_event_open`".into())
     }
 
+    /// Whether the page of cycles lets this thread read them by instruction; on Arm it is asked for.
+    fn rdpmc(&self) -> io::Result<String> {
+        let wishes = user_access(&*self.tree, &Event::CYCLES_USER.into());
+        let asked = wishes.iter().find_map(|config1| perf_open::user_read(*config1).ok());
+        let read = asked.map_or_else(|| perf_open::user_read(0), Ok)?;
+        if !read.allowed {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let now = if read.on_hardware { "" } else { "; no counter was free at that moment" };
+        Ok(format!("allowed by the event's page{now}"))
+    }
+
     /// The number of a PMU, and a CPU that reads it for all.
     fn described(&self, pmu: &str) -> Option<(u32, CpuId)> {
         let pmu = Pmu::new(&*self.tree, pmu);
@@ -110,13 +123,4 @@ fn first_usable() -> io::Result<CpuId> {
 
 fn perf(event: Event, scope: Scope, what: &str) -> io::Result<String> {
     perf_open::open(event, scope).map(|_| format!("counts {what}"))
-}
-
-fn rdpmc() -> io::Result<String> {
-    let read = perf_open::user_read()?;
-    if !read.allowed {
-        return Err(io::ErrorKind::Unsupported.into());
-    }
-    let now = if read.on_hardware { "" } else { "; no counter was free at that moment" };
-    Ok(format!("allowed by the event's page{now}"))
 }

@@ -8,9 +8,10 @@ use sys::errno::{
 };
 use sys::perf_open::{Modes, Scope};
 
-use crate::facts::{self, ON_THE_HOST};
-use crate::perf::{Wanted, in_modes};
+use crate::facts::{self, Architecture, Cpuinfo, ON_THE_HOST};
+use crate::perf::{USER_ACCESS_SWITCH, Wanted, in_modes};
 use crate::permits::Question;
+use crate::pmu;
 use crate::ports::Tree;
 use crate::text::{first_number, value_of};
 
@@ -24,6 +25,11 @@ pub(crate) struct Surroundings<'a> {
 pub(crate) const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
 
 impl Surroundings<'_> {
+    fn is_of(&self, architecture: Architecture) -> bool {
+        let cpuinfo = self.tree.read("/proc/cpuinfo").unwrap_or_default();
+        Cpuinfo::parse(&cpuinfo).architecture() == Some(architecture)
+    }
+
     pub(crate) fn there(&self, path: &str) -> bool {
         self.tree.read(path).is_ok() || self.tree.list(path).is_ok()
     }
@@ -239,7 +245,7 @@ pub(crate) fn no_msr_device(here: &Surroundings<'_>) -> Unavailable {
 /// # Source
 /// `kernel/events/core.c` and `Documentation/admin-guide/sysctl/kernel.rst`, perf_event_paranoid:
 /// without CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN) above 0 not whole CPUs, above 1 not the
-/// kernel; EACCES. Debian refuses everything at 3, Ubuntu at 4. Filters of containers say EPERM.
+/// kernel; EACCES. Filters of containers say EPERM.
 fn perf(question: Question, answer: &str, code: i32, here: &Surroundings<'_>) -> Unavailable {
     let paranoid = here.number(PARANOID);
     if paranoid.is_none() && !here.there("/proc/sys/kernel") {
@@ -275,12 +281,18 @@ fn perf(question: Question, answer: &str, code: i32, here: &Surroundings<'_>) ->
     }
 }
 
+/// # Source
+/// `Documentation/admin-guide/sysctl/kernel.rst` up to 2; the patches "security,perf: Allow further
+/// restriction of perf_event_open" of Debian, where 3 is the default, and Ubuntu, where 4 is. Other
+/// kernels take what is above 2 for 2.
 fn too_paranoid(level: f64, allowed: i32, answer: &str, here: &Surroundings<'_>) -> Unavailable {
-    // Debian and Ubuntu know levels above 2, which let plain users count nothing.
-    let lets = if level >= 2.0 { "at most user mode of own threads" } else { "only own threads" };
+    let lets = match level {
+        3.0.. => "with which kernels of Debian and Ubuntu let plain users count nothing at all",
+        2.0.. => "which lets plain users count at most user mode of own threads",
+        _ => "which lets plain users count only own threads",
+    };
     let mut why = format!(
-        "`perf_event_open` answered {answer}: `kernel.perf_event_paranoid` is {level}, which \
-         lets plain users count {lets}"
+        "`perf_event_open` answered {answer}: `kernel.perf_event_paranoid` is {level}, {lets}"
     );
     let sysctl = format!("`sudo sysctl kernel.perf_event_paranoid={allowed}`");
     let remedy = if here.in_user_namespace() {
@@ -352,7 +364,7 @@ pub(crate) fn counter_refused(
     unavailable
 }
 
-/// The PMU of the cores.
+/// The PMU of the cores: where there is one, the event is what it lacks.
 fn pmu(
     question: Question,
     answer: &str,
@@ -365,26 +377,54 @@ fn pmu(
     if ![ENOENT, ENODEV, EOPNOTSUPP, ENXIO].contains(&code(error)) {
         return perf(question, answer, code(error), here);
     }
+    let answered = |why: &str| format!("`perf_event_open` answered {answer}: {why}");
+    if let [name, others @ ..] = pmu::of_cores(here.tree).as_slice() {
+        let why = match others {
+            [] => format!("PMU `{name}` has no such event"),
+            _ => "no PMU of the cores has such an event".to_owned(),
+        };
+        return Unavailable::new(Obstacle::Hardware, "", answered(&why));
+    }
+    if here.is_of(Architecture::Arm) {
+        let why = answered("the kernel found no PMU of the cores");
+        return Unavailable::new(Obstacle::Hardware, "", why).with_remedy(
+            "in a guest: give it a PMU on the host (QEMU: `pmu=on` behind the model of `-cpu`); else \
+             see `sudo dmesg | grep -i perfevents`: firmware has to describe it",
+        );
+    }
     if here.guest {
         return not_permitted(
-            format!("`perf_event_open` answered {answer}: the hypervisor shows this guest no PMU"),
+            answered("the hypervisor shows this guest no PMU"),
             "give the guest a PMU on the host (QEMU: `-cpu host,pmu=on`; libvirt: `<pmu \
              state='on'/>`; cloud: a metal or whole-socket size)",
         );
     }
-    let why = format!("`perf_event_open` answered {answer}: the kernel found no PMU of the cores");
-    Unavailable::new(Obstacle::Hardware, "", why)
+    Unavailable::new(Obstacle::Hardware, "", answered("the kernel found no PMU of the cores"))
         .with_remedy("see `sudo dmesg | grep -i 'performance events'`")
 }
 
 /// # Source
 /// `arch/x86/events/core.c`, attribute `rdpmc`; `Documentation/arch/arm64/perf.rst`,
-/// `kernel.perf_user_access`.
+/// `kernel.perf_user_access`, since Linux 5.17.
 fn rdpmc_off(here: &Surroundings<'_>) -> Unavailable {
-    let switch = "/proc/sys/kernel/perf_user_access";
-    if here.there(switch) {
-        let why = "the kernel lets no thread read counters (`kernel.perf_user_access` is 0)";
-        return not_permitted(why, "`sudo sysctl kernel.perf_user_access=1`");
+    match here.number(USER_ACCESS_SWITCH) {
+        Some(0.0) => {
+            let why = "the kernel lets no thread read counters (`kernel.perf_user_access` is 0)";
+            return not_permitted(why, "`sudo sysctl kernel.perf_user_access=1`");
+        }
+        Some(value) => {
+            let why = format!(
+                "the event's page says that a thread may not read its counter by instruction, though \
+                 `kernel.perf_user_access` is {value}"
+            );
+            return Unavailable::new(Obstacle::Hardware, "", why);
+        }
+        None if here.is_of(Architecture::Arm) => {
+            let why = "this kernel has no switch that lets threads read counters \
+                       (`kernel.perf_user_access`)";
+            return not_permitted(why, "boot Linux 5.17 or later");
+        }
+        None => {}
     }
     not_permitted(
         "the event's page says that a thread may not read its counter by instruction",
@@ -537,7 +577,10 @@ mod tests {
             (perf, ENOSYS, false, &[RELEASE], "without perf", "CONFIG_PERF_EVENTS"),
             (perf, ENOSYS, false, &[(PARANOID, "2"), FILTER], "seccomp filter", "unconfined"),
             (perf, EPERM, false, &[(PARANOID, "-1"), FILTER], "seccomp filter", "unconfined"),
-            (perf, EACCES, false, &[(PARANOID, "4")], "paranoid` is 4", "perf_event_paranoid=2"),
+            (perf, EACCES, false, &[(PARANOID, "4")], "users count nothing", "oid=2"),
+            (perf, EACCES, false, &[(PARANOID, "3")], "is 3, with which", "perf_event_paranoid=2"),
+            (Question::PerfKernel, EACCES, false, &[(PARANOID, "3")], "count nothing", "oid=1"),
+            (Question::PerfKernel, EACCES, false, &[(PARANOID, "2")], "at most user", "oid=1"),
             (perf, EACCES, false, &[(PARANOID, "3"), CONTAINER], "is 3", "--cap-add PERFMON"),
             (perf, EACCES, false, &[(PARANOID, "-1")], "a security module", "ausearch"),
             (Question::PerfSystemWide, EACCES, false, &[(PARANOID, "1")], "own threads", "oid=0"),
@@ -548,6 +591,54 @@ mod tests {
             assert_eq!(reason.obstacle, Obstacle::Permission, "{reason:?}");
             assert!(reason.why.contains(why), "{why}: {reason:?}");
             assert!(reason.remedy.as_deref().is_some_and(|r| r.contains(remedy)), "{reason:?}");
+        }
+    }
+
+    /// Where the kernel describes a PMU, ENOENT is the answer to an event.
+    #[test]
+    fn an_event_that_is_not_there_is_not_the_pmu() {
+        const ARM: (&str, &str) = ("/proc/cpuinfo", "CPU implementer : 0x41\nFeatures : fp asimd");
+        const ONE: (&str, &str) = ("/sys/bus/event_source/devices/armv8_pmuv3/type", "8");
+        const OTHER: (&str, &str) = ("/sys/bus/event_source/devices/armv8_cortex_a53/type", "9");
+        const X86: (&str, &str) = ("/proc/cpuinfo", "flags : fpu msr");
+        for (guest, files, why, remedy) in [
+            (false, &[ARM, ONE][..], "ENOENT: PMU `armv8_pmuv3` has no such event", None),
+            (true, &[ARM, ONE], "ENOENT: PMU `armv8_pmuv3` has no such event", None),
+            (false, &[ARM, ONE, OTHER], "no PMU of the cores has such an event", None),
+            (false, &[ARM], "the kernel found no PMU of the cores", Some("perfevents")),
+            (true, &[ARM], "the kernel found no PMU of the cores", Some("pmu=on")),
+            (false, &[X86], "the kernel found no PMU of the cores", Some("performance events")),
+        ] {
+            let reason = explain(Question::PerfCyclesUser, ENOENT, guest, files);
+            assert_eq!(reason.obstacle, Obstacle::Hardware, "{reason:?}");
+            assert!(reason.why.contains(why), "{why}: {reason:?}");
+            let told = reason.remedy.as_deref();
+            assert_eq!(told.is_some(), remedy.is_some(), "{reason:?}");
+            assert!(told.is_none_or(|told| told.contains(remedy.unwrap())), "{reason:?}");
+            let of_x86 = told.is_some_and(|told| told.contains("host,pmu") || told.contains("KVM"));
+            assert!(!of_x86, "{reason:?}");
+        }
+    }
+
+    #[test]
+    fn a_switch_that_is_on_is_not_told_to_be_off() {
+        const SWITCH: &str = USER_ACCESS_SWITCH;
+        const ARM: (&str, &str) = ("/proc/cpuinfo", "CPU implementer : 0x41");
+        const X86: (&str, &str) = ("/proc/cpuinfo", "flags : fpu msr");
+        for (files, why, remedy) in [
+            (&[ARM, (SWITCH, "0")][..], "is 0", Some("perf_user_access=1")),
+            (&[ARM, (SWITCH, "1")], "though `kernel.perf_user_access` is 1", None),
+            (&[ARM], "has no switch", Some("5.17")),
+            (&[X86], "the event's page says", Some("cpu/rdpmc")),
+        ] {
+            let mut tree = Files::default();
+            for (path, text) in files {
+                tree.put(*path, text);
+            }
+            let reason = rdpmc_off(&Surroundings { tree: &tree, guest: false });
+            assert!(reason.why.contains(why), "{why}: {reason:?}");
+            assert_eq!(reason.remedy.is_some(), remedy.is_some(), "{reason:?}");
+            assert!(reason.remedy.is_none_or(|told| told.contains(remedy.unwrap())), "{why}");
         }
     }
 

@@ -6,7 +6,7 @@ use super::Survey;
 use crate::attempts::PARANOID;
 use crate::perf::{Limits, limits};
 use crate::permits::Question;
-use crate::pmu::PMUS;
+use crate::pmu::of_cores;
 use crate::ports::{Machine, Reading};
 use crate::rows::{Row, row, text};
 use crate::text::tally;
@@ -32,12 +32,8 @@ fn perf(survey: &Survey<'_>) -> Reading<String> {
 
 fn pmu(survey: &Survey<'_>) -> Reading<String> {
     survey.permits.ask(Question::PerfCyclesUser)?;
-    let names = survey.tree.list(PMUS).unwrap_or_default();
-    let of_cores = |name: &String| {
-        name == "cpu" || ["cpu_", "armv8", "armv9", "apple_"].iter().any(|s| name.starts_with(s))
-    };
-    let names: Vec<String> =
-        names.iter().filter(|name| of_cores(name)).map(|name| format!("`{name}`")).collect();
+    let names = of_cores(&*survey.tree);
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     let mut parts = Vec::from_iter(counters(survey));
     if !names.is_empty() {
         parts.push(format!("PMU {}", names.join(", ")));

@@ -10,13 +10,14 @@ use std::io;
 use std::time::Duration;
 
 use ::model::{CpuId, CpuSet, Obstacle, Unavailable};
-use sys::perf_open::{Attributes, Begin, Count, Counter, Modes, Scope};
+use sys::perf_open::{Attributes, Begin, Count, Counter, Modes, Scope, USER_ACCESS};
 use sys::perf_page::UserCounter;
 
 pub use self::fit::{Needs, fits, fixed_counter, general_counters};
 pub(crate) use self::limits::is_amd;
 pub use self::limits::{Limits, limits};
 use crate::attempts::{Surroundings, counter_refused};
+use crate::pmu::Pmu;
 use crate::ports::{Machine, Perf, Reading, Tree};
 use crate::simulated::SimulatedCounter;
 
@@ -169,10 +170,14 @@ impl Perf for Kernel {
             Some(Reader::Syscall(leader)) => Some(leader),
             Some(Reader::Simulated(_)) | None => None,
         };
-        let opened = || {
+        if let Some(lacked) = lacked(&*self.tree, wanted) {
+            return Err(lacked);
+        }
+        let own = wanted.scope == Scope::ThisThread && !wanted.attributes.inherit;
+        let by_page = own && wanted.by_page && wanted.attributes.begin != Begin::AtExec;
+        let as_asked = || {
             let counter = Counter::open_with(&wanted.attributes, wanted.scope, leader)?;
-            let own = wanted.scope == Scope::ThisThread && !wanted.attributes.inherit;
-            if !own || !wanted.by_page || wanted.attributes.begin == Begin::AtExec {
+            if !by_page {
                 return Ok(Reader::Syscall(counter));
             }
             // Without a page there is still the system call.
@@ -183,7 +188,17 @@ impl Perf for Kernel {
                     .map(Reader::Syscall),
             }
         };
-        opened().map_err(|error: io::Error| {
+        // Where Arm's kernel lets threads read counters, it wants to be asked for it.
+        let wishes = if by_page { user_access(&*self.tree, &wanted.attributes) } else { &[] };
+        let readable = |config1: &u64| {
+            let [config, _, config2, config3] = wanted.attributes.config;
+            let config = [config, *config1, config2, config3];
+            let attributes = Attributes { config, ..wanted.attributes };
+            let counter = Counter::open_with(&attributes, wanted.scope, leader).ok()?;
+            let counter = UserCounter::map(counter).ok()?;
+            counter.is_allowed().then_some(Reader::Rdpmc(counter))
+        };
+        wishes.iter().find_map(readable).map_or_else(as_asked, Ok).map_err(|error: io::Error| {
             let here = Surroundings { tree: &*self.tree, guest: self.guest };
             counter_refused(wanted, &error, &here)
         })
@@ -209,6 +224,32 @@ impl Perf for Kernel {
     fn thread_time(&self) -> Option<Duration> {
         sys::thread::cpu_time().ok()
     }
+}
+
+/// Why an event that the kernel would open counts nothing, if the PMU says that it has none of that number.
+pub(crate) fn lacked(tree: &dyn Tree, wanted: &Wanted<'_>) -> Option<Unavailable> {
+    let Attributes { kind, config: [number, ..], .. } = wanted.attributes;
+    let names = crate::pmu::of_cores(tree);
+    let is_it = |name: &&String| {
+        crate::pmu::is_of_arm(name) && Pmu::new(tree, name).kind().is_ok_and(|it| it == kind)
+    };
+    let name = names.iter().find(is_it).filter(|name| Pmu::new(tree, name).lacks(number))?;
+    let why = format!("PMU `{name}` does not have event {number:#x}, and would count 0");
+    Some(Unavailable::new(Obstacle::Hardware, wanted.name, why))
+}
+
+/// The switch of user access on Arm; elsewhere it is not there, or means something else.
+pub(crate) const USER_ACCESS_SWITCH: &str = "/proc/sys/kernel/perf_user_access";
+
+/// What to put into `config1`, best first, so that the event's counter may be read by instruction: none
+/// where nothing has to be asked for, or asking is in vain.
+pub(crate) fn user_access(tree: &dyn Tree, attributes: &Attributes) -> &'static [u64] {
+    /// `PERF_TYPE_SOFTWARE`.
+    const SOFTWARE: u32 = 1;
+    let is_free = attributes.kind != SOFTWARE && attributes.config[1] == 0;
+    let is_on = || tree.read(USER_ACCESS_SWITCH).is_ok_and(|value| value.trim() == "1");
+    let is_arm = || crate::pmu::of_cores(tree).iter().any(|name| crate::pmu::is_of_arm(name));
+    if is_free && is_on() && is_arm() { &USER_ACCESS } else { &[] }
 }
 
 /// Counters of a machine that is not this one: there are none.
@@ -262,5 +303,34 @@ pub(crate) fn in_modes(modes: Modes) -> &'static str {
         Modes::All => "in all modes",
         Modes::User => "in user mode",
         Modes::Kernel => "in kernel mode",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sys::perf_open::Event;
+
+    use super::*;
+    use crate::files::Files;
+
+    /// The switch is there on every kernel of Arm since 5.17, and off as a rule.
+    #[test]
+    fn on_arm_counters_are_read_by_instruction_where_the_switch_is_on() {
+        let wishes = |pmu: &str, switch: Option<&str>, attributes: Attributes| {
+            let mut tree = Files::default();
+            tree.put(format!("{}/{pmu}/type", crate::pmu::PMUS), "8");
+            if let Some(value) = switch {
+                tree.put(USER_ACCESS_SWITCH, value);
+            }
+            user_access(&tree, &attributes)
+        };
+        let cycles = || Attributes::from(Event::CYCLES_USER);
+        assert_eq!(wishes("armv8_pmuv3", Some("1\n"), cycles()), [3, 2]);
+        assert_eq!(wishes("armv8_pmuv3", Some("0\n"), cycles()), [0; 0]);
+        assert_eq!(wishes("armv8_pmuv3", None, cycles()), [0; 0]);
+        assert_eq!(wishes("cpu", Some("1\n"), cycles()), [0; 0]);
+        assert_eq!(wishes("armv8_pmuv3", Some("1"), Event::CPU_CLOCK.into()), [0; 0]);
+        let own = Attributes { config: [0x11, 1, 0, 0], ..cycles() };
+        assert_eq!(wishes("armv8_pmuv3", Some("1"), own), [0; 0], "what was asked for stays");
     }
 }

@@ -31,7 +31,7 @@ pub use self::model::{
     Level, Licence, Memory, Model, Noise, Openmp, Registers, SlowCores,
 };
 pub use self::obeyed::{Occupied, Rise};
-pub use self::pmu::{CorePmu, Counting, PmuEvent, SimulatedCounter};
+pub use self::pmu::{ArmPmu, CorePmu, Counting, PmuEvent, SimulatedCounter};
 pub(crate) use self::ports::machine;
 use self::ports::made;
 pub use self::settings::{Settings, Writer};

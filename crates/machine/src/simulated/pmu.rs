@@ -41,6 +41,20 @@ pub struct CorePmu {
     /// What it counts beside the architectural events.
     #[serde(default)]
     pub events: Vec<PmuEvent>,
+    /// Of Arm's architecture; absent: of Intel's.
+    pub arm: Option<ArmPmu>,
+}
+
+/// A PMU of Arm's architecture, on a kernel before 6.6: it takes no generic event whose upper half names
+/// a PMU, and answers ENOENT.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ArmPmu {
+    /// What its cores are, as their register says it.
+    pub midr: u64,
+    /// Events that it has not, by the names of [`Model::happen`].
+    #[serde(default)]
+    pub lacks: Vec<String>,
 }
 
 /// An event of a PMU.
@@ -77,6 +91,20 @@ const ARCHITECTURAL: &[(&str, u64, u64, Option<u32>)] = &[
     ("ref-cycles", 0x0300, 9, Some(2)),
     // The kernel has no generic name for it.
     ("slots", 0x0400, u64::MAX, Some(3)),
+];
+
+/// The same events on Arm: name, what the kernel calls it in sysfs, number. There are no others.
+///
+/// # Source
+/// Arm ARM, "The PMU event number space and common events"; Linux `drivers/perf/arm_pmuv3.c`,
+/// `armv8_pmuv3_perf_map`.
+const OF_ARM: &[(&str, &str, u64)] = &[
+    ("cycles", "cpu_cycles", 0x11),
+    ("instructions", "inst_retired", 0x08),
+    ("cache-references", "l1d_cache", 0x04),
+    ("cache-misses", "l1d_cache_refill", 0x03),
+    ("branch-instructions", "br_retired", 0x21),
+    ("branch-misses", "br_mis_pred", 0x10),
 ];
 
 /// Reference cycles have no general counter, nor have slots.
@@ -123,6 +151,19 @@ impl CorePmu {
         self.fixed > 3
     }
 
+    /// The events of Arm's architecture that it has, where it is of that: as [`OF_ARM`].
+    fn of_arm(&self) -> impl Iterator<Item = &'static (&'static str, &'static str, u64)> {
+        let has = |name: &str| {
+            self.arm.as_ref().is_some_and(|arm| !arm.lacks.iter().any(|lacked| lacked == name))
+        };
+        OF_ARM.iter().filter(move |row| has(row.0))
+    }
+
+    /// Whether it has a generic event.
+    fn has_generic(&self, name: &str) -> bool {
+        self.arm.is_none() || self.of_arm().any(|row| row.0 == name)
+    }
+
     fn needs(&self, name: &str, general: u32) -> Option<Needs> {
         let all = general_counters(general);
         if let Some((_, _, _, fixed)) = ARCHITECTURAL.iter().find(|row| row.0 == name) {
@@ -137,6 +178,9 @@ impl CorePmu {
 
     /// What an encoding counts. The kernel takes what it does not know, which counts nothing.
     fn name_of(&self, config: u64) -> Option<&str> {
+        if self.arm.is_some() {
+            return self.of_arm().find(|row| row.2 == config).map(|row| row.0);
+        }
         let architectural = ARCHITECTURAL.iter().find(|row| row.1 == config).map(|row| row.0);
         let own = || self.events.iter().find(|event| event.config == config);
         let share = SHARES.iter().find(|row| row.1 == config && self.has_slots()).map(|row| row.0);
@@ -254,12 +298,21 @@ impl Model {
 
     /// The PMU of a CPU's kind of core.
     fn pmu_of(&self, cpu: CpuId) -> Option<usize> {
+        if self.is_arm() {
+            let little = self.is_efficient(cpu) == Some(true);
+            return Some(usize::from(little).min(self.pmu.len() - 1));
+        }
         let kind = match self.is_efficient(cpu) {
             Some(true) => "cpu_atom",
             Some(false) => "cpu_core",
             None => "cpu",
         };
         self.pmu.iter().position(|pmu| pmu.name == kind)
+    }
+
+    /// Whether its cores count as those of Arm's architecture.
+    pub(super) fn is_arm(&self) -> bool {
+        self.pmu.iter().any(|pmu| pmu.arm.is_some())
     }
 
     /// Where the thread runs.
@@ -387,6 +440,9 @@ impl Model {
             return if config <= 11 { Ok(What::Software(config)) } else { Err(code(ENOENT)) };
         }
         let generic = attributes.kind == HARDWARE;
+        if generic && self.is_arm() && config >> OF_PMU != 0 {
+            return Err(code(ENOENT));
+        }
         let kind = if generic { (config >> OF_PMU) as u32 } else { attributes.kind };
         let at = match kind {
             0 => self.pmu_of(self.cpus().next().unwrap_or(CpuId(0))),
@@ -396,7 +452,8 @@ impl Model {
         let pmu = &self.pmu[at];
         let name = if generic {
             let row = ARCHITECTURAL.iter().find(|row| row.2 == config & u64::from(u32::MAX));
-            row.map(|row| row.0).ok_or_else(|| code(ENOENT))?
+            let name = row.map(|row| row.0).filter(|name| pmu.has_generic(name));
+            name.ok_or_else(|| code(ENOENT))?
         } else if config >> 32 != 0 || beside != [0; 3] {
             return Err(code(EINVAL));
         } else {
@@ -577,12 +634,25 @@ pub(super) fn put_pmus(files: &mut Files, model: &Model) {
             files.put(format!("{PMUS}/{}/{file}", pmu.name), text);
         };
         put("type", &pmu.kind.to_string());
-        put("rdpmc", "1");
-        if model.pmu.len() > 1 {
-            let cpus: model::CpuSet =
-                model.cpus().filter(|cpu| model.pmu_of(*cpu) == Some(at)).collect();
+        let cpus: model::CpuSet =
+            model.cpus().filter(|cpu| model.pmu_of(*cpu) == Some(at)).collect();
+        // Arm's driver names the CPUs of each PMU, also of the only one.
+        if model.pmu.len() > 1 || pmu.arm.is_some() {
             put("cpus", &cpus.to_string());
         }
+        if let Some(arm) = &pmu.arm {
+            put("format/event", "config:0-15");
+            for (_, name, number) in pmu.of_arm() {
+                put(&format!("events/{name}"), &format!("event={number:#05x}"));
+            }
+            for cpu in cpus.iter() {
+                let file = "regs/identification/midr_el1";
+                let path = format!("/sys/devices/system/cpu/cpu{cpu}/{file}");
+                files.put(path, &format!("{:#018x}", arm.midr));
+            }
+            continue;
+        }
+        put("rdpmc", "1");
         for (term, bits) in [("event", "0-7"), ("umask", "8-15"), ("edge", "18"), ("inv", "23")] {
             put(&format!("format/{term}"), &format!("config:{bits}"));
         }

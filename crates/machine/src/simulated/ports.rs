@@ -12,7 +12,7 @@ use super::model::{Fault, Identity, Model};
 use super::registers::SimulatedMsr;
 use super::tree::{Came, SimulatedTree};
 use crate::attempts::{Surroundings, counter_refused, refusal};
-use crate::perf::{Reader, Wanted};
+use crate::perf::{Reader, Wanted, lacked};
 use crate::permits::{Permits, Question};
 use crate::ports::{Cpuid, Host, Machine, Perf, Reading};
 
@@ -45,6 +45,9 @@ impl Cpuid for SimulatedCpuid {
         let identity = &self.0.identity;
         let claims = &self.0.clock.claims;
         let hypervisor = identity.hypervisor.as_deref();
+        if self.0.is_arm() {
+            return None;
+        }
         match leaf {
             0 => {
                 let [ebx, edx, ecx] = words(&identity.vendor);
@@ -185,6 +188,9 @@ impl Perf for SimulatedPerf {
             Some(Reader::Simulated(leader)) => Some(leader),
             _ => None,
         };
+        if let Some(lacked) = lacked(&self.tree, wanted) {
+            return Err(lacked);
+        }
         let opened = self.model.open_counter(&wanted.attributes, wanted.scope, leader);
         opened.map(Reader::Simulated).map_err(|error| {
             let guest = self.model.identity.hypervisor.is_some();
