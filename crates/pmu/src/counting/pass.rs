@@ -148,8 +148,7 @@ impl<'a> Open<'a> {
             (Err(error), _) | (_, Err(error)) => {
                 let taken = error.kind() == std::io::ErrorKind::UnexpectedEof;
                 let why = if taken {
-                    "somebody else took its counter away, or the kernel's watchdog has it"
-                        .to_owned()
+                    "somebody else took its counter away".to_owned()
                 } else {
                     format!("reading its counter answered {error}")
                 };
@@ -178,9 +177,12 @@ impl<'a> Open<'a> {
     }
 
     fn lost(&self, at: usize, why: &str) -> Unavailable {
-        Unavailable::new(Obstacle::Measurement, &self.names[at], why).with_remedy(
-            "`sudo sysctl kernel.nmi_watchdog=0`; end whatever else counts on this CPU",
-        )
+        let watchdog = self.machine.tree.read("/proc/sys/kernel/nmi_watchdog");
+        let remedy = match watchdog.as_deref().map(str::trim) {
+            Ok("1") => "`sudo sysctl kernel.nmi_watchdog=0`; end whatever else counts on this CPU",
+            _ => "end whatever else counts on this CPU: `perf`, profilers",
+        };
+        Unavailable::new(Obstacle::Measurement, &self.names[at], why).with_remedy(remedy)
     }
 
     /// How the counters that are open are read.

@@ -8,7 +8,7 @@ use model::{CpuId, Obstacle, Unavailable};
 
 use super::{SLOTS, is_share, is_slots, needs_counter, of_kernel};
 use crate::events::sources::kernel;
-use crate::events::{Encoded, Place, Scope, is_of_cores, plain};
+use crate::events::{Encoded, Place, Scope, plain};
 
 /// An event that cannot be counted, and why.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,12 +34,8 @@ pub struct Plan {
     pub limits: Reading<Limits>,
 }
 
-/// `PERF_TYPE_HARDWARE`: generic events of the cores.
-const HARDWARE: u32 = 0;
 /// `PERF_TYPE_SOFTWARE`.
 const SOFTWARE: u32 = 1;
-/// `PERF_PMU_TYPE_SHIFT`: generic events of a hybrid name the PMU that they mean.
-const OF_PMU: u32 = 32;
 
 /// The generic events that every table begins with.
 const BASE: [&str; 3] = ["instructions", "cycles", "ref-cycles"];
@@ -47,20 +43,19 @@ const BASE: [&str; 3] = ["instructions", "cycles", "ref-cycles"];
 /// Instructions, cycles and reference cycles of a CPU's kind of core: what every table begins with.
 pub fn base(machine: &Machine, cpu: CpuId) -> Vec<Encoded> {
     let pmu = core_pmu(machine, cpu);
-    // Only where there are several does the kernel have to be told which one is meant.
-    let several = pmu.as_ref().filter(|name| {
-        let cpus = format!("/sys/bus/event_source/devices/{name}/cpus");
-        machine.tree.read(&cpus).is_ok()
+    let is_one_of_several = machine::pmu::of_cores(&*machine.tree).len() > 1;
+    let meant = pmu.as_deref().filter(|_| is_one_of_several).and_then(|name| {
+        let number = Pmu::new(&*machine.tree, name).kind().ok()?;
+        Some(kernel::Meant { name, number })
     });
-    let number = several.and_then(|name| Pmu::new(&*machine.tree, name).kind().ok());
     let limits = limits(machine, cpu);
     let is_fixed = |counter| limits.as_ref().is_ok_and(|limits| limits.has_fixed(counter));
     let event = |name| {
         let id = kernel::generic_number(name)?;
         let fixed = kernel::fixed_of_intel(id).filter(|counter| is_fixed(*counter));
         let place = fixed.map_or(Place::General { counters: u64::MAX, takes: 1 }, Place::Fixed);
-        let config = [u64::from(number.unwrap_or(0)) << OF_PMU | id, 0, 0, 0];
-        Some(Encoded { pmu: pmu.clone(), ..of_kernel(name, HARDWARE, config, place) })
+        let (kind, config) = kernel::generic(kernel::HARDWARE, id, meant);
+        Some(Encoded { pmu: pmu.clone(), ..of_kernel(name, kind, [config, 0, 0, 0], place) })
     };
     BASE.into_iter().filter_map(event).collect()
 }
@@ -68,9 +63,8 @@ pub fn base(machine: &Machine, cpu: CpuId) -> Vec<Encoded> {
 /// The kinds of cores of a hybrid, each with its PMU and its first CPU; of other machines none.
 pub(super) fn kinds(machine: &Machine) -> Vec<(String, CpuId)> {
     let tree = &*machine.tree;
-    let names = machine::pmu::names(tree).unwrap_or_default();
-    let of_cores = names.into_iter().filter(|name| is_of_cores(name));
-    let kinds: Vec<(String, CpuId)> = of_cores
+    let kinds: Vec<(String, CpuId)> = machine::pmu::of_cores(tree)
+        .into_iter()
         .filter_map(|name| Pmu::new(tree, &name).first_cpu().map(|cpu| (name.clone(), cpu)))
         .collect();
     if kinds.len() > 1 { kinds } else { Vec::new() }
@@ -272,6 +266,10 @@ impl Plan {
         }
         if let Some(elsewhere) = of_another_kind(event, pmu) {
             return Some(elsewhere);
+        }
+        let is_arm = of.is_some_and(machine::pmu::is_of_arm);
+        if is_arm && event.kind == Some(kernel::HARDWARE) && !kernel::has_arm(event.config[0]) {
+            return absent(Obstacle::Hardware, "Arm's architecture has no such event".to_owned());
         }
         if is_share(event) {
             // Slots were placed before, or have their reason.

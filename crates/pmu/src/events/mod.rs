@@ -32,4 +32,3 @@ pub(crate) use lookup::plain;
 pub use sources::{EventSource, Listed, TABLE as SOURCES, lists};
 pub use table::{CoreType, Family, Part, Row, Set, Table};
 pub use target::Target;
-pub(crate) use target::is_of_cores;

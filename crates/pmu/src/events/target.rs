@@ -77,10 +77,9 @@ impl<'a> Target<'a> {
             let none = || Unavailable::new(Obstacle::Hardware, "CPU", "it has no numbers");
             numbers.as_ref().err().cloned().unwrap_or_else(none)
         });
-        let names = pmu::names(machine.tree.as_ref()).unwrap_or_default();
+        let names = pmu::of_cores(machine.tree.as_ref());
         let mut cores: Vec<Core> = names
             .iter()
-            .filter(|name| is_of_cores(name))
             .map(|name| of_core(machine, name, numbers.as_deref().unwrap_or(&[])))
             .collect();
         if cores.is_empty() {
@@ -105,12 +104,7 @@ impl<'a> Target<'a> {
         };
         let core_of = |family: Option<&'static Family>| {
             let core = family.and_then(|family| family.core);
-            let pmu = match (cpu.maker(), core) {
-                (Maker::Arm, _) => "armv8_pmuv3_0",
-                (_, Some(core)) => core.pmu(),
-                (_, None) => "cpu",
-            };
-            let (pmu, cpu) = (pmu.to_owned(), Some(cpu.clone()));
+            let (pmu, cpu) = (usual_name(Some(&cpu), core).to_owned(), Some(cpu.clone()));
             Core {
                 pmu,
                 kind: not_here(),
@@ -200,11 +194,13 @@ impl<'a> Target<'a> {
     }
 }
 
-/// Whether a PMU is one of cores.
-pub(crate) fn is_of_cores(name: &str) -> bool {
-    name == "cpu"
-        || CoreType::of_pmu(name).is_some()
-        || ["armv", "apple_"].iter().any(|it| name.starts_with(it))
+/// What the kernel usually calls the PMU of such cores.
+fn usual_name(cpu: Option<&Cpu>, core: Option<CoreType>) -> &'static str {
+    match (cpu.map(Cpu::maker), core) {
+        (Some(Maker::Arm), _) => "armv8_pmuv3_0",
+        (_, Some(core)) => core.pmu(),
+        (_, None) => "cpu",
+    }
 }
 
 /// The type of a core by CPUID, where the kernel has one PMU for all of them.
@@ -268,7 +264,7 @@ fn absent(machine: &Machine, cpu: Option<&Cpu>) -> Vec<Core> {
     };
     let is_hybrid = types.len() > 1;
     let of_type = |core: Option<CoreType>| Core {
-        pmu: core.filter(|_| is_hybrid).map_or("cpu", CoreType::pmu).to_owned(),
+        pmu: usual_name(cpu, core.filter(|_| is_hybrid)).to_owned(),
         kind: kind.clone(),
         cpu: cpu.cloned(),
         of_type: core,

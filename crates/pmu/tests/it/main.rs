@@ -1,4 +1,5 @@
 //! Counting, and answers about events.
 
 mod answers;
+mod arm;
 mod counting;

@@ -18,7 +18,7 @@ pub(super) const ROW: EventSource = EventSource {
 };
 
 /// `perf_type_id` of `include/uapi/linux/perf_event.h`.
-const HARDWARE: u32 = 0;
+pub(crate) const HARDWARE: u32 = 0;
 const SOFTWARE: u32 = 1;
 const CACHE: u32 = 3;
 
@@ -68,6 +68,62 @@ pub(crate) fn fixed_of_intel(number: u64) -> Option<u32> {
     (0..).zip([1, 0, 9]).find(|(_, fixed)| *fixed == number).map(|(counter, _)| counter)
 }
 
+/// The PMU that a generic event means, of several.
+#[derive(Clone, Copy)]
+pub(crate) struct Meant<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) number: u32,
+}
+
+/// `type` and `config` of a generic event. Only where there are several PMUs of cores does the kernel have to
+/// be told which one is meant: by `config`'s upper half, or on Arm, whose kernels before 6.6 answer ENOENT
+/// to that, by asking the PMU itself for the architecture's event. What that has not, no PMU of Arm has.
+pub(crate) fn generic(kind: u32, number: u64, meant: Option<Meant<'_>>) -> (u32, u64) {
+    /// `PERF_PMU_TYPE_SHIFT`.
+    const OF_PMU: u32 = 32;
+    let Some(meant) = meant else { return (kind, number) };
+    if !pmu::is_of_arm(meant.name) {
+        return (kind, u64::from(meant.number) << OF_PMU | number);
+    }
+    let row = OF_ARM.iter().find(|row| (row.0, row.1) == (kind, number));
+    row.map_or((kind, number), |row| (meant.number, row.2))
+}
+
+/// Generic events as Arm's architecture numbers them: `type`, `config`, number.
+///
+/// # Source
+/// Linux `drivers/perf/arm_pmuv3.c`, `armv8_pmuv3_perf_map` and `armv8_pmuv3_perf_cache_map`; Arm ARM, "The
+/// PMU event number space and common events".
+#[rustfmt::skip]
+const OF_ARM: &[(u32, u64, u64)] = &[
+    (HARDWARE, 0, 0x11), // cycles: CPU_CYCLES
+    (HARDWARE, 1, 0x08), // instructions: INST_RETIRED
+    (HARDWARE, 2, 0x04), // cache-references: L1D_CACHE
+    (HARDWARE, 3, 0x03), // cache-misses: L1D_CACHE_REFILL
+    (HARDWARE, 4, 0x21), // branches: BR_RETIRED
+    (HARDWARE, 5, 0x10), // branch-misses: BR_MIS_PRED
+    (HARDWARE, 6, 0x1d), // bus-cycles: BUS_CYCLES
+    (HARDWARE, 7, 0x23), // stalled-cycles-frontend: STALL_FRONTEND
+    (HARDWARE, 8, 0x24), // stalled-cycles-backend: STALL_BACKEND
+    (CACHE, 0x0_0000, 0x04), // l1-dcache-loads: L1D_CACHE
+    (CACHE, 0x1_0000, 0x03), // l1-dcache-load-misses: L1D_CACHE_REFILL
+    (CACHE, 0x0_0001, 0x14), // l1-icache-loads: L1I_CACHE
+    (CACHE, 0x1_0001, 0x01), // l1-icache-load-misses: L1I_CACHE_REFILL
+    (CACHE, 0x0_0002, 0x36), // llc-loads: LL_CACHE_RD
+    (CACHE, 0x1_0002, 0x37), // llc-load-misses: LL_CACHE_MISS_RD
+    (CACHE, 0x0_0003, 0x25), // dtlb-loads: L1D_TLB
+    (CACHE, 0x1_0003, 0x05), // dtlb-load-misses: L1D_TLB_REFILL
+    (CACHE, 0x0_0004, 0x26), // itlb-loads: L1I_TLB
+    (CACHE, 0x1_0004, 0x02), // itlb-load-misses: L1I_TLB_REFILL
+    (CACHE, 0x0_0005, 0x12), // branch-loads: BR_PRED
+    (CACHE, 0x1_0005, 0x10), // branch-load-misses: BR_MIS_PRED
+];
+
+/// Whether Arm's architecture has a generic event of the hardware.
+pub(crate) fn has_arm(number: u64) -> bool {
+    OF_ARM.iter().any(|row| (row.0, row.1) == (HARDWARE, number))
+}
+
 /// Other names of the same: those that perf takes, too.
 pub(crate) const ALIASES: &[(&str, &str)] = &[
     ("cpu-cycles", "cycles"),
@@ -98,7 +154,7 @@ const OPERATIONS: [[&str; 2]; 3] =
 fn all(target: &Target<'_>) -> Listed {
     let mut listed = Listed::default();
     for core in &target.cores {
-        listed.events.extend(generic(target, core));
+        listed.events.extend(of_core(target, core));
     }
     // In user mode alone there is no switch and no migration: they happen in the kernel's.
     let software = OF_KERNEL.iter().map(|(id, name, doc)| Encoded {
@@ -148,11 +204,10 @@ fn plain(
 }
 
 /// Events that the kernel translates for whatever PMU there is.
-fn generic(target: &Target<'_>, core: &Core) -> Vec<Encoded> {
-    // Of several PMUs of cores, the upper half says which is meant.
-    let which = match (target.cores.len(), &core.kind) {
-        (2.., Ok(kind)) => u64::from(*kind) << 32,
-        _ => 0,
+fn of_core(target: &Target<'_>, core: &Core) -> Vec<Encoded> {
+    let meant = match (target.cores.len(), &core.kind) {
+        (2.., Ok(number)) => Some(Meant { name: &core.pmu, number: *number }),
+        _ => None,
     };
     let is_there = |kind: u32| core.kind.as_ref().ok().map(|_| kind);
     let pmu = || Some(core.pmu.clone());
@@ -165,7 +220,8 @@ fn generic(target: &Target<'_>, core: &Core) -> Vec<Encoded> {
         };
         let place = fixed.map_or(Place::General { counters: u64::MAX, takes: 1 }, Place::Fixed);
         let name = target.name(core, name);
-        let event = plain(name, pmu(), is_there(HARDWARE), [which | id, 0, 0, 0], doc);
+        let (kind, config) = generic(HARDWARE, *id, meant);
+        let event = plain(name, pmu(), is_there(kind), [config, 0, 0, 0], doc);
         events.push(Encoded { place, ..event });
     }
     for (cache, name, of, operations) in CACHES {
@@ -174,8 +230,9 @@ fn generic(target: &Target<'_>, core: &Core) -> Vec<Encoded> {
             for (result, word) in (0_u64..).zip(words) {
                 let name = target.name(core, &format!("{name}-{word}"));
                 let doc = format!("{} of {of}, by the kernel's choice of event.", sentence(word));
-                let config = which | cache | operation << 8 | result << 16;
-                events.push(plain(name, pmu(), is_there(CACHE), [config, 0, 0, 0], &doc));
+                let number = cache | operation << 8 | result << 16;
+                let (kind, config) = generic(CACHE, number, meant);
+                events.push(plain(name, pmu(), is_there(kind), [config, 0, 0, 0], &doc));
             }
         }
     }
