@@ -108,9 +108,10 @@ impl<'a> Pmu<'a> {
     ///
     /// # Source
     /// Linux `drivers/perf/arm_pmuv3.c`, `armv8pmu_event_attr_is_visible`: the folder names the common
-    /// events whose bit is set in PMCEID; kernels since 4.4 know those up to 30h, younger ones more.
+    /// events whose bit is set in PMCEID; kernels since 4.4 know those up to 30h, and all of those that are
+    /// as young as the term `rdpmc` (5.17).
     pub fn lacks(&self, number: u64) -> bool {
-        /// The last common event that every kernel has a name for, and the end of common events.
+        // The last common event that every kernel has a name for, and the end of common events.
         const ALWAYS_NAMED: u64 = 0x30;
         const COMMON: u64 = 0x40;
         if !is_of_arm(self.name) || number >= COMMON {
@@ -120,8 +121,9 @@ impl<'a> Pmu<'a> {
         let numbers = names.iter().filter_map(|name| self.event(name).ok());
         let named: Vec<u64> =
             numbers.map(|event| event.config[0]).filter(|number| *number < COMMON).collect();
-        let is_known = number <= ALWAYS_NAMED || named.iter().any(|other| *other > number);
-        !named.is_empty() && is_known && !named.contains(&number)
+        let are_all_known = || self.terms().is_ok_and(|terms| terms.iter().any(|it| it == "rdpmc"));
+        let is_known = number <= ALWAYS_NAMED || are_all_known();
+        !named.is_empty() && !named.contains(&number) && is_known
     }
 
     /// The names of its terms, such as `event` and `umask`.
@@ -316,17 +318,17 @@ mod tests {
 
     #[test]
     fn what_a_pmu_of_arm_does_not_name_it_lacks() {
-        let lacks = |pmu: &str, events: &[(&str, &str)], number| {
+        let lacks = |pmu: &str, texts: &[(&str, &str)], number| {
             let mut files = Files::default();
             files.put(format!("{PMUS}/{pmu}/format/event"), "config:0-15");
-            for (name, code) in events {
-                files.put(format!("{PMUS}/{pmu}/events/{name}"), &format!("event={code}"));
+            for (file, text) in texts {
+                files.put(format!("{PMUS}/{pmu}/{file}"), text);
             }
             Pmu::new(&files, pmu).lacks(number)
         };
-        let emulated = &[("cpu_cycles", "0x011"), ("stall_backend", "0x024")][..];
-        let younger = &[("cpu_cycles", "0x011"), ("stall", "0x03c")][..];
-        for (pmu, events, number, expected) in [
+        let emulated = &[("events/cpu_cycles", "event=0x011")][..];
+        let younger = &[emulated[0], ("format/rdpmc", "config1:1")][..];
+        for (pmu, texts, number, expected) in [
             ("armv8_pmuv3", emulated, 0x11, false),
             ("armv8_pmuv3", emulated, 0x08, true),
             ("armv8_pmuv3", emulated, 0x21, true),
@@ -338,7 +340,7 @@ mod tests {
             ("armv8_pmuv3", &[], 0x08, false),
             ("cpu", emulated, 0x08, false),
         ] {
-            assert_eq!(lacks(pmu, events, number), expected, "{pmu} {events:?} {number:#x}");
+            assert_eq!(lacks(pmu, texts, number), expected, "{pmu} {texts:?} {number:#x}");
         }
     }
 

@@ -40,7 +40,10 @@ pub fn limits(machine: &Machine, cpu: CpuId) -> Reading<Limits> {
         watchdog,
     });
     known.ok_or_else(|| {
-        let why = format!("CPUID of CPU {cpu} does not say how many counters it has");
+        let why = match machine.cpuid.leaf(0, 0) {
+            Some(_) => format!("CPUID of CPU {cpu} does not say how many counters it has"),
+            None => format!("nothing says how many counters CPU {cpu} has: it has no CPUID"),
+        };
         Unavailable::new(Obstacle::Hardware, "number of counters", why)
     })
 }

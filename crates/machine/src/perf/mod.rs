@@ -69,6 +69,7 @@ impl Way {
     /// Its name in tables.
     pub fn name(self) -> &'static str {
         match self {
+            Way::Rdpmc if cfg!(target_arch = "aarch64") => "mrs",
             Way::Rdpmc => "rdpmc",
             Way::Syscall => "read(2)",
             Way::Simulated => "simulated",
@@ -189,16 +190,13 @@ impl Perf for Kernel {
             }
         };
         // Where Arm's kernel lets threads read counters, it wants to be asked for it.
-        let wishes = if by_page { user_access(&*self.tree, &wanted.attributes) } else { &[] };
-        let readable = |config1: &u64| {
-            let [config, _, config2, config3] = wanted.attributes.config;
-            let config = [config, *config1, config2, config3];
-            let attributes = Attributes { config, ..wanted.attributes };
+        let readable = || {
+            let attributes = user_access(&*self.tree, &wanted.attributes).filter(|_| by_page)?;
             let counter = Counter::open_with(&attributes, wanted.scope, leader).ok()?;
             let counter = UserCounter::map(counter).ok()?;
             counter.is_allowed().then_some(Reader::Rdpmc(counter))
         };
-        wishes.iter().find_map(readable).map_or_else(as_asked, Ok).map_err(|error: io::Error| {
+        readable().map_or_else(as_asked, Ok).map_err(|error: io::Error| {
             let here = Surroundings { tree: &*self.tree, guest: self.guest };
             counter_refused(wanted, &error, &here)
         })
@@ -241,15 +239,17 @@ pub(crate) fn lacked(tree: &dyn Tree, wanted: &Wanted<'_>) -> Option<Unavailable
 /// The switch of user access on Arm; elsewhere it is not there, or means something else.
 pub(crate) const USER_ACCESS_SWITCH: &str = "/proc/sys/kernel/perf_user_access";
 
-/// What to put into `config1`, best first, so that the event's counter may be read by instruction: none
-/// where nothing has to be asked for, or asking is in vain.
-pub(crate) fn user_access(tree: &dyn Tree, attributes: &Attributes) -> &'static [u64] {
+/// The same event, asked for such that its counter may be read by instruction: none where nothing has to be
+/// asked for, or asking is in vain.
+pub(crate) fn user_access(tree: &dyn Tree, attributes: &Attributes) -> Option<Attributes> {
     /// `PERF_TYPE_SOFTWARE`.
     const SOFTWARE: u32 = 1;
-    let is_free = attributes.kind != SOFTWARE && attributes.config[1] == 0;
+    let [config, config1, config2, config3] = attributes.config;
+    let is_free = attributes.kind != SOFTWARE && config1 == 0;
     let is_on = || tree.read(USER_ACCESS_SWITCH).is_ok_and(|value| value.trim() == "1");
     let is_arm = || crate::pmu::of_cores(tree).iter().any(|name| crate::pmu::is_of_arm(name));
-    if is_free && is_on() && is_arm() { &USER_ACCESS } else { &[] }
+    let config = [config, USER_ACCESS, config2, config3];
+    (is_free && is_on() && is_arm()).then_some(Attributes { config, ..*attributes })
 }
 
 /// Counters of a machine that is not this one: there are none.
@@ -316,21 +316,21 @@ mod tests {
     /// The switch is there on every kernel of Arm since 5.17, and off as a rule.
     #[test]
     fn on_arm_counters_are_read_by_instruction_where_the_switch_is_on() {
-        let wishes = |pmu: &str, switch: Option<&str>, attributes: Attributes| {
+        let asked = |pmu: &str, switch: Option<&str>, attributes: Attributes| {
             let mut tree = Files::default();
             tree.put(format!("{}/{pmu}/type", crate::pmu::PMUS), "8");
             if let Some(value) = switch {
                 tree.put(USER_ACCESS_SWITCH, value);
             }
-            user_access(&tree, &attributes)
+            user_access(&tree, &attributes).map(|attributes| attributes.config[1])
         };
         let cycles = || Attributes::from(Event::CYCLES_USER);
-        assert_eq!(wishes("armv8_pmuv3", Some("1\n"), cycles()), [3, 2]);
-        assert_eq!(wishes("armv8_pmuv3", Some("0\n"), cycles()), [0; 0]);
-        assert_eq!(wishes("armv8_pmuv3", None, cycles()), [0; 0]);
-        assert_eq!(wishes("cpu", Some("1\n"), cycles()), [0; 0]);
-        assert_eq!(wishes("armv8_pmuv3", Some("1"), Event::CPU_CLOCK.into()), [0; 0]);
+        assert_eq!(asked("armv8_pmuv3", Some("1\n"), cycles()), Some(0b10));
+        assert_eq!(asked("armv8_pmuv3", Some("0\n"), cycles()), None);
+        assert_eq!(asked("armv8_pmuv3", None, cycles()), None);
+        assert_eq!(asked("cpu", Some("1\n"), cycles()), None);
+        assert_eq!(asked("armv8_pmuv3", Some("1"), Event::CPU_CLOCK.into()), None);
         let own = Attributes { config: [0x11, 1, 0, 0], ..cycles() };
-        assert_eq!(wishes("armv8_pmuv3", Some("1"), own), [0; 0], "what was asked for stays");
+        assert_eq!(asked("armv8_pmuv3", Some("1"), own), None, "what was asked for stays");
     }
 }

@@ -641,7 +641,9 @@ pub(super) fn put_pmus(files: &mut Files, model: &Model) {
             put("cpus", &cpus.to_string());
         }
         if let Some(arm) = &pmu.arm {
-            put("format/event", "config:0-15");
+            for (term, bits) in [("event", "config:0-15"), ("rdpmc", "config1:1")] {
+                put(&format!("format/{term}"), bits);
+            }
             for (_, name, number) in pmu.of_arm() {
                 put(&format!("events/{name}"), &format!("event={number:#05x}"));
             }
