@@ -108,10 +108,12 @@ pub struct Drift {
     pub found: Result<f64, Unavailable>,
 }
 
+/// So many of the kernel's own events happen by chance.
+const OF_KERNEL: f64 = 10.0;
+
 /// By how many events a count may be off, however few there are: what the kernel counts varies as chance
 /// does, and a core's counters see interrupts and what has to be learnt again after them.
 fn slack(by: CountedBy, count: f64) -> f64 {
-    const OF_KERNEL: f64 = 10.0;
     const OF_CORE: f64 = 1000.0;
     const DEVIATIONS: f64 = 5.0;
     match by {
@@ -160,6 +162,17 @@ impl Budget {
             expected.collect::<Vec<_>>()
         };
         Budget { kernel: None, expected: tables.iter().flat_map(of_table).collect() }
+    }
+
+    /// Whether these tables can be held against anything: a counter of a core counted, or more of the
+    /// kernel's own events than happen by chance. Where nothing was counted, a budget of nothing holds.
+    pub fn is_counted(tables: &[Counts]) -> bool {
+        let mut rows = tables.iter().flat_map(|counts| &counts.events);
+        rows.any(|row| match (row.by, row.count.value()) {
+            (CountedBy::Fixed | CountedBy::General, Some(count)) => *count > 0,
+            (CountedBy::Kernel, Some(count)) => row.unit.is_none() && *count as f64 > OF_KERNEL,
+            _ => false,
+        })
     }
 
     /// Each expectation beside what was counted.

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use machine::Machine;
-use model::record::{BudgetRow, CountsRun};
+use model::record::CountsRun;
 use pmu::counting::Budget;
 
 use super::super::{child, sinks_beside};
@@ -42,7 +42,7 @@ pub(super) fn run(machine: &Machine, args: PmuCheckArgs) -> Result<ExitCode, Fai
         let at = kernel::Where { pin, ..kernel::Where::default() };
         let counted = kernel::count(machine, which, work, &events(work.events.clone()), at)?;
         let run = compared(&budget, counted.run);
-        let answer = verdict(&run.budget);
+        let answer = verdict(&run);
         print(record, run, sinks, look.format)?;
         return Ok(answer);
     }
@@ -50,7 +50,7 @@ pub(super) fn run(machine: &Machine, args: PmuCheckArgs) -> Result<ExitCode, Fai
     let asked = not_always(names.collect());
     let (status, counted) = stat::count(machine, &events(asked), &command)?;
     let run = compared(&budget, counted.run);
-    let answer = verdict(&run.budget);
+    let answer = verdict(&run);
     stat::print(record, run, sinks, look.format)?;
     // What a command that failed has counted is no answer.
     Ok(if status.success() { answer } else { ExitCode::from(child::code(status)) })
@@ -77,17 +77,23 @@ fn compared(budget: &Budget, run: CountsRun) -> CountsRun {
 }
 
 /// Drifts first, then what cannot be told.
-fn verdict(rows: &[BudgetRow]) -> ExitCode {
+fn verdict(run: &CountsRun) -> ExitCode {
+    let rows = &run.budget;
     let drifts = rows.iter().filter(|row| row.holds() == Some(false)).count();
     if drifts > 0 {
         let text = format!("{drifts} of {} counts drifted from the budget", rows.len());
         output::failure(&Failure::new(code::NO, text));
         return ExitCode::from(code::NO);
     }
-    if rows.iter().any(|row| row.holds().is_none()) {
-        let text = "cannot tell whether the budget holds: not all was counted";
-        output::failure(&Failure::new(code::NOT_HERE, text));
-        return ExitCode::from(code::NOT_HERE);
-    }
-    ExitCode::SUCCESS
+    let untold = if !Budget::is_counted(&run.tables) {
+        "nothing was counted"
+    } else if rows.iter().any(|row| row.holds().is_none()) {
+        "not all was counted"
+    } else {
+        return ExitCode::SUCCESS;
+    };
+    let text = format!("cannot tell whether the budget holds: {untold}");
+    let hint = "`cpudyno doctor` says what stands in the way";
+    output::failure(&Failure::new(code::NOT_HERE, text).hint(hint));
+    ExitCode::from(code::NOT_HERE)
 }
