@@ -282,6 +282,36 @@ fn a_budget_holds_until_it_does_not() {
     assert_eq!(on(&["check", budget]).code, Some(2));
 }
 
+/// Where nothing can be counted, nothing is as it was: that is no answer.
+#[test]
+fn a_budget_of_nothing_does_not_hold() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("budget.json");
+    let budget = file.to_str().unwrap();
+    let on = |words: &[&str]| pmu(&[words, &["--machine", "sim:vm-2c"]].concat());
+    assert_eq!(on(&["kernel", "loop", "--save-budget", budget]).code, Some(0));
+    let untold = on(&["check", budget]);
+    assert_eq!(untold.code, Some(3), "{untold:?}");
+    assert!(untold.stderr.contains("nothing was counted"), "{untold:?}");
+    // Page faults are the kernel's, who counts them there, too.
+    assert_eq!(on(&["kernel", "touch", "--save-budget", budget]).code, Some(0));
+    let holds = on(&["check", budget]);
+    assert_eq!(holds.code, Some(0), "{holds:?}");
+}
+
+#[test]
+fn several_events_may_stand_between_commas() {
+    let events = |asked: &[&str]| {
+        let words = [&["kernel", "loop", "--machine", "sim:4c", "--format", "json"], asked];
+        counts(&pmu(&words.concat()).success())
+    };
+    let two = events(&["-e", "l1-dcache-loads,cpu/event=0xc4,umask=0/"]);
+    assert_eq!(two, events(&["-e", "l1-dcache-loads", "-e", "cpu/event=0xc4,umask=0/"]));
+    assert!(two.iter().any(|row| row.0 == "cpu/event=0xc4,umask=0/" && row.1.is_some()), "{two:?}");
+    let tested = pmu(&["selftest", "--machine", "sim:4c", "-e", "cycles,instructions"]).success();
+    assert!(tested.contains("\ncycles ") && tested.contains("\ninstructions "), "{tested}");
+}
+
 /// A command that is counted again is like itself, and one that fails is no answer.
 #[test]
 fn a_budget_of_a_command() {

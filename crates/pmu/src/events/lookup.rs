@@ -55,13 +55,14 @@ impl<'a> Events<'a> {
         (0..TABLE.len()).flat_map(|place| &self.listed(place).missing).collect()
     }
 
-    /// The events that several names and patterns mean, each once: fixed counters first.
+    /// The events that several names and patterns mean, each once: fixed counters first. One text may
+    /// have several with commas between, as perf takes them.
     pub fn resolve_all<'n>(
         &self,
         asked: impl IntoIterator<Item = &'n str>,
     ) -> Result<Vec<Encoded>, Error> {
         let mut found: Vec<Encoded> = Vec::new();
-        for asked in asked {
+        for asked in asked.into_iter().flat_map(separate) {
             for event in self.resolve(asked)? {
                 let is_same = |it: &Encoded| (&it.name, &it.pmu) == (&event.name, &event.pmu);
                 if !found.iter().any(is_same) {
@@ -233,6 +234,27 @@ fn lower(pattern: &str) -> String {
     pattern.chars().map(lowered).collect()
 }
 
+/// `cycles,cpu/event=0x3c,umask=0/`: at commas, but not at those between slashes, which separate terms, nor
+/// at those of patterns, in braces, brackets or parentheses.
+fn separate(asked: &str) -> Vec<&str> {
+    let (mut depth, mut in_terms, mut begin) = (0_u32, false, 0);
+    let mut names = Vec::new();
+    for (at, letter) in asked.char_indices() {
+        match letter {
+            '/' => in_terms = !in_terms,
+            '{' | '[' | '(' => depth += 1,
+            '}' | ']' | ')' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 && !in_terms => {
+                names.push(&asked[begin..at]);
+                begin = at + 1;
+            }
+            _ => {}
+        }
+    }
+    names.push(&asked[begin..]);
+    names
+}
+
 type Modifier<'a> = Option<(Modes, &'a str)>;
 
 /// `cycles:u`, `cpu/event=0x3c/k`: the name and the modes. What else perf would take is refused.
@@ -280,6 +302,23 @@ mod tests {
         assert_eq!(of("INST_RETIRED:ANY"), ("INST_RETIRED:ANY", None));
         assert_eq!(of("spr::X"), ("spr::X", None));
         assert!(modifier("cycles:pp").is_err() && modifier("cycles:G").is_err());
+    }
+
+    #[test]
+    fn several_names_stand_between_commas_and_terms_stay_together() {
+        for (asked, names) in [
+            ("cycles", &["cycles"][..]),
+            ("cycles,instructions:u", &["cycles", "instructions:u"]),
+            ("cpu/event=0x3c,umask=0/", &["cpu/event=0x3c,umask=0/"]),
+            (
+                "cpu/event=1,umask=2/u,cycles,msr/tsc/",
+                &["cpu/event=1,umask=2/u", "cycles", "msr/tsc/"],
+            ),
+            ("l[1,2]_hit,a{1,2}b,(x,y)", &["l[1,2]_hit", "a{1,2}b", "(x,y)"]),
+            ("cycles,", &["cycles", ""]),
+        ] {
+            assert_eq!(separate(asked), names, "{asked}");
+        }
     }
 
     #[test]

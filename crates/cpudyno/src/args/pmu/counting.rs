@@ -114,7 +114,8 @@ pub(crate) struct PmuKernelArgs {
 /// refuses it in `pmu stat` and `pmu kernel`.
 #[derive(Debug, Args)]
 pub(crate) struct PmuSelftestArgs {
-    /// Only this event: a name or a pattern; may be repeated. By default all whose answer is known.
+    /// Only this event: a name or a pattern; may be repeated, or several with commas between. By default all
+    /// whose answer is known.
     #[arg(short, long = "event", value_name = "EVENT")]
     pub(crate) events: Vec<String>,
 
@@ -200,7 +201,7 @@ const CHECKSUM: &str = "checksum";
 #[derive(Debug, Clone, Args)]
 pub(crate) struct AskedEvents {
     /// Also count this event: a name, a pattern such as `mem_load.*l._hit`, or a code such as 0x1c2; may be
-    /// repeated.
+    /// repeated, or several with commas between: -e cycles,instructions.
     #[arg(short, long = "event", value_name = "EVENT")]
     pub(crate) events: Vec<String>,
 
