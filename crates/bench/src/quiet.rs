@@ -318,8 +318,8 @@ fn moved(
             share * 100.0
         ),
         remedy: Some(
-            "hold it below what heat and power allow, such as max_freq=2.4GHz or no_turbo=on; \
-             `cpudyno turbo --why` says what limits it"
+            "hold it below what heat and power allow, by max_freq, no_turbo or boost, which `cpudyno settings` \
+             lists where there are such; `cpudyno turbo --why` says what limits it"
                 .to_owned(),
         ),
         cause: None,

@@ -36,6 +36,7 @@ struct Case<'a> {
 /// Documentation/admin-guide/pm/{cpufreq,intel_pstate,amd-pstate,intel_uncore_frequency_scaling}.rst,
 /// Documentation/power/pm_qos_interface.rst.
 pub static DECIDERS: &[Decider] = &[
+    Decider { id: "kernel: SMT", over: &["online"], evidence: smt_is_off },
     Decider { id: "firmware: turbo", over: &["no_turbo", "boost"], evidence: turbo_is_locked },
     Decider { id: "firmware: clock", over: &["min_freq", "max_freq"], evidence: firmware_limit },
     Decider { id: "hardware: clock", over: &["min_freq", "max_freq"], evidence: core_range },
@@ -137,6 +138,21 @@ impl Case<'_> {
                 .then(|| format!("{who} goes down to {:.3} GHz (`{path}`)", gigahertz(khz)))
         })
     }
+}
+
+/// # Source
+/// Linux, kernel/cpu.c, `cpu_bootable`: without SMT, second threads of a core are refused with EPERM.
+fn smt_is_off(case: &Case<'_>) -> Option<String> {
+    const CONTROL: &str = "/sys/devices/system/cpu/smt/control";
+    if case.wanted != "1" {
+        return None;
+    }
+    let how = match case.read(CONTROL)?.as_str() {
+        "off" => "`cpudyno set smt=on` brings them on",
+        "forceoff" => "only a boot without `nosmt=force` brings them on",
+        _ => return None,
+    };
+    Some(format!("SMT is off (`{CONTROL}`), and with it second threads of cores: {how}"))
 }
 
 fn turbo_is_locked(case: &Case<'_>) -> Option<String> {
@@ -279,8 +295,14 @@ fn mode(case: &Case<'_>) -> Option<String> {
 }
 
 fn hypervisor(case: &Case<'_>) -> Option<String> {
-    (case.machine.cpuid.leaf(1, 0)?.ecx >> 31 & 1 == 1).then(|| {
-        "a hypervisor lies below, and decides what reaches the hardware (CPUID leaf 1, ECX bit 31)"
+    if case.machine.cpuid.leaf(1, 0).is_some_and(|leaf| leaf.ecx >> 31 & 1 == 1) {
+        return Some(
+            "a hypervisor lies below, and decides what reaches the hardware (CPUID leaf 1, ECX bit 31)"
+                .to_owned(),
+        );
+    }
+    machine::facts::is_guest(case.machine).then(|| {
+        "a hypervisor lies below, and decides what reaches the hardware (`cpudyno info` names it)"
             .to_owned()
     })
 }

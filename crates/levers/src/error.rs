@@ -2,6 +2,8 @@ use std::path::PathBuf;
 
 use model::{Obstacle, Unavailable};
 
+use crate::pages::ROOT;
+
 /// What helps where not everything was put back.
 pub const LEFT: &str = "`cpudyno undo` says what is still changed, and tries again";
 
@@ -54,6 +56,8 @@ pub enum Error {
         setting: String,
         /// What was touched, and what it answered.
         why: String,
+        /// What would help; none: to be root.
+        remedy: Option<String>,
     },
     /// It has effects that cannot be undone.
     #[error("cannot set `{setting}`: {why}")]
@@ -154,7 +158,10 @@ impl Error {
     pub(crate) fn unread(setting: String, reason: Unavailable) -> Error {
         let Unavailable { why, remedy, obstacle, .. } = reason;
         match obstacle {
-            Obstacle::Permission => Error::Rights { setting, why },
+            Obstacle::Permission => {
+                let remedy = remedy.filter(|remedy| !remedy.starts_with(ROOT));
+                Error::Rights { setting, why, remedy }
+            }
             _ => Error::Absent { setting, why, remedy },
         }
     }

@@ -280,6 +280,8 @@ pub fn change_table(changes: &[SettingChange]) -> Block {
             story(known) == story(change) && known.outcome == change.outcome
         };
         match grouped.iter_mut().find(|(known, _)| same(known)) {
+            // What follows two settings was written twice, and is one object.
+            Some((_, objects)) if objects.contains(&&*change.object) => {}
             Some((_, objects)) => objects.push(&change.object),
             None => grouped.push((change, vec![&change.object])),
         }
@@ -375,6 +377,22 @@ fn proof(proof: &Proof) -> Remark {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Threads that `smt` brings back are CPUs that `online` brings back, too.
+    #[test]
+    fn an_object_is_told_once() {
+        let change = |object: &str| SettingChange {
+            id: "online".to_owned(),
+            object: object.to_owned(),
+            former: "0".to_owned(),
+            wanted: "1".to_owned(),
+            outcome: ChangeOutcome::Done,
+        };
+        let changes = ["/cpu5/online", "/cpu5/online", "/cpu7/online"].map(change);
+        let Block::Table(table) = change_table(&changes) else { panic!("a table") };
+        let told = table.rows[0].last().map(|cell| cell.text.as_str());
+        assert_eq!(told, Some("/cpu{5,7}/online"));
+    }
 
     #[test]
     fn objects_that_differ_in_a_number_are_one_name_with_all_of_them() {

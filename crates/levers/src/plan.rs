@@ -8,6 +8,7 @@ pub(crate) mod wanted;
 use std::collections::HashSet;
 
 use machine::Machine;
+use machine::doctor::locked_registers;
 use machine::isst::DomainAddress;
 use machine::isst::settable::{Address, Die, Settable, What};
 use model::{CpuSet, Unavailable};
@@ -261,7 +262,7 @@ impl Plan {
                 let why = format!("{} is asked for twice", change.object);
                 return Err(Error::Malformed { text: asked.name.clone(), why });
             }
-            permitted(levers, asked, &change.object)?;
+            permitted(machine, levers, asked, &change.object)?;
             let list =
                 if change.former == change.wanted { &mut self.already } else { &mut self.changes };
             list.push(change);
@@ -553,7 +554,7 @@ fn change(
 ) -> Result<Change, Error> {
     let former = target.object.read(machine).map_err(|reason| {
         is_off(machine, asked, &target.of)
-            .unwrap_or_else(|| unreadable(asked, asked.lever.missing(drivers, reason)))
+            .unwrap_or_else(|| unreadable(machine, asked, asked.lever.missing(drivers, reason)))
     })?;
     if let Some(why) = asked.lever.stuck_at(&former) {
         return Err(absent(asked, why, None));
@@ -603,7 +604,9 @@ fn change_of(machine: &Machine, levers: &dyn Levers, step: Step) -> Result<Chang
     let former = object.read(machine).map_err(|reason| Error::unread(name(), reason))?;
     let was_open = is_effective && open::is_open(machine, &object, &former);
     if former != wanted {
-        levers.permits(&object).map_err(|error| not_permitted(&setting, &object, &error))?;
+        levers
+            .permits(&object)
+            .map_err(|error| not_permitted(machine, &setting, &object, &error))?;
     }
     let held = |follower: Object| Some((follower.clone(), follower.read(machine).ok()?));
     let followers = firmware_follows(&object).into_iter().filter_map(held).collect();
@@ -625,19 +628,49 @@ fn firmware_follows(object: &Object) -> Vec<Object> {
     vec![of(*at, What::Features), of(Address::Registers(registers), What::TurboLimits)]
 }
 
-fn unreadable(asked: &Asked, reason: Unavailable) -> Error {
-    Error::unread(asked.name.clone(), reason)
+fn unreadable(machine: &Machine, asked: &Asked, reason: Unavailable) -> Error {
+    match Error::unread(asked.name.clone(), reason) {
+        Error::Rights { setting, why, remedy: None } if machine.host.is_root() => {
+            Error::Rights { setting, why, remedy: Some(REFUSES_ROOT.to_owned()) }
+        }
+        error => error,
+    }
 }
 
-fn permitted(levers: &dyn Levers, asked: &Asked, object: &Object) -> Result<(), Error> {
-    levers.permits(object).map_err(|error| not_permitted(&asked.name, object, &error))
+fn permitted(
+    machine: &Machine,
+    levers: &dyn Levers,
+    asked: &Asked,
+    object: &Object,
+) -> Result<(), Error> {
+    if let Some(reason) = locked(machine, object) {
+        return Err(unreadable(machine, asked, reason));
+    }
+    levers.permits(object).map_err(|error| not_permitted(machine, &asked.name, object, &error))
 }
 
-fn not_permitted(setting: &str, object: &Object, error: &std::io::Error) -> Error {
+/// Why the kernel lets nobody write an object that opens.
+pub(crate) fn locked(machine: &Machine, object: &Object) -> Option<Unavailable> {
+    matches!(object, Object::Bit { .. }).then(|| locked_registers(machine)).flatten()
+}
+
+/// What helps where root is refused.
+pub(crate) const REFUSES_ROOT: &str =
+    "the kernel refuses it to root, too: a container, a security module or a lock (`sudo dmesg`)";
+
+fn not_permitted(
+    machine: &Machine,
+    setting: &str,
+    object: &Object,
+    error: &std::io::Error,
+) -> Error {
     let why = format!("opening {object} to write: {}", sys::errno::words(error));
     let setting = setting.to_owned();
     match error.kind() {
-        std::io::ErrorKind::PermissionDenied => Error::Rights { setting, why },
+        std::io::ErrorKind::PermissionDenied => {
+            let remedy = machine.host.is_root().then(|| REFUSES_ROOT.to_owned());
+            Error::Rights { setting, why, remedy }
+        }
         std::io::ErrorKind::ReadOnlyFilesystem => {
             let remedy = "the files are mounted read-only, as in containers: set it on the host";
             Error::Absent { setting, why, remedy: Some(remedy.to_owned()) }

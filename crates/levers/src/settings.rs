@@ -6,7 +6,8 @@ use machine::Machine;
 use model::{CpuSet, Known, Obstacle, Unavailable};
 
 use crate::object::Object;
-use crate::plan::wanted;
+use crate::pages::ROOT;
+use crate::plan::{REFUSES_ROOT, locked, wanted};
 use crate::port::Levers;
 use crate::rows::{Lever, Scope, Values};
 use crate::targets::{self, Drivers, Of, Target};
@@ -149,7 +150,7 @@ fn folded(
         takes: takes(machine, lever, members[0]),
         settable: match lever.stuck_at(value) {
             Some(why) => Known::No { unavailable: Unavailable::new(Obstacle::Hardware, name, why) },
-            None => settable(levers, name, &members[0].object),
+            None => settable(machine, levers, name, &members[0].object),
         },
         rule: (lever.rule)(drivers),
     };
@@ -216,12 +217,20 @@ fn takes(machine: &Machine, lever: &Lever, target: &Target) -> String {
     }
 }
 
-fn settable(levers: Option<&dyn Levers>, name: &str, object: &Object) -> Known<()> {
+fn settable(
+    machine: &Machine,
+    levers: Option<&dyn Levers>,
+    name: &str,
+    object: &Object,
+) -> Known<()> {
     let no =
         |obstacle, why: String| Known::No { unavailable: Unavailable::new(obstacle, name, why) };
     let Some(levers) = levers else {
         return no(Obstacle::Permission, "nothing can be written to a recorded machine".to_owned());
     };
+    if let Some(reason) = locked(machine, object) {
+        return Known::No { unavailable: Unavailable { what: name.to_owned(), ..reason } };
+    }
     match levers.permits(object) {
         Ok(()) => Known::Yes(()),
         Err(error) => {
@@ -230,7 +239,8 @@ fn settable(levers: Option<&dyn Levers>, name: &str, object: &Object) -> Known<(
                 Known::No { unavailable }
                     if error.kind() == std::io::ErrorKind::PermissionDenied =>
                 {
-                    Known::No { unavailable: unavailable.with_remedy(crate::pages::ROOT) }
+                    let remedy = if machine.host.is_root() { REFUSES_ROOT } else { ROOT };
+                    Known::No { unavailable: unavailable.with_remedy(remedy) }
                 }
                 other => other,
             }

@@ -84,7 +84,9 @@ fn write(
             why,
             is_final,
             // Drivers say "not permitted" of what firmware has locked, too.
-            is_right: error.kind() == io::ErrorKind::PermissionDenied && !is_overruled,
+            is_right: error.kind() == io::ErrorKind::PermissionDenied
+                && !is_overruled
+                && !machine.host.is_root(),
             first: decides.then(|| deciders::comes_first(machine, object, text)).flatten(),
             deciders: deciders.into(),
         }

@@ -48,6 +48,14 @@ pub struct BusyCpu {
 }
 
 impl BusySnapshot {
+    /// So long after one moment shares can be told ([`BusySnapshot::telling_since`]).
+    pub const TELLING: Duration = Duration::from_millis(110);
+
+    /// When it was read.
+    pub fn at(&self) -> Instant {
+        self.at
+    }
+
     /// The time of all CPUs since boot, in steps of 10 ms: two moments should be 100 ms or more
     /// apart.
     ///
@@ -74,14 +82,26 @@ impl BusySnapshot {
     /// # Error
     /// Where its time did not grow, or fell: of a CPU that went off and on, of a guest that moved.
     pub fn since(&self, earlier: &BusySnapshot) -> BTreeMap<CpuId, Reading<BusyCpu>> {
+        self.since_of(earlier, 1.0)
+    }
+
+    /// The same where a share shall be told: of less than 100 ms one step is too much of it.
+    ///
+    /// # Error
+    /// As in [`BusySnapshot::since`], and where less was counted of a CPU.
+    pub fn telling_since(&self, earlier: &BusySnapshot) -> BTreeMap<CpuId, Reading<BusyCpu>> {
+        self.since_of(earlier, TELLING)
+    }
+
+    fn since_of(&self, earlier: &BusySnapshot, least: f64) -> BTreeMap<CpuId, Reading<BusyCpu>> {
         let elapsed = self.at.saturating_duration_since(earlier.at).as_secs_f64() * USER_HZ;
         let both =
             self.cpus.iter().filter_map(|(cpu, now)| Some((*cpu, now, earlier.cpus.get(cpu)?)));
-        both.map(|(cpu, now, then)| (cpu, spent(cpu, now, then, elapsed))).collect()
+        both.map(|(cpu, now, then)| (cpu, spent(cpu, now, then, elapsed, least))).collect()
     }
 }
 
-fn spent(cpu: CpuId, now: &Jiffies, then: &Jiffies, elapsed: f64) -> Reading<BusyCpu> {
+fn spent(cpu: CpuId, now: &Jiffies, then: &Jiffies, elapsed: f64, least: f64) -> Reading<BusyCpu> {
     let grown = |field: usize| now[field].checked_sub(then[field]);
     let fell = |field: usize| {
         let why = format!(
@@ -104,8 +124,8 @@ fn spent(cpu: CpuId, now: &Jiffies, then: &Jiffies, elapsed: f64) -> Reading<Bus
         Some(_) if elapsed >= TELLING && busy.saturating_add(steal) as f64 <= elapsed => elapsed,
         Some(field) => return Err(fell(*field)),
     };
-    if total == 0.0 {
-        return Err(unsaid(cpu));
+    if total < least {
+        return Err(unsaid(cpu, total));
     }
     let share = |jiffies: u64| jiffies as f64 / total;
     Ok(BusyCpu { cpu, share: share(busy), steal: share(steal) })
@@ -114,9 +134,10 @@ fn spent(cpu: CpuId, now: &Jiffies, then: &Jiffies, elapsed: f64) -> Reading<Bus
 /// In as many jiffies or more a step is a tenth of what passed at most.
 const TELLING: f64 = 10.0;
 
-fn unsaid(cpu: CpuId) -> Unavailable {
+fn unsaid(cpu: CpuId, total: f64) -> Unavailable {
+    let time = if total == 0.0 { "no time".to_owned() } else { format!("{} ms", total * 10.0) };
     let why = format!(
-        "`/proc/stat` counted no time of CPU {cpu}: it counts in steps of 10 ms, and the interval was no \
+        "`/proc/stat` counted {time} of CPU {cpu}: it counts in steps of 10 ms, and the interval was no \
          longer"
     );
     Unavailable::new(Obstacle::Measurement, WHAT, why).with_remedy("look less often: -i 100ms")

@@ -2,6 +2,7 @@
 
 use model::{CpuSet, Obstacle, Unavailable};
 
+use crate::facts::is_contained;
 use crate::ports::{Machine, Reading};
 use crate::text::{first_number, value_of, whole_number};
 
@@ -56,14 +57,33 @@ impl Mount {
     }
 }
 
-/// The mounted hierarchies; where the kernel does not list them, those of every distribution.
-fn mounts(machine: &Machine, controller: &str) -> Vec<Mount> {
+/// The hierarchies that the kernel lists as mounted; `None`: it lists no mounts at all.
+fn listed_mounts(machine: &Machine) -> Option<Vec<Mount>> {
     let read = |path, line: fn(&str) -> Option<Mount>| -> Option<Vec<Mount>> {
         Some(machine.tree.read(path).ok()?.lines().filter_map(line).collect())
     };
-    let listed = read("/proc/self/mountinfo", Mount::of_mountinfo)
+    read("/proc/self/mountinfo", Mount::of_mountinfo)
         .or_else(|| read("/proc/mounts", Mount::of_mounts))
-        .filter(|mounts| !mounts.is_empty());
+}
+
+/// Whether no group can limit this process: the kernel says that it is in none, or in the root of all,
+/// and no hierarchy is mounted.
+///
+/// # Source
+/// cgroups(7), "/proc files": a kernel without groups has no such file; one where no hierarchy was ever
+/// mounted writes nothing.
+fn has_no_groups(machine: &Machine) -> bool {
+    let is_unmounted = listed_mounts(machine).is_some_and(|mounts| mounts.is_empty());
+    let is_outside = || match machine.tree.read("/proc/self/cgroup") {
+        Ok(groups) => groups.lines().all(|line| line.ends_with(":/")),
+        Err(reason) => reason.obstacle == Obstacle::Hardware && !machine.is_copied(),
+    };
+    is_unmounted && is_outside() && !is_contained(&*machine.tree)
+}
+
+/// The mounted hierarchies; where the kernel does not list them, those of every distribution.
+fn mounts(machine: &Machine, controller: &str) -> Vec<Mount> {
+    let listed = listed_mounts(machine).filter(|mounts| !mounts.is_empty());
     listed.unwrap_or_else(|| {
         let v1 = Mount::new(&format!("/sys/fs/cgroup/{controller}"), "/", "cgroup", controller);
         v1.into_iter().chain(Mount::new("/sys/fs/cgroup", "/", "cgroup2", "")).collect()
@@ -72,14 +92,19 @@ fn mounts(machine: &Machine, controller: &str) -> Vec<Mount> {
 
 /// The group of this process for a controller, and where its hierarchy is mounted.
 fn group(machine: &Machine, controller: &str) -> Reading<(Mount, String)> {
+    group_of(machine, "self", controller)
+}
+
+fn group_of(machine: &Machine, process: &str, controller: &str) -> Reading<(Mount, String)> {
     let mut mounts = mounts(machine, controller);
     let mut mount = |of: &dyn Fn(&Mount) -> bool| {
         mounts.iter().position(of).map(|index| mounts.swap_remove(index))
     };
-    let groups = machine.tree.read("/proc/self/cgroup");
+    let groups = machine.tree.read(&format!("/proc/{process}/cgroup"));
     let Ok(groups) = groups.as_deref() else {
         // Cpusets are older than groups, and have a file of their own.
-        let path = machine.tree.read("/proc/self/cpuset").ok().filter(|_| controller == "cpuset");
+        let path = machine.tree.read(&format!("/proc/{process}/cpuset"));
+        let path = path.ok().filter(|_| controller == "cpuset");
         let mount = mount(&|m| m.is_of(controller)).or_else(|| mount(&|m| m.kind == "cgroup2"));
         return mount.zip(path).ok_or_else(|| no_group(controller));
     };
@@ -96,6 +121,11 @@ fn group(machine: &Machine, controller: &str) -> Reading<(Mount, String)> {
         .ok_or_else(|| no_group(controller))
 }
 
+/// Whether a controller is in a hierarchy of version 1 here.
+pub(crate) fn is_of_version_1(machine: &Machine, controller: &str) -> bool {
+    group(machine, controller).is_ok_and(|(mount, _)| mount.kind != "cgroup2")
+}
+
 fn no_group(controller: &str) -> Unavailable {
     let why = format!("`/proc/self/cgroup` names no group with a controller `{controller}`");
     Unavailable::new(Obstacle::Permission, "cgroup", why)
@@ -104,12 +134,20 @@ fn no_group(controller: &str) -> Unavailable {
 /// Longer paths are none of the kernel's (`PATH_MAX`).
 const PATH_BYTES_MAX: usize = 4096;
 
-/// The folders of the group that this process is in and of the groups above it, innermost first.
+/// The folders of the group that this process is in and of the groups above it, innermost first; none
+/// where no group can limit it.
 ///
 /// In a container the path may lie outside of what is mounted: folders that are not there are left
 /// out by whoever reads in them, and the root of the mount is always among them.
 fn folders(machine: &Machine, controller: &str) -> Reading<Vec<String>> {
+    if has_no_groups(machine) {
+        return Ok(Vec::new());
+    }
     let (mount, path) = group(machine, controller)?;
+    within(machine, &mount, &path)
+}
+
+fn within(machine: &Machine, mount: &Mount, path: &str) -> Reading<Vec<String>> {
     let point = mount.point.trim_end_matches('/');
     machine.tree.list(&mount.point)?;
     let path = path.trim().strip_prefix(mount.root.trim_end_matches('/')).unwrap_or_default();
@@ -130,9 +168,27 @@ fn folders(machine: &Machine, controller: &str) -> Reading<Vec<String>> {
 /// cpuset(7) and the kernel's `cgroup-v2.rst`: a group without the controller has the CPUs of the
 /// group above it.
 pub(crate) fn cpuset(machine: &Machine) -> Option<CpuSet> {
+    cpuset_in(machine, &folders(machine, "cpuset").ok()?)
+}
+
+/// The CPUs that version 2 of control groups leaves to a process, by its number: when one of them goes off
+/// and comes back, the kernel takes it from the threads of the group and gives it back to them. Version
+/// 1 takes it for good.
+///
+/// # Source
+/// `Documentation/admin-guide/cgroup-v2.rst`, `cpuset.cpus`: the requested CPUs stay as they were written,
+/// `cpuset.cpus.effective` follows hotplug; `cgroup-v1/cpusets.rst`, section 1.1, for the older one.
+pub fn restored_cpuset(machine: &Machine, process: &str) -> Option<CpuSet> {
+    let (mount, path) = group_of(machine, process, "cpuset").ok()?;
+    if mount.kind != "cgroup2" {
+        return None;
+    }
+    cpuset_in(machine, &within(machine, &mount, &path).ok()?)
+}
+
+fn cpuset_in(machine: &Machine, folders: &[String]) -> Option<CpuSet> {
     const FILES: [&str; 4] =
         ["cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus", "cpus"];
-    let folders = folders(machine, "cpuset").ok()?;
     let mut paths =
         folders.iter().flat_map(|f| FILES.iter().map(move |file| format!("{f}/{file}")));
     paths.find_map(|path| {
@@ -212,7 +268,9 @@ pub(crate) fn quota(machine: &Machine) -> Reading<Option<Quota>> {
     }
     // The root of all groups has no such file; a group inside has one, or its folder shows that the
     // controller is off.
-    let is_shown = said || folders.first().is_some_and(|own| machine.tree.list(own).is_ok());
+    let is_shown = said
+        || folders.is_empty()
+        || folders.first().is_some_and(|own| machine.tree.list(own).is_ok());
     if is_shown { Ok(tightest) } else { Err(no_group("cpu")) }
 }
 
@@ -339,7 +397,10 @@ fn memory_in_use(machine: &Machine, folder: &str, file: &MemoryLimit) -> Reading
 /// # Source
 /// cgroups(7): version 2 is hierarchy 0 and names no controllers.
 pub(crate) fn version(machine: &Machine) -> Reading<String> {
-    let groups = machine.tree.read("/proc/self/cgroup")?;
+    let groups = machine
+        .tree
+        .read("/proc/self/cgroup")
+        .or_else(|reason| if has_no_groups(machine) { Ok(String::new()) } else { Err(reason) })?;
     let controllers = groups.lines().filter_map(|line| line.split(':').nth(1));
     let (second, first): (Vec<&str>, Vec<&str>) = controllers.partition(|names| names.is_empty());
     // systemd names a hierarchy of its own, which controls nothing.
@@ -348,6 +409,7 @@ pub(crate) fn version(machine: &Machine) -> Reading<String> {
         (true, true) => Ok("version 1, version 2 beside it".into()),
         (true, false) => Ok("version 1".into()),
         (false, true) => Ok("version 2".into()),
+        (false, false) if has_no_groups(machine) => Ok("none".into()),
         (false, false) => {
             let why = "`/proc/self/cgroup` names no group";
             Err(Unavailable::new(Obstacle::Permission, "cgroup", why))
@@ -358,6 +420,9 @@ pub(crate) fn version(machine: &Machine) -> Reading<String> {
 /// Throttles of this group and those above it, summed.
 pub(crate) fn throttles(machine: &Machine) -> Reading<Throttles> {
     let folders = folders(machine, "cpu")?;
+    if folders.is_empty() {
+        return Ok(Throttles { count: 0.0, seconds: 0.0 });
+    }
     let stats = folders.iter().filter_map(|folder| throttles_in(machine, folder));
     stats
         .reduce(|a, b| Throttles { count: a.count + b.count, seconds: a.seconds + b.seconds })

@@ -5,6 +5,7 @@ use model::{Obstacle, Unavailable};
 
 use crate::cgroup;
 use crate::facts::frequency::{self, folded_over_policies, gigahertz, no_cpufreq};
+use crate::facts::prefetchers::{OF_AMD, OF_INTEL, has_misc_feature_control};
 use crate::facts::{
     Maker, bits, flag, folded_over_cpus, hidden_from_guest, identity, idle, no_file, online,
     register_of_all,
@@ -219,7 +220,28 @@ fn prefetchers(survey: &Survey<'_>) -> Reading<FactValue> {
             (0..8).filter(|bit| bits >> bit & 1 == 1).map(|bit: u32| bit.to_string()).collect();
         if off.is_empty() { "all on".to_owned() } else { format!("off: bits {}", off.join(", ")) }
     }
-    let read = match identity(survey)?.0 {
+    let (maker, signature) = identity(survey)?;
+    let has_bits = match maker {
+        Maker::Intel => Some(
+            has_misc_feature_control(signature.family, signature.model)
+                && survey.cpuid.leaf(7, 0).is_none_or(|leaf| leaf.edx >> 15 & 1 == 0),
+        ),
+        Maker::Amd => survey.cpuid.leaf(0x8000_0021, 0).map(|leaf| leaf.eax >> 13 & 1 == 1),
+    };
+    if has_bits != Some(true) {
+        let cpus = if maker == Maker::Intel { OF_INTEL } else { OF_AMD };
+        let not_it = match has_bits {
+            Some(_) => "this CPU is none of them",
+            None => "nothing here says whether this CPU is one of them",
+        };
+        let why = format!("their bits are known on {cpus}, and {not_it}");
+        return Err(Unavailable::new(Obstacle::Cpudyno, "prefetchers", why));
+    }
+    // A hypervisor answers what it likes, mostly 0.
+    if survey.is_guest() {
+        return Err(hidden_from_guest("prefetchers"));
+    }
+    let read = match maker {
         Maker::Intel => register_of_all(survey, Maker::Intel, 0x1a4, |bits| off(bits & 0xf)),
         Maker::Amd => register_of_all(survey, Maker::Amd, 0xc000_0108, |bits| off(bits & 0x2f)),
     };

@@ -26,9 +26,23 @@ const NAMES_MAX: usize = 65_536;
 /// The most links on one path, as in the kernel (path_resolution(7)).
 const LINKS_MAX: usize = 40;
 
+/// The file systems in which a kernel shows itself, each with what is always in it, and its kind: where
+/// one of them is not mounted, no file that is missing there says anything of the kernel.
+const KERNELS_OWN: [(&str, &str, &str); 2] =
+    [("/sys/", "/sys/devices", "sysfs"), ("/proc/", "/proc/self", "proc")];
+
+fn not_mounted(path: &str, root: &str, kind: &str) -> Unavailable {
+    let root = root.trim_end_matches('/');
+    let why = format!("`{root}` is not mounted, or not shown to this process");
+    Unavailable::new(Obstacle::Permission, format!("`{path}`"), why)
+        .with_remedy(format!("`sudo mount -t {kind} {kind} {root}`"))
+}
+
 /// Files below a folder.
 pub(crate) struct Folder {
     root: Option<Root>,
+    /// Whether a running kernel shows its files here, where it shows any.
+    live: bool,
 }
 
 /// A folder whose links are resolved within it.
@@ -41,12 +55,32 @@ struct Root {
 impl Folder {
     /// The files of the machine that this process runs on.
     pub(crate) fn real() -> Folder {
-        Folder { root: None }
+        Folder { root: None, live: true }
     }
 
     /// The files below a folder.
     pub(crate) fn below(path: PathBuf) -> Folder {
-        Folder { root: Some(Root { path, folders: Mutex::default() }) }
+        Folder { root: Some(Root { path, folders: Mutex::default() }), live: false }
+    }
+
+    /// The same, as those of a running machine.
+    #[cfg(test)]
+    pub(crate) fn live_below(path: PathBuf) -> Folder {
+        Folder { live: true, ..Folder::below(path) }
+    }
+
+    /// What is said of a path that did not open.
+    fn refused(&self, path: &str, error: &io::Error) -> Unavailable {
+        let is_absent =
+            matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
+        let unmounted = || {
+            let (root, shown, kind) =
+                KERNELS_OWN.iter().find(|(root, ..)| path.starts_with(root))?;
+            let is_shown = self.locate(shown).is_ok_and(|place| place.exists());
+            (!is_shown).then(|| not_mounted(path, root, kind))
+        };
+        let unmounted = if self.live && is_absent { unmounted() } else { None };
+        unmounted.unwrap_or_else(|| refusal(path, error))
     }
 
     /// Where a path of the machine lies on this one.
@@ -60,14 +94,18 @@ impl Folder {
 
 impl Tree for Folder {
     fn read(&self, path: &str) -> Reading<String> {
-        let bytes =
-            self.locate(path).and_then(|place| contents(&place)).map_err(|e| refusal(path, &e))?;
+        let bytes = self
+            .locate(path)
+            .and_then(|place| contents(&place))
+            .map_err(|e| self.refused(path, &e))?;
         Ok(String::from_utf8_lossy(&bytes).trim_end_matches('\n').into())
     }
 
     fn list(&self, path: &str) -> Reading<Vec<String>> {
-        let names =
-            self.locate(path).and_then(|place| names(&place)).map_err(|e| refusal(path, &e))?;
+        let names = self
+            .locate(path)
+            .and_then(|place| names(&place))
+            .map_err(|e| self.refused(path, &e))?;
         let mut names: Vec<String> =
             names.into_iter().map(|name| name.to_string_lossy().into_owned()).collect();
         names.sort_unstable();
@@ -186,7 +224,11 @@ fn refusal(path: &str, error: &io::Error) -> Unavailable {
 mod tests {
     use std::os::unix::fs::symlink;
 
+    use model::Known;
+
     use super::*;
+    use crate::files::Files;
+    use crate::ports::Machine;
 
     fn tree() -> (tempfile::TempDir, Folder) {
         let folder = tempfile::tempdir().unwrap();
@@ -258,5 +300,50 @@ mod tests {
         assert_eq!(real.read("/dev/zero").unwrap_err().obstacle, Obstacle::Hardware);
         assert!(real.read("/proc/self/status").is_ok());
         assert!(real.list("/proc/self").unwrap().contains(&"status".to_owned()));
+    }
+
+    #[test]
+    fn where_the_kernel_shows_nothing_no_file_is_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = || folder.path().to_owned();
+        let told = |tree: &Folder, path: &str| tree.read(path).unwrap_err();
+        let copied = told(&Folder::below(path()), "/sys/kernel/mm/x");
+        assert_eq!(copied, missing("/sys/kernel/mm/x"));
+        let live = Folder::live_below(path());
+        for (file, remedy) in [
+            ("/sys/kernel/mm/x", "`sudo mount -t sysfs sysfs /sys`"),
+            ("/proc/cpuinfo", "`sudo mount -t proc proc /proc`"),
+        ] {
+            let reason = told(&live, file);
+            assert_eq!(reason.obstacle, Obstacle::Permission, "{reason:?}");
+            assert_eq!(reason.remedy.as_deref(), Some(remedy));
+        }
+        assert_eq!(told(&live, "/etc/x"), missing("/etc/x"));
+        fs::create_dir_all(folder.path().join("sys/devices")).unwrap();
+        assert_eq!(told(&live, "/sys/kernel/mm/x"), missing("/sys/kernel/mm/x"));
+    }
+
+    /// What a machine says of itself whose `/sys` is not mounted: no option of the kernel is to blame.
+    #[test]
+    fn without_sys_no_option_of_the_kernel_is_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("proc/self")).unwrap();
+        fs::write(folder.path().join("proc/cpuinfo"), "cpu family : 6\nflags : fpu\n").unwrap();
+        for (file, text) in
+            [("sys/kernel/numa_balancing", "0"), ("sys/vm/nr_hugepages", "0"), ("modules", "")]
+        {
+            let path = folder.path().join("proc").join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let tree = Box::new(Folder::live_below(folder.path().to_owned()));
+        let machine = Machine { tree, ..crate::tests::machine_of(Files::default(), "0") };
+        let facts = crate::facts::machine(&machine).facts;
+        let all = facts.into_iter().chain(crate::conditions::read(&machine));
+        for fact in all.chain(crate::doctor::capabilities(&machine)) {
+            let Known::No { unavailable } = &fact.value else { continue };
+            let told = format!("{} {:?}", unavailable.why, unavailable.remedy);
+            assert!(!told.contains("built without") && !told.contains("CONFIG_"), "{fact:?}");
+        }
     }
 }

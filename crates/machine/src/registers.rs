@@ -132,10 +132,10 @@ impl MsrFolder {
                 Refusal { obstacle: Obstacle::Cpudyno, why: why.to_owned(), remedy: None }
             }
             // The machine at hand is asked once why it has no such devices.
-            (_, Some(guest)) => {
+            (_, Some(_)) => {
                 let missing = self
                     .missing
-                    .get_or_init(|| no_msr_device(&Surroundings { tree: &Folder::real(), guest }));
+                    .get_or_init(|| no_msr_device(&Surroundings::here(&Folder::real())));
                 Refusal {
                     obstacle: missing.obstacle,
                     why: missing.why.clone(),

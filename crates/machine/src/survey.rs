@@ -5,10 +5,12 @@
 use std::cell::OnceCell;
 use std::ops::Deref;
 
-use model::Finding;
 use model::record::{IdleState, Topology, TurboLimit};
+use model::{Finding, Obstacle};
 
-use crate::facts::{self, Architecture, Claimed, Cpuinfo, HighestLevels, IdleSwitches, Policies};
+use crate::facts::{
+    self, Architecture, Claimed, Cpuinfo, Ground, HighestLevels, IdleSwitches, Policies,
+};
 use crate::ports::{Machine, Reading};
 
 /// A machine, and what was read of it so far.
@@ -22,7 +24,7 @@ pub(crate) struct Survey<'a> {
     idle_states: OnceCell<Reading<Vec<IdleState>>>,
     highest_levels: OnceCell<Reading<HighestLevels>>,
     idle_switches: OnceCell<IdleSwitches>,
-    guest: OnceCell<bool>,
+    ground: OnceCell<Ground>,
     drivers: OnceCell<Reading<String>>,
 }
 
@@ -38,7 +40,7 @@ impl<'a> Survey<'a> {
             idle_states: OnceCell::new(),
             highest_levels: OnceCell::new(),
             idle_switches: OnceCell::new(),
-            guest: OnceCell::new(),
+            ground: OnceCell::new(),
             drivers: OnceCell::new(),
         }
     }
@@ -60,7 +62,21 @@ impl<'a> Survey<'a> {
     /// Whether a hypervisor is known to be below, and keeps the machine; an absence of signs is no
     /// proof.
     pub(crate) fn is_guest(&self) -> bool {
-        *self.guest.get_or_init(|| facts::is_below_a_hypervisor(self))
+        self.ground() != Ground::Machine
+    }
+
+    /// Whether the kernel shows its devices at all: where not, that is why a file is missing, and no
+    /// option of the kernel.
+    pub(crate) fn sysfs(&self) -> Reading<()> {
+        match self.machine.tree.list("/sys/devices") {
+            Err(reason) if reason.obstacle == Obstacle::Permission => Err(reason),
+            _ => Ok(()),
+        }
+    }
+
+    /// What the kernel runs on.
+    pub(crate) fn ground(&self) -> Ground {
+        *self.ground.get_or_init(|| facts::ground(self))
     }
 
     /// Who sits where.

@@ -106,10 +106,19 @@ impl Choice {
         }
         let cpus = seats.iter().map(|seat| seat.cpu).collect();
         let is_named = self.cpus.is_some();
-        Ok(Placement { cpus, is_named, reason: self.reason(topology.usable.len() - chosen) })
+        Ok(Placement { cpus, is_named, reason: self.reason(topology, chosen) })
     }
 
-    fn reason(&self, idle: usize) -> String {
+    fn reason(&self, topology: &Topology, chosen: usize) -> String {
+        let (usable, online) = (topology.usable.len(), topology.online.len());
+        let idle = usable - chosen;
+        let every = if usable < online {
+            format!("every CPU that this process may use ({usable} of {online})")
+        } else {
+            "every usable CPU".to_owned()
+        };
+        // A cpuset may have one thread of each core.
+        let shown = topology.usable_places().any(|place| place.siblings.len() > 1);
         let order = match self.order {
             Order::Package => "package by package",
             Order::Compact => "as near to each other as possible",
@@ -118,11 +127,13 @@ impl Choice {
         let which = match (&self.cpus, self.siblings) {
             (Some(_), _) if self.order == Order::Package => "as asked for".to_owned(),
             (Some(_), _) => format!("as asked for, {order}"),
-            (None, true) => format!("every usable CPU, SMT siblings among them, {order}"),
+            (None, true) => format!("{every}, SMT siblings among them, {order}"),
             (None, false) if idle == 0 && self.order == Order::Package => {
-                "every usable CPU; the kernel shows no SMT siblings".to_owned()
+                let siblings =
+                    if shown { "one of each core" } else { "the kernel shows no SMT siblings" };
+                format!("{every}; {siblings}")
             }
-            (None, false) if idle == 0 => format!("every usable CPU, {order}"),
+            (None, false) if idle == 0 => format!("{every}, {order}"),
             (None, false) => {
                 format!("one CPU of each core, {order}; {idle} SMT siblings idle unless named")
             }
@@ -219,23 +230,26 @@ pub struct Probe {
     pub round_trip: Seconds,
     /// Multiplies per second together, as a share of those alone.
     pub share_together: f64,
-    /// Whether the kernel lists a last-level cache that both share.
-    pub claimed_same_cache: bool,
+    /// Whether the kernel lists a last-level cache that both share; `None`: it lists none at all.
+    pub claimed_same_cache: Option<bool>,
     /// What lies between them.
     pub fabric: Fabric,
 }
 
 impl Probe {
-    /// The class that the numbers speak for; where they are not clear, what the kernel says decides.
+    /// The class that the numbers speak for; where they are not clear, what the kernel says decides, and where
+    /// it says nothing, which of both limits is nearer.
     pub fn class(&self) -> Class {
         /// Two threads of one core get half of it each; two cores get all, whatever their clocks do.
         const SHARE_OF_SAME_CORE: f64 = 0.75;
         let (surely_same_cache, surely_apart) = self.fabric.limits();
+        let nearer = || self.round_trip.0 < (surely_same_cache.0 * surely_apart.0).sqrt();
+        let same_cache = self.claimed_same_cache.unwrap_or_else(nearer);
         if self.share_together < SHARE_OF_SAME_CORE {
             Class::SameCore
         } else if self.round_trip < surely_same_cache {
             Class::SameCache
-        } else if self.round_trip > surely_apart || !self.claimed_same_cache {
+        } else if self.round_trip > surely_apart || !same_cache {
             Class::Apart
         } else {
             Class::SameCache
@@ -327,7 +341,8 @@ pub fn probe(
     let share_together = per_iteration(&pair[..1])? / per_iteration(&pair)?;
     let round_trip = Seconds(stats::median(&trips).unwrap_or(f64::INFINITY));
     let first = topology.place(pair[0]);
-    let claimed_same_cache = first.is_some_and(|place| place.last_level_cache.contains(pair[1]));
+    let cache = first.map(|place| &place.last_level_cache).filter(|cache| !cache.is_empty());
+    let claimed_same_cache = cache.map(|cache| cache.contains(pair[1]));
     Ok(Probe { pair, round_trip, share_together, claimed_same_cache, fabric })
 }
 
@@ -403,7 +418,7 @@ fn contradiction(probe: &Probe, first: &CpuPlace) -> Option<Finding> {
         ),
         // On a ring or a mesh neighbours may be as near that do not share a cache.
         Class::SameCache
-            if probe.fabric == Fabric::Complexes && !first.last_level_cache.contains(b) =>
+            if probe.fabric == Fabric::Complexes && probe.claimed_same_cache == Some(false) =>
         {
             finding(
                 "placement.cache-shared",
@@ -446,26 +461,65 @@ mod tests {
     }
 
     #[test]
+    fn what_a_cpuset_leaves_is_not_called_everything() {
+        let machine = machine::Machine::named("sim:2s-28c").unwrap();
+        let mut topology = machine::facts::machine(&machine).topology;
+        let online = topology.online.len();
+        topology.usable = "0-2".parse().unwrap();
+        let reason = |topology: &Topology| Choice::usual(None).place(topology).unwrap().reason;
+        let told = format!("every CPU that this process may use (3 of {online}); one of each core");
+        assert_eq!(reason(&topology), told);
+        let all = machine::facts::machine(&machine::Machine::named("sim:vm-2c").unwrap()).topology;
+        assert_eq!(reason(&all), "every usable CPU; the kernel shows no SMT siblings");
+    }
+
+    /// Silence is no claim: neither that they share a cache, nor that they do not.
+    #[test]
+    fn unknown_caches_contradict_nothing() {
+        let machine = machine::Machine::named("sim:vm-2c").unwrap();
+        let mut topology = machine::facts::machine(&machine).topology;
+        let probe = |claimed_same_cache, nanoseconds: f64| Probe {
+            pair: [CpuId(0), CpuId(1)],
+            round_trip: Seconds(nanoseconds * 1e-9),
+            share_together: 1.0,
+            claimed_same_cache,
+            fabric: Fabric::Complexes,
+        };
+        let found = |probe: Probe, topology: &Topology| {
+            contradictions(std::iter::once(probe), topology).len()
+        };
+        for place in &mut topology.cpus {
+            place.siblings = CpuSet::from_iter([place.cpu]);
+            place.last_level_cache = CpuSet::default();
+        }
+        assert_eq!(found(probe(None, 50.0), &topology), 0);
+        assert_eq!(found(probe(None, 250.0), &topology), 0);
+        assert_eq!(found(probe(Some(false), 50.0), &topology), 1);
+    }
+
+    #[test]
     fn numbers_speak_for_a_class() {
         let probe = |share_together, nanoseconds: f64| Probe {
             pair: [CpuId(0), CpuId(1)],
             round_trip: Seconds(nanoseconds * 1e-9),
             share_together,
-            claimed_same_cache: true,
+            claimed_same_cache: Some(true),
             fabric: Fabric::Any,
         };
         assert_eq!(probe(0.51, 60.0).class(), Class::SameCore);
         assert_eq!(probe(1.02, 120.0).class(), Class::SameCache);
         assert_eq!(probe(0.97, 480.0).class(), Class::Apart);
         assert_eq!(probe(1.0, 230.0).class(), Class::SameCache, "unclear: as the kernel says");
-        let claimed_apart = Probe { claimed_same_cache: false, ..probe(1.0, 230.0) };
+        let claimed_apart = Probe { claimed_same_cache: Some(false), ..probe(1.0, 230.0) };
         assert_eq!(claimed_apart.class(), Class::Apart);
+        let unsaid = |ns| Probe { claimed_same_cache: None, ..probe(1.0, ns) }.class();
+        assert_eq!([230.0, 260.0].map(unsaid), [Class::SameCache, Class::Apart], "the nearer one");
         // Between two complexes a line is as fast as on a large mesh, and much slower than within one.
         let complexes = |ns| Probe { fabric: Fabric::of(Some("Zen 4")), ..probe(1.0, ns) };
         assert_eq!([50.0, 135.0, 220.0].map(|ns| complexes(ns).class()), {
             [Class::SameCache, Class::SameCache, Class::Apart]
         });
-        let claimed_apart = |ns| Probe { claimed_same_cache: false, ..complexes(ns) }.class();
+        let claimed_apart = |ns| Probe { claimed_same_cache: Some(false), ..complexes(ns) }.class();
         assert_eq!([50.0, 135.0].map(claimed_apart), [Class::SameCache, Class::Apart]);
         assert_eq!(
             class_word(&[probe(1.0, 480.0), probe(1.0, 120.0)]).as_deref(),

@@ -145,6 +145,7 @@ pub fn measure(
     // Meanwhile this process sleeps nearly all the time: who is busy then is somebody else.
     let watch = Watch::begin(machine);
     let stamp_clock = clock::calibrate_by(machine, request.rate)?;
+    watch.wait(machine);
     conditions_before.push(watch.end(machine, &CpuSet::default()));
     let mut counters = Counters::find(machine, &stamp_clock, placement.cpus[0]);
     let planning = Planning {

@@ -29,11 +29,18 @@ impl Watch {
         Watch(BusySnapshot::read(machine))
     }
 
+    /// Waits until the kernel has counted enough to tell who is busy; a simulated machine counts its own time.
+    pub(super) fn wait(&self, machine: &Machine) {
+        if let (Ok(earlier), None) = (&self.0, &machine.simulated) {
+            std::thread::sleep(BusySnapshot::TELLING.saturating_sub(earlier.at().elapsed()));
+        }
+    }
+
     /// The CPUs that were busy since, but for those that this run used itself.
     pub(super) fn end(self, machine: &Machine, used: &CpuSet) -> Fact {
         let neighbours = self.0.and_then(|earlier| {
             let now = BusySnapshot::read(machine)?;
-            let busy = now.since(&earlier).into_values().filter_map(Result::ok);
+            let busy = now.telling_since(&earlier).into_values().filter_map(Result::ok);
             let busy = busy.filter(|busy| busy.share >= SHARE_MIN && !used.contains(busy.cpu));
             Ok(busy
                 .map(|busy| Neighbour {

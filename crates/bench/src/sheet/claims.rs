@@ -182,7 +182,8 @@ fn sharing(record: &Record) -> Vec<Claim> {
             Relation::SameCache => "cores of one cache",
             Relation::OtherCache => "cores of two caches",
             Relation::OtherPackage => "cores of two packages",
-            Relation::SameCpu => return None,
+            // Nothing is claimed of these.
+            Relation::SamePackage | Relation::SameCpu => return None,
         };
         let verdict = match (relation, shares_core) {
             (Relation::Sibling, true) => Verdict::AsClaimed,

@@ -30,7 +30,7 @@ pub(crate) struct WakeArgs {
     #[arg(long, global = true, value_delimiter = ',', value_parser = method, value_name = "IDS")]
     pub(crate) methods: Option<Vec<WakeMethod>>,
 
-    /// Between two CPUs of these kinds (same-cpu, smt-sibling, same-cache, other-cache, other-package), or
+    /// Between two CPUs of these kinds (same-cpu, smt-sibling, same-cache, same-package, other-cache, other-package), or
     /// between these two, such as 0:1; the first one begins.
     #[arg(long, global = true, value_delimiter = ',', value_parser = pair, value_name = "PAIRS")]
     pub(crate) pairs: Option<Vec<Asked>>,

@@ -6,8 +6,9 @@ use bench::rig::executor::{RunError, Stop};
 use bench::rig::placement::Refusal;
 use bench::run::{Error, Outline, Progress, Request};
 use machine::Machine;
+use model::CpuSet;
 use model::page::Block;
-use model::record::{OriginalRun, Record};
+use model::record::{CpuPlace, OriginalRun, Record};
 
 use super::{Sinks, Telling, settings, unrecorded};
 use crate::args::Format;
@@ -140,10 +141,19 @@ pub(super) fn refused_of(machine: &Machine, error: Error, naming: &Naming) -> Fa
     let text = error.to_string();
     let Naming { cpus, more } = naming;
     match error {
-        Error::Placement(Refusal::Missing { usable, .. }) => {
-            Failure::usage(text).hint(format!("choose among {cpus}{usable}"))
+        Error::Placement(Refusal::Missing { asked, usable }) => {
+            let among = format!("choose among {cpus}{usable}");
+            // Processes inherit an affinity without isolated CPUs, and may leave it.
+            Failure::usage(text).hint(if machine::facts::can_be_pinned_to(machine, &asked) {
+                let all: CpuSet = usable.iter().chain(asked.iter()).collect();
+                format!("`taskset -c {all} cpudyno ...` lets this process use it, or {among}")
+            } else {
+                among
+            })
         }
         Error::Placement(Refusal::TooMany { chosen, .. }) => {
+            // Under `nosmt`, in a guest or in a cpuset there may be none to add.
+            let more = if has_siblings(machine) { more } else { "" };
             Failure::usage(text).hint(format!("ask for at most {chosen}{more}"))
         }
         Error::Placement(Refusal::Nobody) | Error::Run(RunError::Interrupted) => {
@@ -176,6 +186,13 @@ pub(super) fn refused_of(machine: &Machine, error: Error, naming: &Naming) -> Fa
             Failure::new(code::NOT_HERE, text).hint(format!("name CPUs that stay online: {cpus}0"))
         }
     }
+}
+
+/// Whether this process may use several threads of a core.
+fn has_siblings(machine: &Machine) -> bool {
+    let topology = machine::facts::machine(machine).topology;
+    let is_shared = |place: &CpuPlace| place.siblings.intersection(&topology.usable).len() > 1;
+    topology.usable_places().any(is_shared)
 }
 
 /// A length that leaves room, where memory was refused although there was room for it: half of what

@@ -457,6 +457,9 @@ pub(super) fn refused_of(error: Error, lists: Lists) -> Failure {
         Error::Absent { remedy, .. } => {
             Failure::new(code::NOT_HERE, text).hint(remedy.unwrap_or_else(|| lists.all.to_owned()))
         }
+        Error::Rights { remedy: Some(remedy), .. } => {
+            Failure::new(code::REFUSED, text).hint(remedy)
+        }
         Error::Rights { .. } | Error::Refused { is_right: true, .. } => {
             Failure::new(code::REFUSED, text).hint(lists.as_root)
         }

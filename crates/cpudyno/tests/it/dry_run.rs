@@ -91,3 +91,26 @@ fn this_machine_is_planned_without_being_measured() {
     assert!(plan.starts_with("## Plan of a data sheet\n"), "{plan}");
     assert!(plan.contains("scalar_iadd"), "{plan}");
 }
+
+/// `isolcpus=2` keeps CPU 2 out of the affinity that processes inherit, and `taskset` lets it in.
+#[test]
+fn an_isolated_cpu_is_there_for_who_allows_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let put = |path: &str, text: &str| {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    put("sys/devices/system/cpu/online", "0-3\n");
+    put("sys/devices/system/cpu/isolated", "2\n");
+    put("proc/self/status", "Cpus_allowed_list:\t0-1,3\n");
+    let root = folder.path().to_str().unwrap();
+    let refused = |cpus: &str| {
+        let asked = ["turbo", "--dry-run", "--root", root, "--cpus", cpus];
+        let finished = finish(cpudyno(&asked));
+        assert_eq!(finished.code, Some(2), "{}", finished.stderr);
+        finished.stderr
+    };
+    assert!(refused("2").contains("`taskset -c 0-3 cpudyno ...` lets this process use it"));
+    assert!(!refused("4").contains("taskset"), "there is none");
+}

@@ -1,6 +1,7 @@
 //! Who is bound to CPUs that are to leave.
 
 use machine::Machine;
+use machine::facts::restored_cpuset;
 use model::CpuSet;
 
 use crate::port::Levers;
@@ -46,11 +47,14 @@ fn threads(machine: &Machine, online: &CpuSet, leaving: &CpuSet) -> Vec<String> 
         // Who may run everywhere loses nothing.
         !online.difference(&cpus).is_empty() && !cpus.intersection(leaving).is_empty()
     };
-    let bound = |status: &str, id: &str| {
+    let bound = |status: &str, id: &str, pid: &str| {
         let field = |key: &str| status.lines().find_map(|line| line.strip_prefix(key));
         let list = field("Cpus_allowed_list:")?.trim();
         let name = field("Name:")?.trim();
-        touched(list).then(|| format!("{name} ({id}, CPUs {list})"))
+        // Who has all that its control group has gets it back from there.
+        let is_restored =
+            || restored_cpuset(machine, pid).is_some_and(|set| set.to_string() == list);
+        (touched(list) && !is_restored()).then(|| format!("{name} ({id}, CPUs {list})"))
     };
     let of_process = |pid: String| -> Vec<String> {
         // Threads of the kernel belong to a CPU, and come and go with it.
@@ -61,7 +65,7 @@ fn threads(machine: &Machine, online: &CpuSet, leaving: &CpuSet) -> Vec<String> 
         let folder = format!("/proc/{pid}/task");
         let of_thread = |id: String| {
             let status = machine.tree.read(&format!("{folder}/{id}/status")).ok()?;
-            bound(&status, &id)
+            bound(&status, &id, &pid)
         };
         numbers(machine, &folder).into_iter().filter_map(of_thread).collect()
     };

@@ -5,15 +5,17 @@
 //! models 10h and later, MSRC000_0108 (Prefetch Control); AMD APM volume 3, CPUID Fn8000_0021
 //! EAX[13] (PrefetchCtlMsr).
 
+use machine::facts::prefetchers::{OF_AMD, OF_INTEL, has_misc_feature_control};
+
 use super::{Lever, Loss, Place, Proof, Scope, Values, honoured};
 use crate::targets::Drivers;
 
 const fn intel(id: &'static str, doc: &'static str, bit: u8) -> Lever {
-    lever(id, doc, Place::Bit { register: 0x1a4, bit, known: is_core, cpus: INTEL })
+    lever(id, doc, Place::Bit { register: 0x1a4, bit, known: is_core, cpus: OF_INTEL })
 }
 
 const fn amd(id: &'static str, doc: &'static str, bit: u8) -> Lever {
-    lever(id, doc, Place::Bit { register: 0xc000_0108, bit, known: has_control, cpus: AMD })
+    lever(id, doc, Place::Bit { register: 0xc000_0108, bit, known: has_control, cpus: OF_AMD })
 }
 
 const fn lever(id: &'static str, doc: &'static str, place: Place) -> Lever {
@@ -43,19 +45,10 @@ pub(super) static LEVERS: &[Lever] = &[
     amd("prefetch.up_down", "Prefetcher of the lines above and below into L2 (AMD).", 5),
 ];
 
-const INTEL: &str = "big cores of Intel from Nehalem on";
-const AMD: &str = "AMD that announces it (CPUID 0x80000021, EAX bit 13), from Zen 4 on";
-
-/// Models of family 6 whose cores are Atoms, or that have no such register.
-const NOT_CORE: &[u32] = &[
-    0x1c, 0x1d, 0x26, 0x27, 0x35, 0x36, 0x37, 0x4a, 0x4c, 0x4d, 0x57, 0x5a, 0x5c, 0x5d, 0x5f, 0x65,
-    0x6e, 0x75, 0x7a, 0x85, 0x86, 0x8a, 0x96, 0x9c, 0xaf, 0xb6, 0xbe, 0xdd,
-];
-
 fn is_core(drivers: &Drivers) -> bool {
+    let numbers = drivers.family.zip(drivers.model);
     drivers.is("GenuineIntel")
-        && drivers.family == Some(6)
-        && drivers.model.is_some_and(|model| model >= 0x1a && !NOT_CORE.contains(&model))
+        && numbers.is_some_and(|(family, model)| has_misc_feature_control(family, model))
         && !drivers.is_hybrid
 }
 

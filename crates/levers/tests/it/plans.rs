@@ -95,6 +95,28 @@ fn a_cpu_that_is_off_is_named() {
     assert_eq!((objects(&plan.changes), plan.remarks.len()), (vec!["cpu5/online".to_owned()], 0));
 }
 
+/// Threads that have what their control group has get it back from there; others lose it for good.
+#[test]
+fn a_cpuset_of_version_2_binds_nobody() {
+    let folder = files("acpi-cpufreq", "powersave");
+    let root = folder.path();
+    put(root, &format!("{CPU}/cpu4/online"), "1\n");
+    put(root, "proc/17/cmdline", "sh");
+    put(root, "proc/17/task/17/status", "Name:\tsh\nCpus_allowed_list:\t3-4\n");
+    put(root, "proc/17/cgroup", "0::/lab\n");
+    put(root, "proc/self/mountinfo", "30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+    put(root, "sys/fs/cgroup/lab/cpuset.cpus.effective", "3-4\n");
+    assert!(planned(&folder, &["online@4=off"]).is_ok());
+    put(root, "proc/17/task/17/status", "Name:\tsh\nCpus_allowed_list:\t4\n");
+    let refused = planned(&folder, &["online@4=off"]).unwrap_err().to_string();
+    assert!(refused.contains("sh (17, CPUs 4)"), "{refused}");
+    // Version 1 takes it for good.
+    put(root, "proc/17/task/17/status", "Name:\tsh\nCpus_allowed_list:\t3-4\n");
+    put(root, "proc/17/cgroup", "1:cpuset:/lab\n");
+    put(root, "proc/self/mountinfo", "30 24 0:26 / /sys/fs/cgroup rw - cgroup x rw,cpuset\n");
+    assert!(planned(&folder, &["online@4=off"]).is_err());
+}
+
 #[test]
 fn who_shares_a_policy_is_told_whichever_of_its_cpus_is_named() {
     let folder = files("acpi-cpufreq", "powersave");

@@ -12,9 +12,9 @@ use levers::ask::Asked;
 use levers::plan::Plan;
 use levers::port::Kernel;
 use levers::{Error, Levers, Object, Others, Session, undo};
-use machine::{Machine, Msr, MsrFolder, Reading};
+use machine::{Host, Machine, Msr, MsrFolder, Reading};
 use model::record::{PageKind, Presentation, Record, Settings};
-use model::{CpuId, Obstacle, Unavailable};
+use model::{CpuId, CpuSet, Known, Obstacle, Unavailable};
 use msr_fuse::{Mounted, Registers};
 
 use crate::fake::{
@@ -163,6 +163,120 @@ fn prefetchers_are_switched_only_where_their_bits_are_known() {
         let machine = with_registers(&fake, processor);
         let plan = Plan::new(&machine, &*fake.kernel(), &asked(&[setting]), false);
         assert_eq!(plan.is_ok(), is_known, "{setting}: {plan:?}");
+    }
+}
+
+/// Under lockdown registers open, and nobody writes them: what helps is no other user.
+#[test]
+fn a_locked_kernel_is_told_before_anything_is_written() {
+    for (file, text) in [
+        ("sys/kernel/security/lockdown", "none [integrity] confidentiality\n"),
+        ("proc/cmdline", "quiet lockdown=confidentiality\n"),
+    ] {
+        let fake = Fake::new();
+        let machine = with_registers(&fake, SAPPHIRE_RAPIDS);
+        let of = |asked: &[&str]| {
+            Plan::new(&machine, &*fake.kernel(), &self::asked(asked), false).map(drop)
+        };
+        assert!(of(&["prefetch.l2=off"]).is_ok());
+        let path = fake.root().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+        let Err(Error::Rights { why, remedy, .. }) = of(&["thp=never", "prefetch.l2=off"]) else {
+            panic!("{file}: it is locked")
+        };
+        assert!(why.contains("locked down") && why.contains(file), "{why}");
+        assert!(remedy.is_some_and(|remedy| !remedy.contains("root")));
+        let listed = levers::settings::settings(&machine, Some(&*fake.kernel()));
+        let setting = listed.iter().find(|setting| setting.name == "prefetch.l2").unwrap();
+        assert!(matches!(&setting.settable, Known::No { unavailable } if unavailable.why == why));
+        assert!(of(&["thp=never"]).is_ok());
+    }
+}
+
+/// Without the driver of registers nobody reads them, and root is told to load it.
+#[test]
+fn a_missing_driver_is_no_missing_right() {
+    struct NoDriver(&'static str);
+    impl Msr for NoDriver {
+        fn read(&self, _: CpuId, _: u32) -> Reading<u64> {
+            let reason = Unavailable::new(Obstacle::Permission, "register", "no driver");
+            Err(reason.with_remedy(self.0))
+        }
+    }
+    let fake = Fake::new();
+    for (told, expected) in
+        [("`sudo modprobe msr`", Some("`sudo modprobe msr`")), ("run as root; or so", None)]
+    {
+        let cpuid = Box::new(SAPPHIRE_RAPIDS);
+        let machine = Machine { cpuid, msr: Arc::new(NoDriver(told)), ..fake.machine() };
+        let plan = Plan::new(&machine, &*fake.kernel(), &asked(&["prefetch.l2=off"]), false);
+        let Err(Error::Rights { remedy, .. }) = plan else { panic!("{plan:?}") };
+        assert_eq!(remedy.as_deref(), expected);
+    }
+}
+
+/// Who is root, and is refused all the same, has to look elsewhere.
+#[test]
+fn root_is_not_told_to_be_root() {
+    struct Root(Box<dyn Host>);
+    impl Host for Root {
+        fn now_utc(&self) -> String {
+            self.0.now_utc()
+        }
+
+        fn run_id(&self) -> String {
+            self.0.run_id()
+        }
+
+        fn seed(&self) -> u64 {
+            self.0.seed()
+        }
+
+        fn affinity(&self) -> Reading<CpuSet> {
+            self.0.affinity()
+        }
+
+        fn is_root(&self) -> bool {
+            true
+        }
+    }
+    let fake = Fake::new();
+    let (cpuid, msr) = (Box::new(SAPPHIRE_RAPIDS), Arc::new(Hidden));
+    let machine = Machine { cpuid, msr, ..fake.machine() };
+    let machine = Machine { host: Box::new(Root(fake.machine().host)), ..machine };
+    let plan = Plan::new(&machine, &*fake.kernel(), &asked(&["prefetch.l2=off"]), false);
+    let Err(Error::Rights { remedy: Some(remedy), .. }) = plan else { panic!("{plan:?}") };
+    assert!(remedy.contains("to root, too"), "{remedy}");
+}
+
+/// A kernel booted with `nosmt` refuses second threads to everybody, with EPERM.
+struct NoSmt(Box<dyn Levers>);
+
+impl Levers for NoSmt {
+    fn permits(&self, object: &Object) -> io::Result<()> {
+        self.0.permits(object)
+    }
+
+    fn write(&mut self, object: &Object, text: &str) -> io::Result<()> {
+        let is_online = object.to_string().ends_with("/online") && text == "1";
+        if is_online { Err(io::Error::from_raw_os_error(1)) } else { self.0.write(object, text) }
+    }
+}
+
+#[test]
+fn second_threads_under_nosmt_are_no_matter_of_rights() {
+    for (control, told) in [("off", "cpudyno set smt=on"), ("forceoff", "nosmt=force")] {
+        let fake = Fake::new();
+        fake.write("sys/devices/system/cpu/smt/control", control);
+        fake.write("sys/devices/system/cpu/cpu3/online", "0");
+        let machine = fake.machine();
+        let levers = Box::new(NoSmt(fake.kernel()));
+        let mut session = Session::open(&machine, levers, &fake.shelf(), "test").unwrap();
+        let plan = Plan::new(&machine, session.levers(), &asked(&["online@3=on"]), false).unwrap();
+        let error = session.apply(&plan).unwrap_err();
+        let Error::Refused { is_right, deciders, .. } = &error.cause else { panic!("{error:?}") };
+        assert!(!is_right && deciders.iter().any(|why| why.contains(told)), "{deciders:?}");
     }
 }
 

@@ -9,8 +9,8 @@ use model::CpuId;
 use sys::perf_open::{self, Event, Scope};
 
 pub(crate) use self::refusal::{
-    PARANOID, Surroundings, counter_refused, for_everybody, load_uncore, no_msr_device, refusal,
-    setcap,
+    MOUNT_PROC, PARANOID, Surroundings, counter_refused, for_everybody, load_uncore, no_msr_device,
+    refusal, setcap,
 };
 use crate::perf::user_access;
 use crate::permits::{Permits, Question};
@@ -20,12 +20,11 @@ use crate::ports::{Reading, Tree};
 /// Tries on this machine; the files tell why the kernel refused.
 pub(crate) struct Attempts {
     tree: Box<dyn Tree>,
-    guest: bool,
 }
 
 impl Attempts {
     pub(crate) fn new(tree: Box<dyn Tree>) -> Attempts {
-        Attempts { tree, guest: sys::cpuid::leaf(0x4000_0000, 0).is_some() }
+        Attempts { tree }
     }
 
     fn attempt(&self, question: Question) -> io::Result<String> {
@@ -109,10 +108,8 @@ impl Attempts {
 
 impl Permits for Attempts {
     fn ask(&self, question: Question) -> Reading<String> {
-        self.attempt(question).map_err(|error| {
-            let surroundings = Surroundings { tree: &*self.tree, guest: self.guest };
-            refusal(question, &error, &surroundings)
-        })
+        self.attempt(question)
+            .map_err(|error| refusal(question, &error, &Surroundings::here(&*self.tree)))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Why an attempt was refused, and what helps: the error number and the settings around it.
 
 use std::io;
+use std::sync::OnceLock;
 
 use model::{Obstacle, Unavailable};
 use sys::errno::{
@@ -8,26 +9,44 @@ use sys::errno::{
 };
 use sys::perf_open::{Modes, Scope};
 
-use crate::facts::{self, Architecture, Cpuinfo, ON_THE_HOST};
+use crate::facts::{self, Architecture, Cpuinfo, Ground, ON_THE_HOST};
 use crate::perf::{USER_ACCESS_SWITCH, Wanted, in_modes};
 use crate::permits::Question;
 use crate::pmu;
-use crate::ports::Tree;
+use crate::ports::{Machine, Tree};
+use crate::survey::Survey;
 use crate::text::{first_number, value_of};
 
 /// What an error number is understood by.
 pub(crate) struct Surroundings<'a> {
     pub(crate) tree: &'a dyn Tree,
-    pub(crate) guest: bool,
+    pub(crate) ground: Ground,
 }
 
 /// Where the kernel keeps how much it lets plain users count.
 pub(crate) const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
 
 impl Surroundings<'_> {
+    /// Those of the machine that this process runs on.
+    pub(crate) fn here(tree: &dyn Tree) -> Surroundings<'_> {
+        static GROUND: OnceLock<Ground> = OnceLock::new();
+        let ground = || Survey::new(&Machine::real()).ground();
+        Surroundings { tree, ground: *GROUND.get_or_init(ground) }
+    }
+
+    pub(crate) fn is_guest(&self) -> bool {
+        self.ground != Ground::Machine
+    }
+
     fn is_of(&self, architecture: Architecture) -> bool {
         let cpuinfo = self.tree.read("/proc/cpuinfo").unwrap_or_default();
         Cpuinfo::parse(&cpuinfo).architecture() == Some(architecture)
+    }
+
+    /// Whether the effective user is root, as far as the kernel says who that is.
+    fn is_root(&self) -> bool {
+        let status = self.tree.read("/proc/self/status").unwrap_or_default();
+        value_of(&status, "Uid").and_then(|ids| ids.split_whitespace().nth(1)) == Some("0")
     }
 
     pub(crate) fn there(&self, path: &str) -> bool {
@@ -67,6 +86,9 @@ impl Surroundings<'_> {
         held.is_some_and(|mask| mask >> capability & 1 == 1) && !self.in_user_namespace()
     }
 }
+
+/// What helps where the kernel's own files are not shown.
+pub(crate) const MOUNT_PROC: &str = "`sudo mount -t proc proc /proc`";
 
 /// How a capability is given to the program for good.
 pub(crate) fn setcap(capabilities: &str) -> String {
@@ -127,8 +149,14 @@ fn device(path: &str, answer: &str, capability: &str, here: &Surroundings<'_>) -
         let remedy = format!("`docker run --device {path} --cap-add {capability}`");
         return not_permitted(why, remedy);
     }
+    if here.is_root() {
+        return not_permitted(format!("{why}, though root asks: a security module"), LOOK_WHO);
+    }
     not_permitted(format!("{why}: it is root's"), "run as root: `sudo cpudyno ...`")
 }
+
+/// Who refused is told nowhere else.
+const LOOK_WHO: &str = "look for the refusal in `sudo dmesg` or `sudo ausearch -m avc`";
 
 fn cpu_dma_latency(answer: &str, code: i32, here: &Surroundings<'_>) -> Unavailable {
     let path = "/dev/cpu_dma_latency";
@@ -144,6 +172,7 @@ fn cpu_dma_latency(answer: &str, code: i32, here: &Surroundings<'_>) -> Unavaila
         _ if here.in_user_namespace() || here.in_container() => {
             device(path, answer, "SYS_ADMIN", here)
         }
+        _ if here.is_root() => device(path, answer, "SYS_ADMIN", here),
         _ => not_permitted(
             format!("opening `{path}` answered {answer}: it is root's"),
             format!("run as root, or `sudo setfacl -m u:$USER:rw {path}` until the next boot"),
@@ -165,7 +194,7 @@ fn isst(answer: &str, code: i32, here: &Surroundings<'_>) -> Unavailable {
         let why = format!("there is no `{path}`: only Xeon CPUs have Speed Select");
         return Unavailable::new(Obstacle::Hardware, "", why);
     }
-    if here.guest {
+    if here.is_guest() {
         let why = format!("there is no `{path}`: hypervisors pass Speed Select to no guest");
         return not_permitted(why, ON_THE_HOST);
     }
@@ -192,6 +221,8 @@ fn msr(answer: &str, code: i32, here: &Surroundings<'_>) -> Unavailable {
             let remedy = if here.in_container() {
                 "`docker run --cap-add SYS_RAWIO --device /dev/cpu/0/msr`, one device per CPU"
                     .into()
+            } else if here.is_root() {
+                "start it with that capability: whoever started this process took it away".into()
             } else {
                 format!("run as root, or {}", setcap("cap_sys_rawio"))
             };
@@ -206,7 +237,7 @@ const CAP_SYS_RAWIO: u32 = 17;
 /// The device is missing: what helps depends on where the driver is.
 pub(crate) fn no_msr_device(here: &Surroundings<'_>) -> Unavailable {
     let why = "there is no `/dev/cpu/*/msr`";
-    if !here.tree.read("/proc/cpuinfo").unwrap_or_default().contains("flags") {
+    if here.there("/proc/cpuinfo") && !here.is_of(Architecture::X86) {
         let why = format!("{why}: only x86 has such registers");
         return Unavailable::new(Obstacle::Hardware, "", why);
     }
@@ -215,6 +246,10 @@ pub(crate) fn no_msr_device(here: &Surroundings<'_>) -> Unavailable {
             format!("{why}, though the driver is loaded: this container shows no devices"),
             "`docker run --device /dev/cpu/0/msr --cap-add SYS_RAWIO`, one device per CPU",
         );
+    }
+    if !here.there("/proc/cpuinfo") {
+        let why = format!("{why}, and without /proc nobody can tell why");
+        return not_permitted(why, MOUNT_PROC);
     }
     if !here.there("/proc/modules") {
         return not_permitted(
@@ -276,7 +311,7 @@ fn perf(question: Question, answer: &str, code: i32, here: &Surroundings<'_>) ->
             let filter = here.filtered() || here.in_container();
             let who = if filter { "seccomp or the container" } else { "a security module" };
             let why = format!("`perf_event_open` answered {answer}, and not for its level: {who}");
-            not_permitted(why, "look for the refusal in `sudo dmesg` or `sudo ausearch -m avc`")
+            not_permitted(why, LOOK_WHO)
         }
     }
 }
@@ -392,7 +427,13 @@ fn pmu(
              see `sudo dmesg | grep -i perfevents`: firmware has to describe it",
         );
     }
-    if here.guest {
+    if here.ground == Ground::Emulator && here.is_of(Architecture::X86) {
+        return not_permitted(
+            answered("QEMU emulates CPUs without counters here"),
+            "have QEMU use KVM (`-accel kvm -cpu host,pmu=on`), where its host has it",
+        );
+    }
+    if here.is_guest() {
         return not_permitted(
             answered("the hypervisor shows this guest no PMU"),
             "give the guest a PMU on the host (QEMU: `-cpu host,pmu=on`; libvirt: `<pmu \
@@ -457,12 +498,20 @@ fn uncore(
     let energy = question == Question::PerfEnergy;
     let subject = if energy { "energy counter" } else { "PMU outside of the cores" };
     let absent = error.kind() == io::ErrorKind::NotFound;
-    if absent && here.guest {
+    if let (true, Err(reason)) = (absent, here.tree.list("/sys/devices"))
+        && reason.obstacle == Obstacle::Permission
+    {
+        return reason;
+    }
+    if absent && here.is_guest() {
         let why = format!("the hypervisor shows this guest no {subject}");
         return not_permitted(why, ON_THE_HOST);
     }
     if absent {
         let why = format!("the kernel found no {subject}");
+        if energy && here.there("/proc/cpuinfo") && !here.is_of(Architecture::X86) {
+            return Unavailable::new(Obstacle::Hardware, "", why);
+        }
         let remedy = if energy {
             "`sudo modprobe -a rapl intel_rapl_msr`; where both answer `No such device`, this CPU \
              has none"
@@ -550,13 +599,21 @@ mod tests {
     use super::*;
     use crate::files::Files;
 
-    fn explain(question: Question, code: i32, guest: bool, files: &[(&str, &str)]) -> Unavailable {
+    const MACHINE: Ground = Ground::Machine;
+    const GUEST: Ground = Ground::Guest;
+
+    fn explain(
+        question: Question,
+        code: i32,
+        ground: Ground,
+        files: &[(&str, &str)],
+    ) -> Unavailable {
         let mut tree = Files::default();
         for (path, text) in files {
             tree.put(*path, text);
         }
         let error = io::Error::from_raw_os_error(code);
-        refusal(question, &error, &Surroundings { tree: &tree, guest })
+        refusal(question, &error, &Surroundings { tree: &tree, ground })
     }
 
     #[test]
@@ -568,26 +625,33 @@ mod tests {
         const DRIVER: (&str, &str) = ("/lib/modules/6.8/kernel/arch/x86/kernel/msr.ko.zst", "");
         const CONTAINER: (&str, &str) = ("/.dockerenv", "");
         let (msr, perf) = (Question::MsrDevice, Question::PerfUser);
-        for (question, code, guest, files, why, remedy) in [
-            (msr, ENOENT, false, &[X86, MODULES, RELEASE, DRIVER][..], "not loaded", "modprobe"),
-            (msr, ENOENT, false, &[X86], "loads no modules", "CONFIG_X86_MSR"),
-            (msr, ENOENT, false, &[X86, MODULES, CONTAINER], "container", "on the host"),
-            (msr, EPERM, false, &[X86], "CAP_SYS_RAWIO is missing", "setcap cap_sys_rawio"),
-            (msr, EACCES, false, &[X86], "it is root's", "sudo cpudyno"),
-            (perf, ENOSYS, false, &[RELEASE], "without perf", "CONFIG_PERF_EVENTS"),
-            (perf, ENOSYS, false, &[(PARANOID, "2"), FILTER], "seccomp filter", "unconfined"),
-            (perf, EPERM, false, &[(PARANOID, "-1"), FILTER], "seccomp filter", "unconfined"),
-            (perf, EACCES, false, &[(PARANOID, "4")], "users count nothing", "oid=2"),
-            (perf, EACCES, false, &[(PARANOID, "3")], "is 3, with which", "perf_event_paranoid=2"),
-            (Question::PerfKernel, EACCES, false, &[(PARANOID, "3")], "count nothing", "oid=1"),
-            (Question::PerfKernel, EACCES, false, &[(PARANOID, "2")], "at most user", "oid=1"),
-            (perf, EACCES, false, &[(PARANOID, "3"), CONTAINER], "is 3", "--cap-add PERFMON"),
-            (perf, EACCES, false, &[(PARANOID, "-1")], "a security module", "ausearch"),
-            (Question::PerfSystemWide, EACCES, false, &[(PARANOID, "1")], "own threads", "oid=0"),
-            (Question::PerfCyclesUser, ENOENT, true, &[], "hypervisor", "pmu=on"),
-            (Question::HugePage, ENOMEM, false, &[("/proc/sys/vm/nr_hugepages", "8")], "8", "72"),
+        for (question, code, ground, files, why, remedy) in [
+            (msr, ENOENT, MACHINE, &[X86, MODULES, RELEASE, DRIVER][..], "not loaded", "modprobe"),
+            (msr, ENOENT, MACHINE, &[X86], "loads no modules", "CONFIG_X86_MSR"),
+            (msr, ENOENT, MACHINE, &[X86, MODULES, CONTAINER], "container", "on the host"),
+            (msr, EPERM, MACHINE, &[X86], "CAP_SYS_RAWIO is missing", "setcap cap_sys_rawio"),
+            (msr, EACCES, MACHINE, &[X86], "it is root's", "sudo cpudyno"),
+            (perf, ENOSYS, MACHINE, &[RELEASE], "without perf", "CONFIG_PERF_EVENTS"),
+            (perf, ENOSYS, MACHINE, &[(PARANOID, "2"), FILTER], "seccomp filter", "unconfined"),
+            (perf, EPERM, MACHINE, &[(PARANOID, "-1"), FILTER], "seccomp filter", "unconfined"),
+            (perf, EACCES, MACHINE, &[(PARANOID, "4")], "users count nothing", "oid=2"),
+            (
+                perf,
+                EACCES,
+                MACHINE,
+                &[(PARANOID, "3")],
+                "is 3, with which",
+                "perf_event_paranoid=2",
+            ),
+            (Question::PerfKernel, EACCES, MACHINE, &[(PARANOID, "3")], "count nothing", "oid=1"),
+            (Question::PerfKernel, EACCES, MACHINE, &[(PARANOID, "2")], "at most user", "oid=1"),
+            (perf, EACCES, MACHINE, &[(PARANOID, "3"), CONTAINER], "is 3", "--cap-add PERFMON"),
+            (perf, EACCES, MACHINE, &[(PARANOID, "-1")], "a security module", "ausearch"),
+            (Question::PerfSystemWide, EACCES, MACHINE, &[(PARANOID, "1")], "own threads", "oid=0"),
+            (Question::PerfCyclesUser, ENOENT, GUEST, &[], "hypervisor", "pmu=on"),
+            (Question::HugePage, ENOMEM, MACHINE, &[("/proc/sys/vm/nr_hugepages", "8")], "8", "72"),
         ] {
-            let reason = explain(question, code, guest, files);
+            let reason = explain(question, code, ground, files);
             assert_eq!(reason.obstacle, Obstacle::Permission, "{reason:?}");
             assert!(reason.why.contains(why), "{why}: {reason:?}");
             assert!(reason.remedy.as_deref().is_some_and(|r| r.contains(remedy)), "{reason:?}");
@@ -601,15 +665,15 @@ mod tests {
         const ONE: (&str, &str) = ("/sys/bus/event_source/devices/armv8_pmuv3/type", "8");
         const OTHER: (&str, &str) = ("/sys/bus/event_source/devices/armv8_cortex_a53/type", "9");
         const X86: (&str, &str) = ("/proc/cpuinfo", "flags : fpu msr");
-        for (guest, files, why, remedy) in [
-            (false, &[ARM, ONE][..], "ENOENT: PMU `armv8_pmuv3` has no such event", None),
-            (true, &[ARM, ONE], "ENOENT: PMU `armv8_pmuv3` has no such event", None),
-            (false, &[ARM, ONE, OTHER], "no PMU of the cores has such an event", None),
-            (false, &[ARM], "the kernel found no PMU of the cores", Some("perfevents")),
-            (true, &[ARM], "the kernel found no PMU of the cores", Some("pmu=on")),
-            (false, &[X86], "the kernel found no PMU of the cores", Some("performance events")),
+        for (ground, files, why, remedy) in [
+            (MACHINE, &[ARM, ONE][..], "ENOENT: PMU `armv8_pmuv3` has no such event", None),
+            (GUEST, &[ARM, ONE], "ENOENT: PMU `armv8_pmuv3` has no such event", None),
+            (MACHINE, &[ARM, ONE, OTHER], "no PMU of the cores has such an event", None),
+            (MACHINE, &[ARM], "the kernel found no PMU of the cores", Some("perfevents")),
+            (GUEST, &[ARM], "the kernel found no PMU of the cores", Some("pmu=on")),
+            (MACHINE, &[X86], "the kernel found no PMU of the cores", Some("performance events")),
         ] {
-            let reason = explain(Question::PerfCyclesUser, ENOENT, guest, files);
+            let reason = explain(Question::PerfCyclesUser, ENOENT, ground, files);
             assert_eq!(reason.obstacle, Obstacle::Hardware, "{reason:?}");
             assert!(reason.why.contains(why), "{why}: {reason:?}");
             let told = reason.remedy.as_deref();
@@ -635,7 +699,7 @@ mod tests {
             for (path, text) in files {
                 tree.put(*path, text);
             }
-            let reason = rdpmc_off(&Surroundings { tree: &tree, guest: false });
+            let reason = rdpmc_off(&Surroundings { tree: &tree, ground: MACHINE });
             assert!(reason.why.contains(why), "{why}: {reason:?}");
             assert_eq!(reason.remedy.is_some(), remedy.is_some(), "{reason:?}");
             assert!(reason.remedy.is_none_or(|told| told.contains(remedy.unwrap())), "{why}");
@@ -651,10 +715,37 @@ mod tests {
             (Question::MsrDevice, arm),
             (Question::IsstInterface, arm),
         ] {
-            let reason = explain(question, ENOENT, false, &[files]);
+            let reason = explain(question, ENOENT, MACHINE, &[files]);
             assert_eq!(reason.obstacle, Obstacle::Hardware, "{reason:?}");
         }
-        let reason = explain(Question::IsstInterface, ENOENT, false, &[xeon]);
+        let reason = explain(Question::IsstInterface, ENOENT, MACHINE, &[xeon]);
         assert_eq!(reason.obstacle, Obstacle::Permission, "{reason:?}");
+    }
+
+    #[test]
+    fn remedies_are_dropped_where_their_precondition_is_denied() {
+        const X86: (&str, &str) = ("/proc/cpuinfo", "cpu family : 6\nflags : fpu msr");
+        const ARM: (&str, &str) = ("/proc/cpuinfo", "Features : fp\nCPU implementer : 0x41");
+        const ROOT: (&str, &str) = ("/proc/self/status", "Uid:\t0\t0\t0\t0");
+        const NO_PROC: (&str, &str) = ("/sys/kernel/x", "");
+        let (msr, pmu) = (Question::MsrDevice, Question::PerfCyclesUser);
+        let (energy, latency) = (Question::PerfEnergy, Question::CpuDmaLatency);
+        for (question, code, ground, files, denied, told) in [
+            (energy, ENOENT, MACHINE, &[ARM][..], "modprobe", ""),
+            (energy, ENOENT, MACHINE, &[X86], "ausearch", "modprobe"),
+            (pmu, ENOENT, MACHINE, &[ARM], "performance events", "hw perfevents"),
+            (pmu, ENOENT, MACHINE, &[X86], "hw perfevents", "performance events"),
+            (pmu, ENOENT, Ground::Emulator, &[X86], "libvirt", "-accel kvm"),
+            (pmu, ENOENT, GUEST, &[X86], "-accel", "-cpu host,pmu=on"),
+            (msr, EACCES, MACHINE, &[X86, ROOT], "run as root", "ausearch"),
+            (msr, EPERM, MACHINE, &[X86, ROOT], "run as root", "that capability"),
+            (msr, EACCES, MACHINE, &[X86], "ausearch", "run as root"),
+            (latency, EPERM, MACHINE, &[ROOT], "run as root", "ausearch"),
+            (msr, ENOENT, MACHINE, &[NO_PROC], "CONFIG_X86_MSR", "mount -t proc"),
+        ] {
+            let reason = explain(question, code, ground, files);
+            let remedy = reason.remedy.clone().unwrap_or_default();
+            assert!(!remedy.contains(denied) && remedy.contains(told), "{reason:?}");
+        }
     }
 }

@@ -4,7 +4,7 @@ use model::Obstacle;
 
 use super::{Survey, not_permitted};
 use crate::cgroup;
-use crate::facts::online;
+use crate::facts::{self, can_be_pinned_to, isolated, online};
 use crate::permits::Question;
 use crate::ports::Reading;
 use crate::rows::{Row, row, text};
@@ -25,6 +25,15 @@ fn cpus(survey: &Survey<'_>) -> Reading<String> {
     if shared.len() >= online.len() {
         return Ok(format!("all {}: {online}", online.len()));
     }
+    let others = online.difference(&shared);
+    let isolated = others.intersection(&isolated(survey));
+    if isolated.len() == others.len() && can_be_pinned_to(survey, &others) {
+        let word = if isolated.len() == 1 { "is" } else { "are" };
+        return Ok(format!(
+            "all but {}, which {word} isolated: nothing runs there that is not pinned, such as by `taskset -c {others}`",
+            isolated.named()
+        ));
+    }
     let why = format!(
         "this process may run on {} of {} online CPUs: {shared}",
         shared.len(),
@@ -35,15 +44,38 @@ fn cpus(survey: &Survey<'_>) -> Reading<String> {
     Err(if whole {
         not_permitted(
             format!("{why}; its affinity is narrower than its cpuset"),
-            format!("`taskset -c {online} cpudyno ...`"),
+            format!("`taskset -c {} cpudyno ...`", online.difference(&facts::isolated(survey))),
         )
     } else {
-        not_permitted(
-            format!("{why}; its cpuset has no more"),
-            "in a container `docker run --cpuset-cpus` with more; under systemd \
-             `AllowedCPUs=` of the unit",
-        )
+        not_permitted(format!("{why}; its cpuset has no more"), wider_cpuset(survey))
     })
+}
+
+/// Who made the cpuset can widen it; systemd makes them by version 2 of control groups alone.
+///
+/// # Source
+/// systemd.resource-control(5), `AllowedCPUs=`.
+fn wider_cpuset(survey: &Survey<'_>) -> &'static str {
+    if facts::is_contained(&*survey.tree) {
+        "`docker run --cpuset-cpus` with more"
+    } else if cgroup::is_of_version_1(survey, "cpuset") {
+        "write more of them to `cpuset.cpus` of its control group, and of those above it"
+    } else {
+        "under systemd `AllowedCPUs=` of the unit with more; else write more of them to `cpuset.cpus` of its \
+         control group"
+    }
+}
+
+/// The same of a quota.
+fn without_quota(survey: &Survey<'_>) -> &'static str {
+    if facts::is_contained(&*survey.tree) {
+        "drop `--cpus` of the container"
+    } else if cgroup::is_of_version_1(survey, "cpu") {
+        "start it in another control group, or write -1 to `cpu.cfs_quota_us` of that one"
+    } else {
+        "under systemd start it in a scope of its own: `sudo systemd-run --scope cpudyno ...`; else write `max` \
+         to `cpu.max` of that group"
+    }
 }
 
 fn quota(survey: &Survey<'_>) -> Reading<String> {
@@ -64,7 +96,6 @@ fn quota(survey: &Survey<'_>) -> Reading<String> {
         throttled.map_or_else(|_| String::new(), |n| format!("; it stopped threads {n} times"));
     Err(not_permitted(
         format!("a control group gives this process the time of {}{times}", quota.words()),
-        "in a container drop `--cpus`; under systemd start it in a scope of its own: `sudo \
-         systemd-run --scope cpudyno ...`",
+        without_quota(survey),
     ))
 }

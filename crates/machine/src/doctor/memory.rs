@@ -42,6 +42,7 @@ fn huge_pages(survey: &Survey<'_>) -> Reading<String> {
 
 fn gigantic_pages(survey: &Survey<'_>) -> Reading<String> {
     const KILOBYTES: u32 = 1 << 20;
+    survey.sysfs()?;
     let pool = pool(KILOBYTES);
     let Ok((free, reserved)) = free_of(survey, KILOBYTES) else {
         let why = format!("there is no `{pool}`: CPU and kernel have no pages of this size");

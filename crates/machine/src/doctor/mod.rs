@@ -14,6 +14,7 @@ use model::record::{Fact, FactValue};
 use model::{Obstacle, Unavailable};
 
 pub(crate) use self::memory::transparent_huge_pages;
+pub use self::surroundings::locked_registers;
 use crate::attempts::Surroundings;
 use crate::ports::{Machine, Reading};
 use crate::rows::{self, Row};
@@ -39,7 +40,7 @@ pub fn ids() -> impl Iterator<Item = &'static str> {
 }
 
 fn surroundings<'a>(survey: &'a Survey<'_>) -> Surroundings<'a> {
-    Surroundings { tree: &*survey.tree, guest: survey.is_guest() }
+    Surroundings { tree: &*survey.tree, ground: survey.ground() }
 }
 
 /// What a row of another table says: a subject is read in one place.

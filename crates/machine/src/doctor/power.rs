@@ -22,6 +22,7 @@ pub(super) const ROWS: &[Row] = &[
 ];
 
 fn cpuidle(survey: &Survey<'_>) -> Reading<String> {
+    survey.sysfs()?;
     let folder = format!("/sys/devices/system/cpu/cpu{}/cpuidle", first_cpu(survey)?);
     let states = survey.tree.list(&folder).unwrap_or_default();
     let name = |state: &String| survey.tree.read(&format!("{folder}/{state}/name")).ok();
@@ -48,6 +49,7 @@ fn cpuidle(survey: &Survey<'_>) -> Reading<String> {
 /// only root may read the latter.
 fn energy(survey: &Survey<'_>) -> Reading<String> {
     const FOLDER: &str = "/sys/class/powercap";
+    survey.sysfs()?;
     let entries = survey.tree.list(FOLDER).unwrap_or_default();
     let zones: Vec<&String> =
         entries.iter().filter(|name| name.starts_with("intel-rapl:")).collect();
@@ -70,6 +72,7 @@ fn energy(survey: &Survey<'_>) -> Reading<String> {
 }
 
 fn thermal(survey: &Survey<'_>) -> Reading<String> {
+    survey.sysfs()?;
     said_elsewhere(survey, "temperature").map_err(|reason| {
         if reason.obstacle == Obstacle::Hardware { no_sensor(survey) } else { reason }
     })

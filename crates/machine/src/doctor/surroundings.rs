@@ -3,8 +3,8 @@
 use model::{Obstacle, Unavailable};
 
 use super::{Survey, not_permitted, said_elsewhere, surroundings};
-use crate::attempts::setcap;
-use crate::facts::{self, flag};
+use crate::attempts::{MOUNT_PROC, setcap};
+use crate::facts::{self, Ground, TimeStampCounter};
 use crate::permits::Question;
 use crate::ports::{Machine, Reading};
 use crate::rows::{Row, row, text};
@@ -20,30 +20,25 @@ pub(super) const ROWS: &[Row] = &[
     row("capabilities", "Rights (capabilities)", |s| capabilities(s).map(text)),
 ];
 
-/// # Source
-/// Intel SDM volume 3B, 18.17.1 "Invariant TSC": CPUID 8000_0007h EDX\[8\]; the kernel's flags
-/// `constant_tsc` and `nonstop_tsc` say the same in two words.
 fn clock(survey: &Survey<'_>) -> Reading<String> {
     survey.cpuinfo()?;
-    let has = |name| flag(survey, name).unwrap_or(false);
-    let invariant = survey.cpuid.leaf(0x8000_0007, 0).map(|leaf| leaf.edx >> 8 & 1 == 1);
     let used = said_elsewhere(survey, "clocksource")
         .map_or_else(|_| String::new(), |source| format!("; the kernel's clock is `{source}`"));
-    if flag(survey, "constant_tsc").is_none() {
-        return Ok(format!("generic timer{used}"));
-    }
-    if invariant.unwrap_or(has("nonstop_tsc")) && has("constant_tsc") {
-        return Ok(format!("TSC, invariant{used}"));
-    }
-    if has("constant_tsc") {
-        return Ok(format!("TSC of constant rate, not announced as invariant{used}"));
-    }
-    let why = "the TSC is not announced to run at a constant rate";
-    Err(if survey.is_guest() {
-        let remedy = "announce it on the host (QEMU: `-cpu host,+invtsc`)";
-        not_permitted(format!("{why}: the hypervisor does not pass it on"), remedy)
-    } else {
-        Unavailable::new(Obstacle::Hardware, "", why)
+    let why = match facts::time_stamp_counter(survey) {
+        TimeStampCounter::None => return Ok(format!("generic timer{used}")),
+        TimeStampCounter::Invariant => return Ok(format!("TSC, invariant{used}")),
+        unproven => unproven.why(),
+    };
+    Err(match survey.ground() {
+        Ground::Guest => {
+            let remedy = "announce it on the host (QEMU with KVM: `-cpu host,+invtsc`)";
+            not_permitted(format!("{why}: the hypervisor does not pass it on"), remedy)
+        }
+        Ground::Emulator => {
+            let why = format!("{why}: QEMU emulates one of its own");
+            not_permitted(why, "have QEMU use KVM, where its host has it")
+        }
+        Ground::Machine => Unavailable::new(Obstacle::Hardware, "", why),
     })
 }
 
@@ -79,7 +74,7 @@ fn status(machine: &Machine, key: &str) -> Reading<String> {
     let path = "/proc/self/status";
     let status = machine.tree.read(path).map_err(|reason| Unavailable {
         obstacle: Obstacle::Permission,
-        remedy: Some("`sudo mount -t proc proc /proc`".into()),
+        remedy: Some(MOUNT_PROC.into()),
         ..reason
     })?;
     value_of(&status, key).map(String::from).ok_or_else(|| {
@@ -116,11 +111,37 @@ fn seccomp(survey: &Survey<'_>) -> Reading<String> {
     ))
 }
 
+const SECURITY: &str = "/sys/kernel/security";
+
+/// The mode in brackets: `none [integrity] confidentiality`.
+fn chosen(modes: &str) -> &str {
+    let mode = modes.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    mode.map_or(modes.trim(), |(mode, _)| mode)
+}
+
+/// Why no register of this machine can be written, where the kernel is locked down.
+///
+/// # Source
+/// kernel_lockdown(7), and `lockdown=` in `Documentation/admin-guide/kernel-parameters.txt`.
+pub fn locked_registers(machine: &Machine) -> Option<Unavailable> {
+    let file = format!("{SECURITY}/lockdown");
+    let by_file = machine.tree.read(&file).map(|modes| (chosen(&modes).to_owned(), file));
+    let by_line = || {
+        let line = machine.tree.read("/proc/cmdline").ok()?;
+        let mode = line.split_whitespace().find_map(|word| word.strip_prefix("lockdown="))?;
+        Some((mode.to_owned(), "/proc/cmdline".to_owned()))
+    };
+    let (mode, source) = by_file.ok().or_else(by_line)?;
+    let locks = ["integrity", "confidentiality"].contains(&mode.as_str());
+    let why =
+        format!("the kernel is locked down (`{source}` says {mode}): nobody writes registers");
+    locks.then(|| not_permitted(why, "boot without `lockdown=`, and without Secure Boot"))
+}
+
 /// # Source
 /// kernel_lockdown(7): `integrity` keeps user space from changing the kernel, `confidentiality`
 /// also from reading it. Reading MSRs is refused by neither (`arch/x86/kernel/msr.c`).
 fn lockdown(survey: &Survey<'_>) -> Reading<String> {
-    const SECURITY: &str = "/sys/kernel/security";
     /// The efivarfs name of the variable of the UEFI specification, section 3.3.
     const SECURE_BOOT: &str =
         "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c";
@@ -145,8 +166,7 @@ fn lockdown(survey: &Survey<'_>) -> Reading<String> {
             format!("`sudo mount -t securityfs securityfs {SECURITY}`"),
         ));
     };
-    let mode = modes.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
-    let mode = mode.map_or(modes.trim(), |(mode, _)| mode);
+    let mode = chosen(&modes);
     let refuses = match mode {
         "none" => "",
         "integrity" => ": registers can be read, never written",

@@ -101,7 +101,7 @@ pub(crate) fn claimed(survey: &Survey<'_>) -> Claimed {
     let mut claimed = Claimed::default();
     for policy in &survey.policies().all {
         let hertz = policy.highest(survey).and_then(|hertz| match base {
-            Some(base) if stands_for_turbo(hertz, base) => Err(turbo_without_number(hertz)),
+            Some(base) if stands_for_turbo(hertz, base) => Err(turbo_without_number(survey, hertz)),
             _ => Ok(hertz),
         });
         claimed.of.extend(policy.cpus.iter().map(|cpu| (cpu, hertz.clone())));

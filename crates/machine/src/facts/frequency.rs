@@ -333,14 +333,16 @@ pub(super) fn stands_for_turbo(hertz: f64, base: f64) -> bool {
     (hertz - base - 1e6).abs() < 1.0
 }
 
-pub(super) fn turbo_without_number(hertz: f64) -> Unavailable {
+pub(super) fn turbo_without_number(survey: &Survey<'_>, hertz: f64) -> Unavailable {
     let why = format!(
         "the firmware lists {} MHz, one above the highest of its table: that stands for turbo, \
          whatever it reaches",
         hertz / 1e6
     );
-    Unavailable::new(Obstacle::Permission, "highest frequency", why)
-        .with_remedy("run as root with the module `msr` loaded: registers may say it")
+    // A register may say it, where it can be read.
+    let read = first_cpu(survey).and_then(|cpu| survey.msr.read(cpu, turbo_ratio::PLATFORM_INFO));
+    let remedy = read.err().and_then(|reason| reason.remedy);
+    Unavailable { remedy, ..Unavailable::new(Obstacle::Permission, "highest frequency", why) }
 }
 
 /// The drivers of all policies, folded.
@@ -439,6 +441,9 @@ fn pstate_hertz(family: u32, value: u64) -> Option<f64> {
 pub(crate) fn no_cpufreq(survey: &Survey<'_>) -> Unavailable {
     if survey.is_copied() {
         return no_file(survey, "", "/sys/devices/system/cpu/cpufreq");
+    }
+    if let Err(reason) = survey.sysfs() {
+        return reason;
     }
     if survey.is_guest() {
         return hidden_from_guest("cpufreq");

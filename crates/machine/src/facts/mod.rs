@@ -18,7 +18,9 @@ mod kernel;
 mod memory;
 mod microarchitecture;
 mod platform;
+pub mod prefetchers;
 mod topology;
+mod tsc;
 mod turbo_ratio;
 mod uncore;
 
@@ -41,15 +43,16 @@ pub(crate) use self::memory::{HUGE_PAGES, MEMINFO, huge_page_pools};
 pub(crate) use self::microarchitecture::{Reasons as ReasonsLayout, clock_of_intel};
 pub use self::platform::is_guest;
 pub(crate) use self::platform::{
-    ON_THE_HOST, ROOT_PARTITION, container, hidden_from_guest, is_below_a_hypervisor, is_contained,
+    Ground, ON_THE_HOST, ROOT_PARTITION, container, ground, hidden_from_guest, is_contained,
     no_file,
 };
-pub use self::topology::not_shown;
-pub(crate) use self::topology::{first_cpu, online};
+pub use self::topology::{can_be_pinned_to, not_shown};
+pub(crate) use self::topology::{first_cpu, isolated, online};
+pub(crate) use self::tsc::{TimeStampCounter, time_stamp_counter};
 pub(crate) use self::turbo_ratio::{is_per_core, turbo_limits};
 pub use self::uncore::agents as uncore_agents;
 use crate::cgroup;
-pub use crate::cgroup::Quota;
+pub use crate::cgroup::{Quota, restored_cpuset};
 use crate::ports::{Machine, Reading};
 use crate::rows::{self, Row};
 use crate::survey::Survey;

@@ -41,6 +41,9 @@ pub(crate) fn no_file(machine: &Machine, why: &str, path: &str) -> Unavailable {
     not_offered(why, path)
 }
 
+/// QEMU where it executes the instructions itself, without KVM.
+const EMULATED: &str = "QEMU (emulated)";
+
 /// Signatures of hypervisors in CPUID 4000_0000h.
 ///
 /// # Source
@@ -50,7 +53,7 @@ const HYPERVISORS: &[(&str, &str)] = &[
     ("VMwareVMware", "VMware"),
     ("Microsoft Hv", "Hyper-V"),
     ("XenVMMXenVMM", "Xen"),
-    ("TCGTCGTCGTCG", "QEMU (emulated)"),
+    ("TCGTCGTCGTCG", EMULATED),
     ("VBoxVBoxVBox", "VirtualBox"),
     ("bhyve bhyve", "bhyve"),
     ("ACRNACRNACRN", "ACRN"),
@@ -147,8 +150,23 @@ pub fn is_guest(machine: &Machine) -> bool {
     Survey::new(machine).is_guest()
 }
 
-pub(crate) fn is_below_a_hypervisor(survey: &Survey<'_>) -> bool {
-    matches!(below(survey), Ok(Below::Hypervisor(_)))
+/// What the kernel runs on, as far as there are signs: remedies depend on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ground {
+    /// Nothing shows a hypervisor that keeps the machine.
+    Machine,
+    /// A hypervisor.
+    Guest,
+    /// A program that executes every instruction itself: nothing of the host can be passed on.
+    Emulator,
+}
+
+pub(crate) fn ground(survey: &Survey<'_>) -> Ground {
+    match below(survey) {
+        Ok(Below::Hypervisor(name)) if name.starts_with(EMULATED) => Ground::Emulator,
+        Ok(Below::Hypervisor(_)) => Ground::Guest,
+        Ok(Below::Hardware | Below::Root(_)) | Err(_) => Ground::Machine,
+    }
 }
 
 /// What CPUID announces, held against what other files show: one bit that is not set proves nothing
@@ -350,7 +368,27 @@ fn by_firmware(survey: &Survey<'_>) -> Option<String> {
     if compatible.split('\0').any(|name| ["linux,dummy-virt", "riscv-virtio"].contains(&name)) {
         return Some("QEMU or KVM".into());
     }
+    if has_firmware_device(survey) {
+        return Some("QEMU or KVM".into());
+    }
     (cpuinfo(survey, "type") == "sun4v").then(|| "sun4v hypervisor".into())
+}
+
+/// The device by which QEMU, and those that took it over, hand their tables to firmware: it is there
+/// whether a device tree or ACPI describes the machine.
+///
+/// # Source
+/// The kernel's `drivers/firmware/qemu_fw_cfg.c` and the binding `qemu,fw-cfg-mmio`; QEMU's
+/// `docs/specs/fw_cfg.rst` for its ACPI name, QEMU0002.
+fn has_firmware_device(machine: &Machine) -> bool {
+    let begins = |folder: &str, start: &str| {
+        let names = machine.tree.list(folder).unwrap_or_default();
+        names.iter().any(|name| name.starts_with(start))
+    };
+    // The folder is there wherever the driver is loaded, this file where it found the device.
+    machine.tree.read("/sys/firmware/qemu_fw_cfg/rev").is_ok()
+        || begins("/proc/device-tree", "fw-cfg@")
+        || begins("/sys/bus/acpi/devices", "QEMU0002")
 }
 
 /// A line of `/proc/cpuinfo` of other architectures than x86; empty where there is none.
@@ -363,12 +401,18 @@ fn cpuinfo<'a>(survey: &'a Survey<'_>, key: &str) -> &'a str {
     }
 }
 
-/// The names that QEMU gives its own models of CPUs.
+/// The names that QEMU gives its own models of CPUs, the first to what it executes itself.
 fn by_brand(survey: &Survey<'_>) -> Option<String> {
-    const STARTS: &[&str] = &["QEMU ", "Common KVM", "Common 32-bit KVM"];
+    const STARTS: &[(&str, &str)] = &[
+        ("QEMU TCG ", EMULATED),
+        ("QEMU ", "QEMU or KVM"),
+        ("Common KVM", "QEMU or KVM"),
+        ("Common 32-bit KVM", "QEMU or KVM"),
+    ];
     let listed = || Some(survey.cpuinfo().ok()?.first("model name")?.to_owned());
     let brand = brand_by_cpuid(survey).or_else(listed)?;
-    STARTS.iter().any(|start| brand.starts_with(start)).then(|| "QEMU or KVM".into())
+    let known = STARTS.iter().find(|(start, _)| brand.starts_with(start));
+    known.map(|(_, name)| (*name).into())
 }
 
 /// By the model of the machine, else by who wrote its firmware.

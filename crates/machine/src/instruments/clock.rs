@@ -13,8 +13,10 @@ use super::gauge::{Gauge, gauge};
 pub use super::rates::RateChoice;
 use super::rates::{Role, Source, choose};
 use super::{monotonic_raw, sources, thread_usage};
+use crate::facts::{self, Ground};
 use crate::ports::Machine;
 use crate::simulated::Model;
+use crate::survey::Survey;
 
 /// Where stamps come from.
 #[derive(Debug, Clone, Copy)]
@@ -70,7 +72,7 @@ pub fn calibrate_by(machine: &Machine, choice: RateChoice) -> Result<StampClock,
         let sources = sources::of_cntvct(machine, timer, hertz);
         (StampSource::Cntvct(timer), &CNTVCT, sources, gauge(timer))
     } else {
-        return fallback();
+        return fallback(machine);
     };
     let calibrated = choose(title.id, &sources, choice)?;
     Ok(counter(machine, source, title, gauge, calibrated))
@@ -143,7 +145,7 @@ fn simulated(
     Ok(counter(machine, StampSource::Simulated, &SIMULATED, gauge, calibrated))
 }
 
-fn fallback() -> Result<StampClock, Unavailable> {
+fn fallback(machine: &Machine) -> Result<StampClock, Unavailable> {
     let raw = MonotonicRaw::new().ok_or_else(|| {
         let why =
             "the kernel refuses CLOCK_MONOTONIC_RAW, and there is no counter of constant rate";
@@ -156,7 +158,7 @@ fn fallback() -> Result<StampClock, Unavailable> {
         role: Role::Rate,
     };
     let (rate, mut findings) = choose("monotonic_raw", &[source], RateChoice::Best)?;
-    findings.push(no_counter());
+    findings.push(no_counter(machine));
     let hertz = rate.hertz;
     Ok(StampClock {
         source: StampSource::MonotonicRaw(raw),
@@ -166,16 +168,21 @@ fn fallback() -> Result<StampClock, Unavailable> {
     })
 }
 
-fn no_counter() -> Finding {
+fn no_counter(machine: &Machine) -> Finding {
+    let survey = Survey::new(machine);
+    let remedy = match survey.ground() {
+        Ground::Guest => Some("let the hypervisor pass the invariant TSC on (`cpudyno doctor`)"),
+        Ground::Emulator | Ground::Machine => None,
+    };
     Finding {
         id: "clock.no-invariant-counter".into(),
         severity: Severity::Warning,
         about: "monotonic_raw".into(),
-        text:
-            "this CPU announces no counter of constant rate (CPUID 80000007h EDX[8] is clear), so \
-               stamps are CLOCK_MONOTONIC_RAW: coarser, and dearer"
-                .into(),
-        remedy: Some("where a hypervisor hides it, let it pass the invariant TSC on".into()),
+        text: format!(
+            "{}, so stamps are CLOCK_MONOTONIC_RAW: coarser, and dearer",
+            facts::time_stamp_counter(&survey).why()
+        ),
+        remedy: remedy.map(String::from),
         cause: None,
         gain: None,
     }

@@ -16,8 +16,8 @@ impl Isst for RealIsst {
         match sys::isst::Device::open(Path::new(DEVICE)) {
             Ok(device) => Ok(Box::new(Open(device))),
             Err(error) => {
-                let guest = sys::cpuid::leaf(0x4000_0000, 0).is_some();
-                let here = Surroundings { tree: &Folder::real(), guest };
+                let tree = Folder::real();
+                let here = Surroundings::here(&tree);
                 let mut reason = refusal(Question::IsstInterface, &error, &here);
                 "Speed Select".clone_into(&mut reason.what);
                 Err(reason)

@@ -238,7 +238,7 @@ fn cpus_text(cpus: &CpuSet) -> String {
         _ if list.len() <= LETTERS_MAX => format!("CPUs {list}"),
         count => {
             let first = list.split(',').next().unwrap_or_default();
-            format!("{count} CPUs from {first}")
+            format!("{count} CPUs: {first}, ...")
         }
     }
 }
@@ -573,15 +573,15 @@ fn places(cpus: &[CpuPlace], unsaid: &Unsaid) -> Vec<Vec<Text>> {
 }
 
 fn place_row(places: &[CpuPlace], unsaid: &Unsaid) -> Option<Vec<Text>> {
-    let (first, last) = (places.first()?, places.last()?);
+    let first = places.first()?;
     let members: CpuSet = places.iter().map(|place| place.cpu).collect();
     let number = |number: Option<u32>| number.map_or_else(|| "?".to_owned(), |n| n.to_string());
-    let range = |first: String, last: String| {
-        if first == last { first } else { format!("{first}-{last}") }
+    // Numbers may have holes: only what follows each other is a range.
+    let each = |of: &dyn Fn(&CpuPlace) -> Option<u32>| {
+        let numbers: Option<CpuSet> = places.iter().map(|it| of(it).map(model::CpuId)).collect();
+        numbers.map_or_else(|| "?".to_owned(), |numbers| numbers.to_string())
     };
     let package = Some(first.package).filter(|_| !unsaid.package.contains(first.cpu));
-    let core =
-        |place: &CpuPlace| number(Some(place.core).filter(|_| !unsaid.core.contains(place.cpu)));
     let cache = match first.last_level_cache.len() {
         0 => "?".to_owned(),
         count => tally(count, "CPU"),
@@ -590,8 +590,8 @@ fn place_row(places: &[CpuPlace], unsaid: &Unsaid) -> Option<Vec<Text>> {
         members.to_string(),
         number(package),
         number(first.die),
-        range(number(first.module), number(last.module)),
-        range(core(first), core(last)),
+        each(&|place| place.module),
+        each(&|place| Some(place.core).filter(|_| !unsaid.core.contains(place.cpu))),
         number(first.node),
         first.kind.clone().unwrap_or_else(|| "?".to_owned()),
         cache,

@@ -155,12 +155,11 @@ impl Reader {
 /// Counters of the kernel that this process runs on.
 pub(crate) struct Kernel {
     tree: Box<dyn Tree>,
-    guest: bool,
 }
 
 impl Kernel {
     pub(crate) fn new(tree: Box<dyn Tree>) -> Kernel {
-        Kernel { tree, guest: sys::cpuid::leaf(0x4000_0000, 0).is_some() }
+        Kernel { tree }
     }
 }
 
@@ -197,8 +196,7 @@ impl Perf for Kernel {
             counter.is_allowed().then_some(Reader::Rdpmc(counter))
         };
         readable().map_or_else(as_asked, Ok).map_err(|error: io::Error| {
-            let here = Surroundings { tree: &*self.tree, guest: self.guest };
-            counter_refused(wanted, &error, &here)
+            counter_refused(wanted, &error, &Surroundings::here(&*self.tree))
         })
     }
 

@@ -150,9 +150,12 @@ pub(super) const TABLE: &[Row] = &[
         chassis_vendor,chassis_type}"),
     whole("/sys/firmware/acpi/{platform_profile,platform_profile_choices}"),
     whole("/sys/hypervisor/type"),
+    whole("/sys/firmware/qemu_fw_cfg/rev"),
+    name("/sys/bus/acpi/devices/QEMU0002*"),
     part("/proc/bus/pci/devices", scrub::pci_devices),
     whole("/proc/device-tree/{model,compatible}"),
     whole("/proc/device-tree/hypervisor/compatible"),
+    name("/proc/device-tree/fw-cfg@*"),
     part("/proc/device-tree/ibm,partition-name", scrub::nothing),
     // Counters, sensors, power limits.
     whole("/sys/bus/event_source/devices/*/{type,cpumask,cpus,rdpmc,allow_tsx_force_abort}"),

@@ -18,6 +18,7 @@ use super::tax::Tax;
 use super::tree::{CPU, Came};
 use super::work::{Power, Work, Worked};
 use crate::error::Error;
+use crate::facts::Ground;
 
 /// A simulated machine, as its file describes it.
 #[derive(Debug, Clone, Deserialize)]
@@ -758,5 +759,10 @@ impl Model {
     /// Whether a fault was put in.
     pub fn has(&self, fault: Fault) -> bool {
         self.faults.contains(&fault)
+    }
+
+    /// What its kernel runs on.
+    pub(crate) fn ground(&self) -> Ground {
+        if self.identity.hypervisor.is_some() { Ground::Guest } else { Ground::Machine }
     }
 }

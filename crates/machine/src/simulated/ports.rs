@@ -12,6 +12,7 @@ use super::model::{Fault, Identity, Model};
 use super::registers::SimulatedMsr;
 use super::tree::{Came, SimulatedTree};
 use crate::attempts::{Surroundings, counter_refused, refusal};
+use crate::facts::Ground;
 use crate::perf::{Reader, Wanted, lacked};
 use crate::permits::{Permits, Question};
 use crate::ports::{Cpuid, Host, Machine, Perf, Reading};
@@ -65,7 +66,8 @@ impl Cpuid for SimulatedCpuid {
                     if identity.is_amd() { [0; 2] } else { [1 << 1 | 1 << 7 | 1 << 10, 1 << 3] };
                 registers([power, 0, bias | pair, 0])
             }),
-            // The register that switches prefetchers off.
+            // How far this range goes, and the register that switches prefetchers off.
+            0x8000_0000 if identity.is_amd() => Some(registers([0x8000_0021, 0, 0, 0])),
             0x8000_0021 if identity.is_amd() => Some(registers([1 << 13, 0, 0, 0])),
             0xa => self.counters(CpuId(0)),
             // A crystal of 1 MHz, and a ratio in thousandths.
@@ -125,7 +127,7 @@ fn signature(identity: &Identity) -> u32 {
 /// A plain user on a kernel whose settings are the default but for what may be counted.
 struct SimulatedPermits {
     tree: SimulatedTree,
-    guest: bool,
+    ground: Ground,
     msr: bool,
     latency: bool,
     /// `kernel.perf_event_paranoid`.
@@ -138,19 +140,20 @@ struct SimulatedPermits {
 
 impl SimulatedPermits {
     fn new(model: &Model, tree: SimulatedTree) -> SimulatedPermits {
-        let guest = model.identity.hypervisor.is_some();
+        let ground = model.ground();
         let msr = !model.has(Fault::NoMsr);
         let latency = model.may_limit_latency;
         let paranoid = model.perf_event_paranoid;
         let channels = model.controllers().map(|controllers| controllers.channels);
         let isst = SimulatedIsst::new(model).opens();
-        SimulatedPermits { tree, guest, msr, latency, paranoid, channels, isst }
+        SimulatedPermits { tree, ground, msr, latency, paranoid, channels, isst }
     }
 }
 
 impl Permits for SimulatedPermits {
     fn ask(&self, question: Question) -> Reading<String> {
-        let pmu = if self.guest { Err(ENOENT) } else { Ok("counters of the cores") };
+        let pmu =
+            if self.ground == Ground::Machine { Ok("counters of the cores") } else { Err(ENOENT) };
         let counts = |level, what| if self.paranoid <= level { Ok(what) } else { Err(EACCES) };
         let controllers = format!("{} PMUs, such as `uncore_imc_0`", self.channels.unwrap_or(0));
         let answer = match question {
@@ -170,7 +173,7 @@ impl Permits for SimulatedPermits {
             Question::CpuDmaLatency | Question::MsrDevice => Err(EACCES),
         };
         answer.map(String::from).map_err(|code| {
-            let here = Surroundings { tree: &self.tree, guest: self.guest };
+            let here = Surroundings { tree: &self.tree, ground: self.ground };
             refusal(question, &std::io::Error::from_raw_os_error(code), &here)
         })
     }
@@ -193,8 +196,8 @@ impl Perf for SimulatedPerf {
         }
         let opened = self.model.open_counter(&wanted.attributes, wanted.scope, leader);
         opened.map(Reader::Simulated).map_err(|error| {
-            let guest = self.model.identity.hypervisor.is_some();
-            counter_refused(wanted, &error, &Surroundings { tree: &self.tree, guest })
+            let here = Surroundings { tree: &self.tree, ground: self.model.ground() };
+            counter_refused(wanted, &error, &here)
         })
     }
 

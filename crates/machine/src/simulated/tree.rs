@@ -581,7 +581,11 @@ fn cpuinfo(model: &Model) -> String {
         let _ =
             writeln!(text, "model name\t: {}\nstepping\t: {}", identity.brand, identity.stepping);
         let _ = writeln!(text, "microcode\t: {}", identity.microcode);
-        let _ = writeln!(text, "flags\t\t: fpu tsc constant_tsc{guest} {}\n", isa.join(" "));
+        let _ = writeln!(
+            text,
+            "flags\t\t: fpu tsc constant_tsc nonstop_tsc{guest} {}\n",
+            isa.join(" ")
+        );
         text
     })
 }

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 use std::time::Duration;
@@ -43,6 +44,20 @@ fn shares_of_work_and_steal_are_told_apart() {
     // Kernels before 2.6.11 did not count steal.
     let old = snapshot("cpu0 1 0 0 1 0 0 0").since(&snapshot("cpu0 0 0 0 0 0 0 0"));
     assert_eq!(old[&cpu], Ok(BusyCpu { cpu, share: 0.5, steal: 0.0 }));
+}
+
+/// One tick of 10 ms is all or nothing of an interval that is no longer.
+#[test]
+fn one_tick_makes_nobody_busy() {
+    let earlier = snapshot("cpu0 10 0 0 90 0 0 0 0\ncpu1 10 0 0 90 0 0 0 0\ncpu2 0 0 0 0 0 0 0 0");
+    let later = snapshot("cpu0 11 0 0 90 0 0 0 0\ncpu1 19 0 0 91 0 0 0 0\ncpu2 3 0 0 6 0 0 0 0");
+    let (any, told) = (later.since(&earlier), later.telling_since(&earlier));
+    let share =
+        |of: &BTreeMap<CpuId, Reading<BusyCpu>>, cpu| of[&CpuId(cpu)].clone().map(|it| it.share);
+    assert_eq!(share(&any, 0), Ok(1.0), "an observer may look as often as he likes");
+    assert!(share(&told, 0).unwrap_err().why.contains("counted 10 ms of CPU 0"));
+    assert!(share(&told, 2).is_err(), "90 ms");
+    assert_eq!(share(&told, 1), Ok(0.9), "100 ms");
 }
 
 /// The time of waiting for devices fell in a second in which the CPU did a hundredth of work.

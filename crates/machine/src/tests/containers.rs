@@ -1,5 +1,7 @@
 //! Containers and other views: quotas, CPUs that are not shown, files of another process.
 
+use model::record::FactValue;
+use model::{Known, Unavailable};
 use proptest::prelude::*;
 
 use super::{machine_of, said};
@@ -47,6 +49,67 @@ fn the_tightest_quota_counts_and_its_group_is_told() {
     let short = "3 CPUs (300000 of 100000 us, cpu.max of the control group above its own)";
     assert_eq!(of(&[("a/b", "300000")]), short);
     assert!(of(&[("a", "1000 1000000")]).starts_with("0.001 CPU ("));
+}
+
+#[test]
+fn no_hierarchy_of_groups_is_no_limit() {
+    const MOUNTS: (&str, &str) = ("/proc/self/mountinfo", "22 1 0:20 / /sys rw - sysfs sysfs rw");
+    let said = |machine: &Machine| {
+        let (facts, now) = (facts::machine(machine).facts, conditions::read(machine));
+        ["cgroup.version", "memory.limit"].map(|id| said(&facts, id))
+            == ["none", "none"].map(String::from)
+            && said(&now, "cgroup.quota") == "none"
+    };
+    for groups in ["", "0::/", "4:cpu:/\n0::/"] {
+        let none = machine_of(files(&[MOUNTS, ("/proc/self/cgroup", groups)]), "0");
+        assert_eq!(quota(&none), "none", "{groups}");
+        assert!(!groups.is_empty() || said(&none));
+        assert!(cgroup::throttles(&none).is_ok_and(|throttles| throttles.count == 0.0));
+    }
+    assert!(said(&machine_of(files(&[MOUNTS]), "0")), "a kernel without groups");
+    // Where groups are kept out of sight, nobody knows.
+    let unseen = [MOUNTS, ("/proc/self/cgroup", "0::/x"), ("/.dockerenv", "")];
+    for (first, last) in [(0, 2), (1, 3)] {
+        assert!(cgroup::quota(&machine_of(files(&unseen[first..last]), "0")).is_err());
+    }
+    let contained = [MOUNTS, ("/proc/self/cgroup", "0::/"), ("/.dockerenv", "")];
+    assert!(cgroup::quota(&machine_of(files(&contained), "0")).is_err());
+}
+
+#[test]
+fn remedies_of_limits_are_those_of_this_version_of_groups() {
+    let of = |id: &str, machine: &Machine| {
+        let all = crate::doctor::capabilities(machine);
+        let row = all.into_iter().find(|fact| fact.id == id).unwrap();
+        match row.value {
+            Known::No { unavailable } => unavailable.remedy.unwrap_or_default(),
+            Known::Yes(value) => panic!("{id}: {value:?}"),
+        }
+    };
+    let second = || in_groups(&[("a", "100000 100000")], "0-3");
+    assert!(of("cpus.quota", &second()).contains("systemd-run"));
+    let first = |more: &[(&str, &str)]| {
+        let mut files = files(more);
+        files.put("/sys/devices/system/cpu/online", "0-3");
+        files.put("/proc/self/cgroup", "3:cpuset:/a\n2:cpu:/a");
+        let mount = |name: &str| {
+            format!("30 24 0:26 / /sys/fs/cgroup/{name} rw - cgroup {name} rw,{name}\n")
+        };
+        files.put("/proc/self/mountinfo", &(mount("cpu") + &mount("cpuset")));
+        files.put("/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "100000");
+        files.put("/sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000");
+        files.put("/sys/fs/cgroup/cpuset/a/cpuset.cpus", "1-2");
+        machine_of(files, "1-2")
+    };
+    let told = |id| of(id, &first(&[]));
+    assert!(
+        told("cpus.quota").contains("cpu.cfs_quota_us") && !told("cpus.quota").contains("systemd")
+    );
+    assert!(told("cpus").contains("cpuset.cpus") && !told("cpus").contains("AllowedCPUs"));
+    let docker = first(&[("/.dockerenv", "")]);
+    assert!(
+        of("cpus", &docker).contains("docker run") && of("cpus.quota", &docker).contains("--cpus")
+    );
 }
 
 #[test]
@@ -207,4 +270,65 @@ fn files_below_a_folder_are_those_of_their_process() {
     let facts = crate::doctor::capabilities(&machine);
     let huge = facts.iter().find(|fact| fact.id == "thp").unwrap();
     assert!(!format!("{huge:?}").contains("built without"), "{huge:?}");
+}
+
+fn capability(machine: &Machine, id: &str) -> Result<String, Unavailable> {
+    let all = crate::doctor::capabilities(machine);
+    let row = all.into_iter().find(|fact| fact.id == id).unwrap();
+    match row.value {
+        Known::No { unavailable } => Err(unavailable),
+        Known::Yes(FactValue::Text(text)) => Ok(text),
+        Known::Yes(number) => panic!("{id}: {number:?}"),
+    }
+}
+
+/// `isolcpus=2` keeps CPU 2 out of the affinity that processes inherit: it is there for who asks for it.
+#[test]
+fn isolated_cpus_are_not_missing() {
+    let machine = |isolated: &str| {
+        let isolated = (format!("{CPU}/isolated"), isolated.to_owned());
+        let online = (format!("{CPU}/online"), "0-3".to_owned());
+        let all = [isolated, online];
+        let texts: Vec<(&str, &str)> = all.iter().map(|(p, t)| (p.as_str(), t.as_str())).collect();
+        machine_of(files(&texts), "0-1,3")
+    };
+    let told = capability(&machine("2"), "cpus").unwrap();
+    assert!(told.starts_with("all but CPU 2, which is isolated"), "{told}");
+    assert!(facts::can_be_pinned_to(&machine("2"), &"2".parse().unwrap()));
+    assert!(!facts::can_be_pinned_to(&machine("2"), &"2,4".parse().unwrap()), "4 is not online");
+    // Another CPU is missing: nobody is advised to load the isolated one.
+    let other = capability(&machine("1"), "cpus").unwrap_err();
+    assert_eq!(other.remedy.as_deref(), Some("`taskset -c 0,2-3 cpudyno ...`"));
+    // A cpuset that lacks it is no affinity.
+    let mut cpuset = files(&[("/proc/self/mountinfo", "30 24 0:26 / /cg rw - cgroup2 cgroup2 rw")]);
+    for (path, text) in [
+        ("/proc/self/cgroup", "0::/a"),
+        ("/cg/a/cpuset.cpus.effective", "0-1,3"),
+        ("/sys/devices/system/cpu/isolated", "2"),
+        ("/sys/devices/system/cpu/online", "0-3"),
+    ] {
+        cpuset.put(path, text);
+    }
+    let cpuset = machine_of(cpuset, "0-1,3");
+    assert!(!facts::can_be_pinned_to(&cpuset, &"2".parse().unwrap()));
+    assert!(capability(&cpuset, "cpus").unwrap_err().why.contains("its cpuset has no more"));
+}
+
+#[test]
+fn what_a_group_of_version_2_takes_it_gives_back() {
+    let machine = |kind: &str| {
+        let mount = format!("30 24 0:26 / /cg rw - {kind} {kind} rw,cpuset");
+        machine_of(
+            files(&[
+                ("/proc/self/mountinfo", &mount),
+                ("/proc/17/cgroup", if kind == "cgroup2" { "0::/a" } else { "1:cpuset:/a" }),
+                ("/cg/a/cpuset.cpus.effective", "2-3"),
+                ("/cg/a/cpuset.cpus", "2-3"),
+            ]),
+            "0-3",
+        )
+    };
+    assert_eq!(cgroup::restored_cpuset(&machine("cgroup2"), "17"), "2-3".parse().ok());
+    assert_eq!(cgroup::restored_cpuset(&machine("cgroup"), "17"), None);
+    assert_eq!(cgroup::restored_cpuset(&machine("cgroup2"), "18"), None);
 }

@@ -1,7 +1,8 @@
 //! The page `info`: what it shows, what it folds, what it must never show.
 
 use model::page::{Block, Page};
-use model::record::{Cache, CacheKind, Node, PageKind, Presentation, Record};
+use model::record::{Cache, CacheKind, CpuPlace, Node, PageKind, Presentation, Record};
+use model::{CpuId, CpuSet};
 
 use super::{machine_of, simulated};
 use crate::files::Files;
@@ -101,14 +102,33 @@ fn caches_and_nodes_of_the_record_have_lines_and_tables() {
         has(&brief, "L1d: 48 KiB, 12 ways, 1 of 1 CPU and 1 of 2 CPUs, 2 in all"),
         "{brief:#?}"
     );
-    assert!(has(&brief, "Node 0: 100 CPUs from 0"), "{brief:#?}");
-    assert!(has(&brief, "Node 1: 100 CPUs from 1, 1 GiB"), "{brief:#?}");
+    assert!(has(&brief, "Node 0: 100 CPUs: 0, ..."), "{brief:#?}");
+    assert!(has(&brief, "Node 1: 100 CPUs: 1, ..., 1 GiB"), "{brief:#?}");
     assert!(has(&brief, "Nodes: 2 more; -v prints them"), "{brief:#?}");
     assert!(!brief.iter().any(|line| line.starts_with("Caches")), "{brief:#?}");
     let all = lines(&info(&record, 1));
     assert!(has(&all, "L1d | 48 KiB | 12 | ? | 2 | 96 KiB | 0-1; 2"), "{all:#?}");
     let ninth = all.iter().find(|line| line.starts_with("9 | 9,29,")).unwrap();
     assert!(ninth.ends_with("1 GiB | 0: 10, 1: 21"), "{ninth}");
+}
+
+/// Numbers of cores have holes: 0 to 10 is a list of two here.
+#[test]
+fn folded_numbers_read_as_ranges_only_where_they_are() {
+    let mut record = record(&simulated("1c"));
+    let topology = &mut record.machine.topology;
+    let first = topology.cpus[0].clone();
+    let place = |(cpu, core): (u32, u32)| CpuPlace {
+        cpu: CpuId(cpu),
+        core,
+        module: Some(core * 2),
+        siblings: CpuSet::from_iter([CpuId(cpu)]),
+        ..first.clone()
+    };
+    topology.cpus = [(0, 0), (1, 1), (2, 8), (3, 10)].map(place).to_vec();
+    let all = lines(&info(&record, 1));
+    let row = all.iter().find(|line| line.starts_with("0-3 | ")).unwrap();
+    assert!(row.contains(" | 0,2,16,20 | 0-1,8,10 | "), "{row}");
 }
 
 #[test]

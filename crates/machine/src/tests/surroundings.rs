@@ -1,12 +1,16 @@
 //! Memory, hypervisors, containers, kernels: files in, facts out.
 
+use std::sync::Arc;
+
+use model::{CpuId, CpuSet, Known, Obstacle, Unavailable};
 use proptest::prelude::*;
 
 use super::cpuid::Leaves;
 use super::{machine_of, said};
-use crate::facts;
+use crate::facts::{self, TimeStampCounter};
 use crate::files::Files;
-use crate::ports::Machine;
+use crate::ports::{Host, Machine, Msr, Reading, Tree};
+use crate::survey::Survey;
 
 /// The fact of a machine of these files alone.
 fn fact(id: &str, texts: &[(&str, &str)]) -> String {
@@ -37,6 +41,11 @@ fn hypervisors_without_cpuid() {
     assert_eq!(of(&[("/proc/device-tree/compatible", "linux,dummy-virt\0")]), "QEMU or KVM");
     assert_eq!(of(&[("/proc/device-tree/compatible", "raspberrypi,5\0")]), "unavailable");
     assert_eq!(of(&[("/sys/class/dmi/id/chassis_vendor", "QEMU")]), "QEMU or KVM");
+    // Arm servers with ACPI have neither tree nor, without firmware, a table.
+    assert_eq!(of(&[("/sys/firmware/qemu_fw_cfg/rev", "3")]), "QEMU or KVM");
+    assert_eq!(of(&[("/sys/firmware/qemu_fw_cfg/other", "")]), "unavailable", "a driver alone");
+    assert_eq!(of(&[("/proc/device-tree/fw-cfg@9020000/compatible", "")]), "QEMU or KVM");
+    assert_eq!(of(&[("/sys/bus/acpi/devices/QEMU0002:00/hid", "QEMU0002")]), "QEMU or KVM");
     let sysinfo = "VM00 Name:            GUEST\nVM00 Control Program: z/VM    6.4.0";
     assert_eq!(of(&[("/proc/sysinfo", sysinfo)]), "z/VM");
     assert_eq!(of(&[("/proc/sysinfo", "VM00 Control Program: KVM/Linux")]), "KVM");
@@ -138,6 +147,23 @@ fn below_hyper_v(privileges: u32, texts: &[(&str, &str)]) -> (String, bool) {
     let machine = x86(&[ANNOUNCES, named("Microsoft Hv"), leaf], texts);
     let said = said(&facts::machine(&machine).facts, "platform.virtualisation");
     (said, facts::is_guest(&machine))
+}
+
+#[test]
+fn what_qemu_executes_itself_gets_no_remedy_of_kvm() {
+    let clock = |leaf| {
+        let flags = ("/proc/cpuinfo", "cpu family : 6\nflags : fpu hypervisor");
+        let machine = x86(&[ANNOUNCES, leaf], &[flags]);
+        let all = crate::doctor::capabilities(&machine);
+        let row = all.into_iter().find(|fact| fact.id == "clock").unwrap();
+        match row.value {
+            Known::No { unavailable } => unavailable.remedy.unwrap_or_default(),
+            Known::Yes(value) => panic!("{value:?}"),
+        }
+    };
+    assert!(clock(named("KVMKVMKVM\0\0\0")).contains("-cpu host,+invtsc"));
+    let emulated = clock(named("TCGTCGTCGTCG"));
+    assert!(!emulated.contains("-cpu host") && emulated.contains("use KVM"), "{emulated}");
 }
 
 #[test]
@@ -287,4 +313,113 @@ fn the_timer_is_read_from_the_kernels_configuration() {
     assert_eq!(of(release, "CONFIG_HZ_250=y\nCONFIG_HZ=250"), "250 Hz");
     assert_eq!(of(release, "CONFIG_HZ=0"), "unavailable");
     assert_eq!(of(("/proc/sys/kernel/osrelease", "../boot/config-6.1.0"), "x"), "unavailable");
+}
+
+const INTEL: (u32, [u32; 4]) = (0, [7, 0x756e_6547, 0x6c65_746e, 0x4965_6e69]);
+
+/// Registers that all read 0, as those that a hypervisor or an emulator does not know.
+struct Zeros;
+
+impl Msr for Zeros {
+    fn read(&self, _: CpuId, _: u32) -> Reading<u64> {
+        Ok(0)
+    }
+}
+
+#[test]
+fn prefetchers_are_on_where_their_bits_are_known() {
+    let of = |signature: u32, ecx: u32, hybrid: bool| {
+        let leaves = [INTEL, (1, [signature, 0, ecx, 0]), (7, [0, 0, 0, u32::from(hybrid) << 15])];
+        let online = [("/sys/devices/system/cpu/online", "0"), (PRODUCT, "A1")];
+        let machine = Machine { msr: Arc::new(Zeros), ..x86(&leaves, &online) };
+        said(&crate::conditions::read(&machine), "prefetchers")
+    };
+    assert_eq!(of(0x0005_0654, 0, false), "all on", "Skylake of servers");
+    assert_eq!(of(0x000a_06f1, 0, false), "unavailable", "Sierra Forest is made of Atoms");
+    assert_eq!(of(0x0001_06d1, 0, false), "unavailable", "before Nehalem");
+    assert_eq!(of(0x0009_0672, 0, true), "unavailable", "cores of two types");
+    assert_eq!(
+        of(0x0005_0654, 1 << 31, false),
+        "unavailable",
+        "a hypervisor answers what it likes"
+    );
+}
+
+/// What is announced of the TSC is told in one way, whoever asks.
+#[test]
+fn the_time_stamp_counter_has_one_answer() {
+    let of = |edx: u32, flags: &str| {
+        let cpuinfo = format!("cpu family : 6\nflags : fpu {flags}");
+        let machine =
+            x86(&[INTEL, DENIES, (0x8000_0007, [0, 0, 0, edx])], &[("/proc/cpuinfo", &cpuinfo)]);
+        let counter = facts::time_stamp_counter(&Survey::new(&machine));
+        let all = crate::doctor::capabilities(&machine);
+        let row = all.into_iter().find(|fact| fact.id == "clock").unwrap();
+        match row.value {
+            Known::Yes(_) => assert_eq!(counter, TimeStampCounter::Invariant),
+            Known::No { unavailable } => assert_eq!(unavailable.why, counter.why()),
+        }
+        counter
+    };
+    assert_eq!(of(1 << 8, "constant_tsc nonstop_tsc"), TimeStampCounter::Invariant);
+    assert_eq!(of(0, "constant_tsc"), TimeStampCounter::Constant);
+    assert_eq!(of(0, ""), TimeStampCounter::Unannounced);
+}
+
+/// Files that nobody may read, and a process that is root or not.
+struct Closed;
+
+impl Tree for Closed {
+    fn read(&self, path: &str) -> Reading<String> {
+        let reason = Unavailable::new(Obstacle::Permission, path, "it may not be read");
+        Err(reason.with_remedy("run as root"))
+    }
+
+    fn list(&self, path: &str) -> Reading<Vec<String>> {
+        self.read(path).map(|_| Vec::new())
+    }
+}
+
+struct User {
+    is_root: bool,
+}
+
+impl Host for User {
+    fn now_utc(&self) -> String {
+        "2026-01-01T00:00:00Z".into()
+    }
+
+    fn run_id(&self) -> String {
+        "0123456789ab".into()
+    }
+
+    fn seed(&self) -> u64 {
+        1
+    }
+
+    fn affinity(&self) -> Reading<CpuSet> {
+        Ok(CpuSet::from_iter([CpuId(0)]))
+    }
+
+    fn is_root(&self) -> bool {
+        self.is_root
+    }
+}
+
+#[test]
+fn root_is_not_told_to_be_root() {
+    let remedies = |is_root: bool| {
+        let (tree, host) = (Box::new(Closed), Box::new(User { is_root }));
+        let machine = Machine { tree, host, ..machine_of(Files::default(), "0") };
+        let facts = facts::machine(&machine).facts.into_iter();
+        let all = facts.chain(crate::conditions::read(&machine));
+        let told =
+            all.chain(crate::doctor::capabilities(&machine)).filter(|fact| match &fact.value {
+                Known::No { unavailable } => unavailable.remedy.as_deref() == Some("run as root"),
+                Known::Yes(_) => false,
+            });
+        told.count()
+    };
+    assert!(remedies(false) > 10);
+    assert_eq!(remedies(true), 0);
 }

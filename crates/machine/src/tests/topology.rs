@@ -293,6 +293,7 @@ fn arm_cores_have_names_and_strangers_numbers() {
     assert_eq!(row(&files, "cpu.kinds"), "Cortex-A510 0; implementer 0x41 part 0xfff 1");
     files.put("/proc/cpuinfo", &(core(0, "0xd0c") + &core(1, "0xd0c")));
     assert!(topology_of(&files, "0-1").cpus.iter().all(|place| place.kind.is_none()));
+    assert_eq!(row(&files, "cpu.kinds"), "one kind", "nobody describes their caches");
     files.put("/proc/cpuinfo", "");
     files.put(format!("{CPU}/cpu0/cpu_capacity"), "400");
     files.put(format!("{CPU}/cpu1/cpu_capacity"), "1024");

@@ -82,8 +82,9 @@ impl Topology {
             Relation::OtherPackage
         } else if first.siblings.contains(b) {
             Relation::Sibling
-        } else if first.last_level_cache.contains(b) || first.last_level_cache.is_empty() {
-            // Where nobody says who shares a cache, a package is the best guess.
+        } else if first.last_level_cache.is_empty() || second.last_level_cache.is_empty() {
+            Relation::SamePackage
+        } else if first.last_level_cache.contains(b) {
             Relation::SameCache
         } else {
             Relation::OtherCache
@@ -137,6 +138,8 @@ pub enum Relation {
     Sibling,
     /// They share a last-level cache.
     SameCache,
+    /// They share a package, and nobody says whether a cache.
+    SamePackage,
     /// They share a package, and no cache.
     OtherCache,
     /// They share nothing.
@@ -145,10 +148,11 @@ pub enum Relation {
 
 impl Relation {
     /// All of them, the nearest first.
-    pub const ALL: [Relation; 5] = [
+    pub const ALL: [Relation; 6] = [
         Relation::SameCpu,
         Relation::Sibling,
         Relation::SameCache,
+        Relation::SamePackage,
         Relation::OtherCache,
         Relation::OtherPackage,
     ];
@@ -159,6 +163,7 @@ impl Relation {
             Relation::SameCpu => "same-cpu",
             Relation::Sibling => "smt-sibling",
             Relation::SameCache => "same-cache",
+            Relation::SamePackage => "same-package",
             Relation::OtherCache => "other-cache",
             Relation::OtherPackage => "other-package",
         }
@@ -291,6 +296,29 @@ pub struct Node {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_shares_a_cache_is_not_known_where_nobody_says() {
+        let place = |cpu, cache: &str| CpuPlace {
+            cpu: CpuId(cpu),
+            package: 0,
+            die: None,
+            module: None,
+            core: cpu,
+            siblings: CpuSet::from_iter([CpuId(cpu)]),
+            last_level_cache: cache.parse().unwrap_or_default(),
+            node: None,
+            kind: None,
+        };
+        let of = |caches: [&str; 2]| {
+            let cpus = (0..).zip(caches).map(|(cpu, cache)| place(cpu, cache)).collect();
+            Topology { cpus, ..Topology::default() }.relation(CpuId(0), CpuId(1))
+        };
+        assert_eq!(of(["", ""]), Some(Relation::SamePackage));
+        assert_eq!(of(["0", ""]), Some(Relation::SamePackage));
+        assert_eq!(of(["0-1", "0-1"]), Some(Relation::SameCache));
+        assert_eq!(of(["0", "1"]), Some(Relation::OtherCache));
+    }
 
     #[test]
     fn words_name_relations() {

@@ -74,12 +74,12 @@ fn the_only_pmu_is_asked_by_plain_numbers() {
 
 #[test]
 fn an_event_that_is_not_there_is_not_the_pmu() {
+    const ASKED: &str = "ENOENT: PMU `armv8_pmuv3` has no such event";
+    const NEVER: &str = "Arm's architecture has no such event";
     // As QEMU's PMU without `-icount`.
     let machine = one_pmu(&["instructions", "branch-instructions"]);
     let counts = counted_loop(&machine, 0, &asked(&machine, &["ref-cycles", "branches"]));
     assert_eq!(count(&counts, "cycles"), Ok(1_000_020));
-    const ASKED: &str = "ENOENT: PMU `armv8_pmuv3` has no such event";
-    const NEVER: &str = "Arm's architecture has no such event";
     for (event, why) in [("instructions", ASKED), ("branches", ASKED), ("ref-cycles", NEVER)] {
         let reason = count(&counts, event).unwrap_err();
         assert!(reason.why.contains(why), "{reason:?}");

@@ -1,7 +1,7 @@
 //! Remarks on what was measured of memory.
 
 use model::page::si;
-use model::record::{PlacedMemory, Record};
+use model::record::{FactValue, PlacedMemory, Record};
 use model::{CpuId, CpuSet, Finding, Severity, Unit};
 
 use super::counting::Counting;
@@ -15,6 +15,7 @@ use super::size;
 pub(super) fn of(record: &Record) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     findings.extend(too_small(record));
+    findings.extend(caches_unknown(record));
     findings.extend(limited(record));
     findings.extend(other_pages(record));
     findings.extend(modes(record));
@@ -94,11 +95,15 @@ fn other_pages(record: &Record) -> Option<Finding> {
     let first = memory.first()?;
     let got = in_order(memory.iter().filter_map(|memory| memory.backing.value()));
     let asked = in_order(memory.iter().map(|memory| memory.pages.as_str()));
+    // Where the kernel makes them, or is asked to, only scattered memory is in the way.
+    let makes_none = condition(record, "thp.enabled") == Some("never");
     let remedy = match first.pages.as_str() {
-        "thp" => {
+        "thp" if makes_none => {
             "let the kernel make huge pages where they are asked for: \
-             `echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled`; memory may also be \
-             too scattered: `echo 1 | sudo tee /proc/sys/vm/compact_memory`"
+             `echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled`"
+        }
+        "thp" => {
+            "memory may be too scattered: `echo 1 | sudo tee /proc/sys/vm/compact_memory`, or stop what takes it"
         }
         "4k" => "ask for the pages that it comes in: --pages thp",
         _ => "set more of these pages aside; `cpudyno doctor` says how",
@@ -114,6 +119,38 @@ fn other_pages(record: &Record) -> Option<Finding> {
             got.iter().map(|got| got.as_str()).collect::<Vec<_>>().join("; ")
         ),
         remedy: Some(remedy.to_owned()),
+        cause: None,
+        gain: None,
+    })
+}
+
+/// A condition in words, as it was before the run.
+fn condition<'a>(record: &'a Record, id: &str) -> Option<&'a str> {
+    match record.conditions.before.iter().find(|fact| fact.id == id)?.value.value()? {
+        FactValue::Text(text) => Some(text),
+        FactValue::Number { .. } => None,
+    }
+}
+
+/// Nobody says how large the caches are that the arrays should be beyond.
+fn caches_unknown(record: &Record) -> Option<Finding> {
+    let cells: Vec<Cell<'_>> = BY_RULE.iter().flat_map(|word| cells(record, word)).collect();
+    let unknown = |cell: &&Cell<'_>| record.machine.topology.caches_in_use(cell.active).is_none();
+    let cell = cells.iter().filter(unknown).max_by_key(|cell| cell.active.len())?;
+    let assumed = size::caches(&record.machine.topology, cell.active.as_slice());
+    Some(Finding {
+        id: "memory.caches-unknown".to_owned(),
+        severity: Severity::Note,
+        about: "caches".to_owned(),
+        text: format!(
+            "the kernel does not say how large the caches of {} are: {} are assumed, and where there are \
+             more, a part of the arrays stays in them",
+            plural(cell.active.len(), "thread"),
+            shown::size(assumed)
+        ),
+        remedy: Some(
+            "see where latency rises: `cpudyno memory latency`, then --length N".to_owned(),
+        ),
         cause: None,
         gain: None,
     })
@@ -333,6 +370,27 @@ mod tests {
         assert!(ids(&record).is_empty());
         record.run.plan.memory.push(placed(Some(0.3)));
         assert_eq!(ids(&record), ["memory.other-pages"]);
+        // What is so already is not advised.
+        let remedy = |mode: &str| {
+            let mut record = record.clone();
+            let thp = record.conditions.before.iter_mut().find(|fact| fact.id == "thp.enabled");
+            thp.unwrap().value = model::Known::Yes(FactValue::Text(mode.to_owned()));
+            Memory.findings(&record).swap_remove(0).remedy.unwrap()
+        };
+        assert!(remedy("never").contains("echo madvise"));
+        for mode in ["always", "madvise"] {
+            assert!(!remedy(mode).contains("madvise") && remedy(mode).contains("scattered"));
+        }
+    }
+
+    #[test]
+    fn sizes_that_nobody_says_are_told_as_assumed() {
+        let mut record = of_question(Question::Bandwidth, |_| ());
+        assert!(ids(&record).is_empty());
+        record.machine.topology.caches.clear();
+        let told = Memory.findings(&record);
+        let told: Vec<&str> = told.iter().map(|finding| finding.id.as_str()).collect();
+        assert!(told.contains(&"memory.caches-unknown"), "{told:?}");
     }
 
     #[test]

@@ -13,8 +13,11 @@ use crate::run::Error;
 /// more than a quarter can be left from the trip before (rule of STREAM).
 pub(super) const TIMES_CACHES: u64 = 4;
 
-/// Where nobody says how large caches are: larger than those of nearly all machines.
-const UNKNOWN_CACHES: u64 = 64 << 20;
+/// Where nobody says how large caches are, these are assumed: of each core, as large as second-level caches
+/// come, and one for all, as large as those of most machines come. It is no more than this in sum.
+const UNKNOWN_CACHE_OF_CORE: u64 = 2 << 20;
+const UNKNOWN_CACHE_OF_ALL: u64 = 16 << 20;
+const UNKNOWN_CACHES_MAX: u64 = 64 << 20;
 
 /// The length of each array, over all threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +44,12 @@ impl Length {
 /// Bytes of the caches that these CPUs use, as the machine says.
 pub(super) fn caches(topology: &Topology, cpus: &[CpuId]) -> u64 {
     let in_use = topology.caches_in_use(&cpus.iter().copied().collect());
-    in_use.map_or(UNKNOWN_CACHES, |in_use| in_use.bytes)
+    in_use.map_or_else(|| assumed_caches(cpus.len()), |in_use| in_use.bytes)
+}
+
+/// What is assumed of the caches of so many CPUs where nobody says.
+fn assumed_caches(cpus: usize) -> u64 {
+    (UNKNOWN_CACHE_OF_ALL + cpus as u64 * UNKNOWN_CACHE_OF_CORE).min(UNKNOWN_CACHES_MAX)
 }
 
 /// Elements of each array for these CPUs, by the rule.
@@ -202,5 +210,23 @@ impl Limit {
 
     fn excess(&self) -> f64 {
         self.wanted as f64 / self.usable.max(1) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::CpuSet;
+
+    use super::*;
+
+    /// Arm's kernels know no sizes of caches where firmware does not tell them.
+    #[test]
+    fn caches_that_nobody_describes_grow_with_the_cpus() {
+        let bytes = |cpus: &str| {
+            let cpus: Vec<CpuId> = cpus.parse::<CpuSet>().unwrap().iter().collect();
+            8 * rule(&Topology::default(), &cpus) >> 20
+        };
+        assert_eq!(["0", "0-1", "0-7"].map(bytes), [72, 80, 128]);
+        assert_eq!(bytes("0-255"), 256, "as large as those of nearly all machines");
     }
 }

@@ -9,14 +9,19 @@ pub(super) const fn title(relation: Relation) -> &'static str {
         Relation::SameCpu => "the same CPU",
         Relation::Sibling => "SMT siblings",
         Relation::SameCache => "cores with one last-level cache",
+        Relation::SamePackage => "cores of one package, whose caches nobody describes",
         Relation::OtherCache => "cores with last-level caches of their own",
         Relation::OtherPackage => "cores of two packages",
     }
 }
 
-/// Why there is no such pair.
-fn missing(relation: Relation) -> Unavailable {
+/// Why there is no such pair; `unsaid`: nobody says who shares a cache.
+fn missing(relation: Relation, unsaid: bool) -> Unavailable {
     let why = match relation {
+        Relation::SameCache | Relation::OtherCache if unsaid => {
+            "nobody here says which cores share a cache"
+        }
+        Relation::SamePackage => "of all CPUs in use it is known which caches they share",
         Relation::SameCpu => "this process may use no CPU",
         Relation::Sibling => "no two of the CPUs in use are threads of one core",
         Relation::SameCache => "no two cores in use share a last-level cache",
@@ -73,13 +78,29 @@ pub(super) fn of_kind(
             return Ok(Pair { first, second });
         }
     }
-    Err(missing(asked))
+    Err(missing(asked, has_unsaid_caches(topology)))
+}
+
+/// Whether nobody says of some CPU who shares its caches.
+fn has_unsaid_caches(topology: &Topology) -> bool {
+    topology.usable_places().any(|place| place.last_level_cache.is_empty())
+}
+
+/// The ways to lie that this machine may have.
+pub(super) fn kinds(topology: &Topology) -> impl Iterator<Item = Relation> {
+    let unsaid = has_unsaid_caches(topology);
+    Relation::ALL.into_iter().filter(move |kind| unsaid || *kind != Relation::SamePackage)
 }
 
 /// The nearest two CPUs that differ.
 pub(super) fn nearest_two(topology: &Topology, cpus: &[CpuId]) -> Result<Pair, Unavailable> {
-    let order =
-        [Relation::SameCache, Relation::OtherCache, Relation::Sibling, Relation::OtherPackage];
+    let order = [
+        Relation::SameCache,
+        Relation::SamePackage,
+        Relation::OtherCache,
+        Relation::Sibling,
+        Relation::OtherPackage,
+    ];
     let found = order.into_iter().find_map(|kind| of_kind(topology, cpus, kind).ok());
     // Nobody may say how they lie to each other.
     let any_two = || {

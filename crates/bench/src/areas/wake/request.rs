@@ -132,7 +132,7 @@ impl Options {
     }
 
     fn signals(&self, plan: &Planning<'_>, wishes: &mut Wishes) {
-        let every_kind: Vec<Asked> = Relation::ALL.into_iter().map(Asked::Relation).collect();
+        let every_kind: Vec<Asked> = pairs::kinds(plan.topology()).map(Asked::Relation).collect();
         let asked = self.pairs.as_deref().unwrap_or(&every_kind);
         let methods = self.methods(plan, methods::TABLE, wishes);
         for asked in asked {

@@ -259,6 +259,8 @@ pub(crate) fn findings_again(record: &Record) -> Vec<Failure> {
             "memory.limited" => ("memory", memory::limited(record)),
             // Groups of samples: where they are split is no number that others could find again.
             "memory.modes" => continue,
+            // What is assumed was not measured.
+            "memory.caches-unknown" => continue,
             "cores.uneven" => ("cores", waiting::uneven_pairs(record)),
             "pause.uneven" => ("pause", waiting::uneven_pauses(record)),
             "wake.deep-sleep" => ("wake", waiting::deep_sleeps(record)),

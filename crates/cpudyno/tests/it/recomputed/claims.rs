@@ -384,11 +384,15 @@ fn states(record: &Record) -> Vec<Claim> {
 fn sharing(record: &Record) -> Vec<Claim> {
     let cpus = items(&record.value["machine"]["topology"]["cpus"]);
     let of = |cpu: u64| cpus.iter().find(|it| it["cpu"] == cpu);
+    let of_cache =
+        |cpu: &serde_json::Value| cpu["last_level_cache"].as_str().unwrap_or_default().to_owned();
     let relation = |a: u64, b: u64| {
         let (a, b) = (of(a)?, of(b)?);
         let same = |key: &str| a[key] == b[key];
         Some(match () {
             () if same("package") && same("core") && same("die") => 0,
+            // Where nobody says who shares a cache, nothing is claimed.
+            () if same("package") && of_cache(a).is_empty() => return None,
             () if same("last_level_cache") => 1,
             () if same("package") => 2,
             () => 3,

@@ -106,8 +106,8 @@ struct Kind<'a> {
     pairs: Vec<&'a Series>,
 }
 
-const RELATIONS: [&str; 5] =
-    ["same-cpu", "smt-sibling", "same-cache", "other-cache", "other-package"];
+const RELATIONS: [&str; 6] =
+    ["same-cpu", "smt-sibling", "same-cache", "same-package", "other-cache", "other-package"];
 
 fn pairs(record: &Record) -> Vec<&Series> {
     let all = record.of_quantity("cores", "latency");

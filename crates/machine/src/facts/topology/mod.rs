@@ -51,7 +51,7 @@ pub(super) fn topology(survey: &Survey<'_>) -> (Topology, Vec<Finding>) {
     let topology = Topology {
         usable: usable(machine, &online),
         present: present.difference(&not_shown),
-        isolated: sysfs::isolated(machine).unwrap_or_default(),
+        isolated: isolated(machine),
         online,
         cpus,
         caches,
@@ -110,9 +110,25 @@ pub(crate) fn online(machine: &Machine) -> CpuSet {
     if online.is_empty() { machine.host.affinity().unwrap_or_default() } else { online }
 }
 
+/// The CPUs that the scheduler leaves alone, as far as the kernel lists them.
+pub(crate) fn isolated(machine: &Machine) -> CpuSet {
+    sysfs::isolated(machine).unwrap_or_default()
+}
+
 /// Those of the CPUs that are plugged in which are neither online nor off: a container does not show them.
 pub fn not_shown(machine: &Machine, present: &CpuSet) -> CpuSet {
     sysfs::not_shown(machine, &present.difference(&online(machine)))
+}
+
+/// Whether threads of this process could be pinned to these CPUs although they are outside of its affinity,
+/// as isolated ones are: they are online, and its cpuset has them.
+///
+/// # Source
+/// sched_setaffinity(2), and `isolcpus=` in `Documentation/admin-guide/kernel-parameters.txt`.
+pub fn can_be_pinned_to(machine: &Machine, cpus: &CpuSet) -> bool {
+    let within = |set: &CpuSet| cpus.difference(set).is_empty();
+    let limited = cgroup::cpuset(machine);
+    within(&sysfs::online(machine)) && limited.is_none_or(|cpuset| within(&cpuset))
 }
 
 /// Online, in the affinity of this process where it is known, and in its cpuset.

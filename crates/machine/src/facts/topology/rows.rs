@@ -307,6 +307,7 @@ fn none_or_list(cpus: &CpuSet) -> String {
 fn nodes(survey: &Survey<'_>) -> Reading<FactValue> {
     let nodes = &survey.topology().nodes;
     if nodes.is_empty() {
+        survey.sysfs()?;
         let why = "the kernel was built without NUMA, or hides its nodes";
         return Err(no_file(survey, why, "/sys/devices/system/node"));
     }

@@ -168,7 +168,7 @@ fn absent(here: &Surroundings<'_>, names: &[String], cpu: Option<&Cpu>) -> Unava
         let why = format!("this version does not read the PMU `{name}`: {why}");
         return Unavailable::new(Obstacle::Cpudyno, WHAT, why).with_remedy(BY_HAND);
     }
-    if names.is_empty() || here.guest {
+    if names.is_empty() || here.is_guest() {
         let reason = refusal(Question::PerfUncore, &io::ErrorKind::NotFound.into(), here);
         return Unavailable { what: WHAT.into(), ..reason };
     }
@@ -325,6 +325,7 @@ fn bytes(event: &str, named: &pmu::NamedEvent, burst: f64) -> Reading<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::facts::Ground;
     use crate::files::Files;
 
     /// A PMU of these files, as Intel's have their formats.
@@ -349,7 +350,8 @@ mod tests {
     }
 
     fn found(files: &Files, guest: bool) -> Reading<Vec<Counter>> {
-        counters(&Surroundings { tree: files, guest })
+        let ground = if guest { Ground::Guest } else { Ground::Machine };
+        counters(&Surroundings { tree: files, ground })
     }
 
     /// PMU, event, config, CPU and bytes.
@@ -586,7 +588,7 @@ mod tests {
 
     #[test]
     fn what_may_not_be_read_is_not_taken_for_absent() {
-        let here = Surroundings { tree: &Closed, guest: false };
+        let here = Surroundings { tree: &Closed, ground: Ground::Machine };
         let reason = counters(&here).unwrap_err();
         assert_eq!((&*reason.what, reason.obstacle), (WHAT, Obstacle::Permission));
         assert!(reason.why.contains("nobody may read"), "{reason:?}");

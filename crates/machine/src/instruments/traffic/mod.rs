@@ -14,6 +14,7 @@ use crate::attempts::{Surroundings, refusal};
 use crate::permits::Question;
 use crate::ports::{Machine, Reading};
 use crate::simulated::Model;
+use crate::survey::Survey;
 
 /// The id of the instrument in the record.
 pub const ID: &str = "memory_controllers";
@@ -98,8 +99,8 @@ impl TrafficCounters {
             let why = format!("nothing can be measured on {elsewhere}");
             return Err(Unavailable::new(Obstacle::Cpudyno, WHAT, why));
         }
-        let guest = machine.cpuid.leaf(0x4000_0000, 0).is_some();
-        let here = Surroundings { tree: &*machine.tree, guest };
+        let ground = Survey::new(machine).ground();
+        let here = Surroundings { tree: &*machine.tree, ground };
         let counters = counters(&here)?;
         let refused = |counter: &Counter, error: std::io::Error| {
             let reason = refusal(Question::PerfUncore, &error, &here);

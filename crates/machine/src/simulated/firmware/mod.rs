@@ -215,7 +215,7 @@ impl Isst for SimulatedIsst {
     fn open(&self) -> Reading<Box<dyn IsstDevice + '_>> {
         if let Err(code) = self.opens() {
             let tree = SimulatedTree::new(&self.0);
-            let here = Surroundings { tree: &tree, guest: self.0.identity.hypervisor.is_some() };
+            let here = Surroundings { tree: &tree, ground: self.0.ground() };
             let error = std::io::Error::from_raw_os_error(code);
             let mut reason = refusal(Question::IsstInterface, &error, &here);
             "Speed Select".clone_into(&mut reason.what);

@@ -2,7 +2,7 @@
 
 use model::CpuSet;
 use model::page::{Block, HeatCell, HeatMap, HeatRow, Text};
-use model::record::Record;
+use model::record::{Node, Record};
 
 use super::super::CHASE;
 use super::super::counting::Counting;
@@ -80,6 +80,31 @@ fn between<'a, 'b>(
     cells.iter().filter(of)
 }
 
+/// Why rows and columns of the map are missing or empty, one note each.
+fn absences(nodes: &[Node], is_told: impl Fn(u32, u32) -> bool) -> Vec<String> {
+    let told_to = |to: &Node| nodes.iter().any(|from| is_told(from.id, to.id));
+    let told_from = |from: &Node| nodes.iter().any(|to| is_told(from.id, to.id));
+    let of = |what: &str, is: &dyn Fn(&Node) -> bool| {
+        let ids: Vec<String> =
+            nodes.iter().filter(|node| is(node)).map(|node| node.id.to_string()).collect();
+        let word = if ids.len() == 1 { "node" } else { "nodes" };
+        (!ids.is_empty()).then(|| format!("{what}: {word} {}", ids.join(", ")))
+    };
+    let is_empty = |node: &Node| node.memory_bytes == Some(0);
+    let is_withheld = |node: &Node| node.usable == Some(false) && !is_empty(node);
+    [
+        of("memory without CPUs", &|node| node.cpus.is_empty() && node.not_shown.is_empty()),
+        of("CPUs without memory", &|node| is_empty(node) && !told_to(node)),
+        of("memory that the cpuset withholds from this process (`cpuset.mems`)", &|node| {
+            is_withheld(node) && !told_to(node)
+        }),
+        of("CPUs of which none was measured", &|node| !node.cpus.is_empty() && !told_from(node)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
 /// Rows are nodes with CPUs, columns all nodes.
 fn map(
     record: &Record,
@@ -96,13 +121,7 @@ fn map(
         label: from.id.to_string(),
         cells: nodes.iter().map(|to| cell(from.id, to.id)).collect(),
     };
-    let without: Vec<String> =
-        nodes.iter().filter(|n| n.cpus.is_empty()).map(|n| n.id.to_string()).collect();
-    let notes = if without.is_empty() {
-        Vec::new()
-    } else {
-        vec![format!("memory without CPUs: node {}", without.join(", "))]
-    };
+    let notes = absences(nodes, |from, to| value(from, to).is_some());
     Block::HeatMap(HeatMap {
         caption: caption.to_owned(),
         unit: unit.to_owned(),
@@ -150,4 +169,38 @@ fn alone(counting: Counting<'_>, node: u32, cells: &[Cell<'_>]) -> Text {
     let known: Vec<String> = latency.into_iter().chain(moved).collect();
     let known = if known.is_empty() { String::new() } else { format!(": {}", known.join(", ")) };
     format!("This machine has one memory node, {node}: there is no farther one{known}.").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_empty_row_and_column_has_its_reason() {
+        let node = |id, cpus: &str, memory, usable| Node {
+            id,
+            cpus: cpus.parse().unwrap_or_default(),
+            not_shown: CpuSet::default(),
+            memory_bytes: Some(memory),
+            usable,
+            distances: std::collections::BTreeMap::new(),
+        };
+        let nodes = [
+            node(0, "0-3", 1 << 30, Some(true)),
+            node(1, "4-5", 1 << 30, Some(false)),
+            node(2, "", 1 << 30, Some(true)),
+            node(3, "6-7", 0, None),
+        ];
+        let measured = |from, to| from == 0 && [0, 2].contains(&to);
+        assert_eq!(
+            absences(&nodes, measured),
+            [
+                "memory without CPUs: node 2",
+                "CPUs without memory: node 3",
+                "memory that the cpuset withholds from this process (`cpuset.mems`): node 1",
+                "CPUs of which none was measured: nodes 1, 3",
+            ]
+        );
+        assert_eq!(absences(&nodes, |_, _| true), ["memory without CPUs: node 2"]);
+    }
 }
