@@ -1,0 +1,153 @@
+//! Measurements end with a page and a record, keep to their time, and invent nobody beside them.
+
+use super::{Judge, everything, fact};
+use crate::replies::Reply;
+
+/// How far beyond its budget a run may go: a tenth, or a second.
+const BEYOND_PART: f64 = 1.1;
+const BEYOND_SECONDS: f64 = 1.0;
+
+/// Short ones of each kind.
+pub(crate) fn judge(judge: &mut Judge<'_>) {
+    for kind in ["turbo", "pause", "memory", "latency"] {
+        judge.ends(&format!("measure-{kind}"), &[0]);
+    }
+    // They need two CPUs.
+    let usable = judge.machine.online().without(&judge.machine.isolated()).len();
+    let codes: &[i32] = if usable > 1 { &[0] } else { &[0, 3] };
+    for kind in ["cores", "wake", "openmp"] {
+        judge.ends(&format!("measure-{kind}"), codes);
+    }
+    judge.ends("measure-user", &[0, 3]);
+}
+
+/// The sheet, and the sheet from what it left.
+pub(crate) fn sheet(judge: &mut Judge<'_>) {
+    for label in ["sheet", "sheet-shown", "sheet-html", "sheet-from-html", "sheet-user"] {
+        judge.ends(label, &[0]);
+    }
+    let record = judge.noted_record("sheet-record");
+    let series = record["series"].as_array().map_or(0, Vec::len);
+    judge.holds("sheet-record", "series", "at least one", series, series > 0);
+    let Some(live) = judge.reply("sheet") else { return };
+    for label in ["sheet-shown", "sheet-from-html"] {
+        let Some(shown) = judge.reply(label) else { continue };
+        let (live, shown) = (&live.output, &shown.output);
+        let differs = live.lines().zip(shown.lines()).find(|(live, shown)| live != shown);
+        let said = differs.map_or("the same, line by line", |(_, shown)| shown);
+        judge.holds(label, "page", "that of the run, byte by byte", said, live == shown);
+    }
+}
+
+/// Where there are no more CPUs than the host has.
+pub(crate) fn budgets(judge: &mut Judge<'_>) {
+    for kind in
+        ["top", "cores", "wake", "openmp", "memory", "sheet", "pause-1", "pause-2", "pause-3"]
+    {
+        judge.ends(&format!("budget-{kind}"), &[0]);
+    }
+}
+
+/// What files usually say is missing: that is said, and measured is all the same.
+pub(crate) fn bare(judge: &mut Judge<'_>) {
+    for label in [
+        "bare-sys-info",
+        "bare-sys-doctor",
+        "bare-sys-settings",
+        "bare-proc-info",
+        "bare-proc-doctor",
+    ] {
+        judge.ends(label, &[0]);
+        // One folder is missing, not ten options of the kernel.
+        judge.never_says(label, "CONFIG_");
+    }
+    for label in ["bare-shm-turbo", "bare-sys-turbo", "bare-sys-sheet", "bare-proc-turbo"] {
+        judge.ends(label, &[0, 3]);
+    }
+    judge.ends("bare-sys-set", &[3, 4]);
+}
+
+/// Huge pages of one node are told and used there, and their lack is told elsewhere.
+pub(crate) fn huge(judge: &mut Judge<'_>) {
+    let noted = judge.note("huge-pages").replace('\n', " ");
+    judge.equal("kernel", "huge pages by node", &"0 64".to_owned(), &noted);
+    let record = judge.record("huge-info-json");
+    let said = fact(&record, "memory.huge_pages");
+    judge.holds("huge-info-json", "huge pages", "64 x 2 MiB", &said, said.contains("64 x 2 MiB"));
+    let record = judge.record("huge-doctor-json");
+    let said = fact(&record, "huge_pages");
+    judge.holds(
+        "huge-doctor-json",
+        "huge pages",
+        "they are there",
+        &said,
+        !said.starts_with("unavailable"),
+    );
+    judge.ends("huge-latency", &[0]);
+    for label in ["huge-numa", "huge-numa-all"] {
+        judge.ends(label, &[0, 3]);
+    }
+    judge.ends("huge-set", &[0, 1]);
+    let total =
+        |note: &str| -> u32 { note.lines().filter_map(|line| line.parse::<u32>().ok()).sum() };
+    let set = total(judge.note("huge-pages-set"));
+    judge.equal("huge-set", "huge pages", &100, &set);
+    judge.ends("huge-undo", &[0]);
+    let undone = total(judge.note("huge-pages-undone"));
+    judge.equal("huge-undo", "huge pages", &64, &undone);
+}
+
+/// Nobody is killed, whatever a control group leaves.
+pub(crate) fn oom(judge: &mut Judge<'_>) {
+    for mib in [100, 150, 200, 300] {
+        for kind in ["sheet", "memory", "latency", "sweep", "turbo"] {
+            judge.ends(&format!("oom-{mib}-{kind}"), &[0, 3]);
+        }
+        let events = judge.note(&format!("oom-{mib}")).to_owned();
+        let killed = events.lines().find(|line| line.starts_with("oom_kill ")).unwrap_or_default();
+        judge.equal("kernel", format!("killed with {mib} MiB"), &"oom_kill 0", &killed);
+    }
+}
+
+/// What holds of every page of a measurement: nothing else runs in a guest, and time is kept to.
+pub(crate) fn of_page(judge: &mut Judge<'_>, label: &str, reply: &Reply) {
+    let page = everything(reply);
+    if let Some((took, budget)) = page.lines().nth(1).and_then(times) {
+        let limit = (budget * BEYOND_PART).max(budget + BEYOND_SECONDS);
+        judge.holds(
+            label,
+            "budget",
+            format!("at most {limit:.1} s"),
+            format!("{took} s"),
+            took <= limit,
+        );
+        let busy = page.lines().find(|line| line.contains("busy with something else"));
+        judge.holds(label, "neighbours", "nobody", busy.unwrap_or("nobody"), busy.is_none());
+        // Debian's kernels make huge pages wherever they can: `madvise` would be fewer.
+        let less = page.lines().find(|line| line.contains("echo madvise"));
+        judge.holds(
+            label,
+            "huge pages",
+            "no advice for fewer",
+            less.unwrap_or("none"),
+            less.is_none(),
+        );
+    }
+}
+
+/// Seconds that a run took, and those that it had: `28.7 s of 8 s`.
+fn times(line: &str) -> Option<(f64, f64)> {
+    let (before, after) = line.split_once(" s of ")?;
+    let took = before.rsplit(' ').next()?.parse().ok()?;
+    Some((took, after.split(' ').next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_page_says_how_long_it_took() {
+        let line = "cpudyno 0.1.0, 2026-01-01T00:00:00Z, 28.7 s of 8 s, 1 of 30 sweeps";
+        assert_eq!(super::times(line), Some((28.7, 8.0)));
+        assert_eq!(super::times("cpudyno 0.1.0, nothing was measured"), None);
+    }
+}

@@ -1,0 +1,110 @@
+//! Boots a machine and waits until it powers off.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+
+use crate::answers;
+use crate::machine::Machine;
+use crate::setup::{System, folder};
+
+/// A machine that has run.
+pub(crate) struct Run {
+    /// Where everything is that it said.
+    pub(crate) folder: PathBuf,
+    /// Whether it powered off by itself.
+    pub(crate) ended: bool,
+    pub(crate) seconds: f64,
+}
+
+/// The last run of that machine.
+pub(crate) fn last(machine: &Machine) -> Run {
+    let folder = folder().join("results").join(&machine.name);
+    let seconds =
+        fs::read_to_string(folder.join("seconds")).ok().and_then(|text| text.parse().ok());
+    Run { ended: seconds.is_some(), folder, seconds: seconds.unwrap_or_default() }
+}
+
+const LIBRARY: &str = include_str!("../guest/lib.sh");
+
+/// Boots the machine for its tasks.
+pub(crate) fn run(machine: &Machine, system: &System, limit: Duration) -> anyhow::Result<Run> {
+    let folder = folder().join("results").join(&machine.name);
+    if folder.exists() {
+        fs::remove_dir_all(&folder)
+            .with_context(|| format!("cannot empty `{}`", folder.display()))?;
+    }
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
+    let write = |name: &str, text: &str| {
+        let path = folder.join(name);
+        fs::write(&path, text).with_context(|| format!("cannot write `{}`", path.display()))
+    };
+    write("tasks.sh", &script(machine))?;
+    let words = arguments(machine, system, &folder);
+    write("qemu.cmd", &format!("{} {}\n", machine.arch.qemu(), words.join(" ")))?;
+    let log = File::create(folder.join("qemu.log")).context("cannot write `qemu.log`")?;
+    let begun = Instant::now();
+    let mut child = Command::new(machine.arch.qemu())
+        .args(&words)
+        .stdin(Stdio::null())
+        .stdout(log.try_clone().context("cannot write `qemu.log`")?)
+        .stderr(log)
+        .spawn()
+        .with_context(|| {
+            format!(
+                "cannot run `{}`\nhint: `cargo xtask check --full --install` installs it",
+                machine.arch.qemu()
+            )
+        })?;
+    let ended = ends(&mut child, limit).context("cannot wait for QEMU")?;
+    let seconds = begun.elapsed().as_secs_f64();
+    if ended {
+        write("seconds", &seconds.to_string())?;
+    }
+    Ok(Run { folder, ended, seconds })
+}
+
+/// What the guest runs.
+fn script(machine: &Machine) -> String {
+    let tasks = machine.tasks.iter().filter_map(|name| answers::task(name));
+    // A task that leaves a folder or a variable behind does not reach the next one.
+    let tasks = tasks.map(|task| format!("(\n{}\n)\n", task.script));
+    [LIBRARY.to_owned()].into_iter().chain(tasks).collect()
+}
+
+fn arguments(machine: &Machine, system: &System, results: &Path) -> Vec<String> {
+    let mut words = machine.qemu_arguments();
+    let share = format!("local,path={},mount_tag=host,security_model=none", results.display());
+    let console = format!("file:{}", results.join("console.log").display());
+    let path = |path: &Path| path.display().to_string();
+    let rest = [
+        ("-kernel", path(&system.kernel)),
+        ("-initrd", path(&system.initramfs)),
+        ("-append", machine.command_line()),
+        ("-virtfs", share),
+        ("-serial", console),
+        ("-monitor", "none".to_owned()),
+        ("-nic", "none".to_owned()),
+    ];
+    words.extend(rest.into_iter().flat_map(|(option, value)| [option.to_owned(), value]));
+    words.extend(["-nographic", "-no-reboot"].map(str::to_owned));
+    words
+}
+
+/// Whether it ends by itself, and well, within that time; it is over afterwards in any case.
+fn ends(child: &mut Child, limit: Duration) -> std::io::Result<bool> {
+    let begun = Instant::now();
+    while begun.elapsed() < limit {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status.success());
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    child.kill()?;
+    child.wait()?;
+    Ok(false)
+}
