@@ -2,7 +2,7 @@
 //!
 //! Each check is one row in `check::STEPS`, each tool that the checks need one row in
 //! `needs::NEEDS`, each test of generated text one row in `generate::TESTS`. Comparisons with other programs
-//! are `cargo peers`.
+//! are `cargo peers`, real kernels in emulated machines the program `lab`.
 
 #![forbid(unsafe_code)]
 #![expect(
@@ -20,7 +20,9 @@ mod slowest;
 
 use std::process::ExitCode;
 
+use anyhow::Context;
 use clap::{Parser, Subcommand};
+use xtask::{EXIT_CANNOT, cargo};
 
 #[derive(Parser)]
 #[command(name = "xtask", bin_name = "cargo xtask", about = "The project's checks")]
@@ -33,7 +35,7 @@ struct Arguments {
 enum Task {
     /// Run the checks of every day: format, lints, tests
     Check {
-        /// Run all of them: also docs, dependencies, the other architecture, conformance, release
+        /// Run all of them: also docs, dependencies, the other architecture, conformance, the lab, release
         #[arg(long)]
         full: bool,
         /// Install what is missing first (rustup, pip, apt-get)
@@ -42,13 +44,29 @@ enum Task {
     },
     /// Rewrite the generated reference
     Generate,
+    /// Boot emulated machines and hold what the product says of them against what they are
+    #[command(disable_help_flag = true)]
+    Lab {
+        /// What the lab is asked for: `--help` says it
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
 }
 
 fn main() -> ExitCode {
     xtask::ended(match Arguments::parse().task {
         Task::Check { full, install } => check::run(full, install),
         Task::Generate => generate::run(),
+        Task::Lab { arguments } => lab(&arguments),
     })
+}
+
+/// Runs the lab, which is a program of its own: checks of every day need not wait for it.
+fn lab(arguments: &[String]) -> anyhow::Result<ExitCode> {
+    let mut command = cargo::command("cargo run --quiet --locked --package lab --");
+    let status = command.args(arguments).status().context("cannot run the lab")?;
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    Ok(ExitCode::from(code.unwrap_or(EXIT_CANNOT)))
 }
 
 #[cfg(test)]
