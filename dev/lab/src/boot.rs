@@ -31,41 +31,64 @@ pub(crate) fn last(machine: &Machine) -> Run {
 
 const LIBRARY: &str = include_str!("../guest/lib.sh");
 
+/// How often a machine is booted at most: on a busy host emulated CPUs may wait for each other for good, before the
+/// guest has run anything of ours.
+const ATTEMPTS: u32 = 3;
+
 /// Boots the machine for its tasks.
 pub(crate) fn run(machine: &Machine, system: &System, limit: Duration) -> anyhow::Result<Run> {
     let folder = folder().join("results").join(&machine.name);
+    let begun = Instant::now();
+    let mut ended = false;
+    for attempt in 1..=ATTEMPTS {
+        ended = once(machine, system, &folder, limit)?;
+        if ended || folder.join("began").exists() {
+            break;
+        }
+        println!("{:12} hung before it began, attempt {attempt} of {ATTEMPTS}", machine.name);
+    }
+    let seconds = begun.elapsed().as_secs_f64();
+    if ended {
+        write(&folder, "seconds", &seconds.to_string())?;
+    }
+    Ok(Run { folder, ended, seconds })
+}
+
+/// Boots it once and says whether it powered off.
+fn once(
+    machine: &Machine,
+    system: &System,
+    folder: &Path,
+    limit: Duration,
+) -> anyhow::Result<bool> {
     if folder.exists() {
-        fs::remove_dir_all(&folder)
+        fs::remove_dir_all(folder)
             .with_context(|| format!("cannot empty `{}`", folder.display()))?;
     }
-    fs::create_dir_all(&folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
-    let write = |name: &str, text: &str| {
-        let path = folder.join(name);
-        fs::write(&path, text).with_context(|| format!("cannot write `{}`", path.display()))
-    };
-    write("tasks.sh", &script(machine))?;
-    let words = arguments(machine, system, &folder);
-    write("qemu.cmd", &format!("{} {}\n", machine.arch.qemu(), words.join(" ")))?;
+    fs::create_dir_all(folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
+    write(folder, "tasks.sh", &script(machine))?;
+    let words = arguments(machine, system, folder);
+    let qemu = machine.arch.qemu();
+    write(folder, "qemu.cmd", &format!("{qemu} {}\n", words.join(" ")))?;
     let log = File::create(folder.join("qemu.log")).context("cannot write `qemu.log`")?;
-    let begun = Instant::now();
-    let mut child = Command::new(machine.arch.qemu())
+    let mut child = Command::new(&qemu)
         .args(&words)
         .stdin(Stdio::null())
         .stdout(log.try_clone().context("cannot write `qemu.log`")?)
         .stderr(log)
         .spawn()
         .with_context(|| {
-            format!(
-                "cannot run `{}`\nhint: `cargo xtask check --full --install` installs it",
-                machine.arch.qemu()
-            )
+            let hint = "hint: `cargo xtask check --full --install` installs it";
+            format!("cannot run `{qemu}`\n{hint}")
         })?;
-    let ended = ends(&mut child, limit).context("cannot wait for QEMU")?;
-    let seconds = begun.elapsed().as_secs_f64();
-    if ended {
-        write("seconds", &seconds.to_string())?;
-    }
-    Ok(Run { folder, ended, seconds })
+    // Every CPU takes its time to come up.
+    let begins = Duration::from_secs(90 + 2 * u64::from(machine.shape.cpus()));
+    ends(&mut child, &folder.join("began"), begins, limit).context("cannot wait for QEMU")
+}
+
+fn write(folder: &Path, name: &str, text: &str) -> anyhow::Result<()> {
+    let path = folder.join(name);
+    fs::write(&path, text).with_context(|| format!("cannot write `{}`", path.display()))
 }
 
 /// What the guest runs.
@@ -95,10 +118,16 @@ fn arguments(machine: &Machine, system: &System, results: &Path) -> Vec<String> 
     words
 }
 
-/// Whether it ends by itself, and well, within that time; it is over afterwards in any case.
-fn ends(child: &mut Child, limit: Duration) -> std::io::Result<bool> {
-    let begun = Instant::now();
-    while begun.elapsed() < limit {
+/// Whether it ends by itself, and well, within that time, of which it has a part to begin; it is over afterwards in
+/// any case.
+fn ends(
+    child: &mut Child,
+    began: &Path,
+    begins: Duration,
+    limit: Duration,
+) -> std::io::Result<bool> {
+    let start = Instant::now();
+    while start.elapsed() < if began.exists() { limit } else { begins } {
         if let Some(status) = child.try_wait()? {
             return Ok(status.success());
         }

@@ -1,4 +1,5 @@
 # What measures nothing: as root, as a plain user, and of a capture.
+ask driverless-doctor 60 cpudyno doctor $WIDE
 drivers
 note online cat /sys/devices/system/cpu/online
 note clocksource cat /sys/devices/system/clocksource/clocksource0/current_clocksource

@@ -77,7 +77,7 @@ pub(crate) fn smt(judge: &mut Judge<'_>) {
     // QEMU's registers ignore what is written, which is seen by reading back.
     judge.ends("smt-prefetch", &[1, 3, 4]);
     judge.ends("undo-smt-prefetch", &[0]);
-    judge.ends("smt-too-many", &[1, 3, 4]);
+    judge.ends("smt-too-many", &[1, 2, 3, 4]);
     settings::undone(judge, "undo-smt-too-many", "settings-smt-after", &before);
 }
 

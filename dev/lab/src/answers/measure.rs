@@ -67,6 +67,23 @@ pub(crate) fn bare(judge: &mut Judge<'_>) {
     judge.ends("bare-sys-set", &[3, 4]);
 }
 
+/// No clock that may be set is measured by.
+pub(crate) fn clock(judge: &mut Judge<'_>) {
+    for (label, note) in [("clock-ahead", "ahead-record"), ("clock-back", "back-record")] {
+        judge.ends(label, &[0]);
+        let record = judge.noted_record(note);
+        let seconds = record["run"]["seconds"].as_f64().unwrap_or(f64::NAN);
+        // Far from the hour, whatever the budget.
+        let right = seconds > 0.0 && seconds < 600.0;
+        judge.holds(note, "seconds of the run", "more than 0, and no hour", seconds, right);
+    }
+    for label in ["clock-top", "clock-set"] {
+        judge.ends(label, &[0]);
+    }
+    let said = judge.note("settings-clock").to_owned();
+    judge.holds("clock-set", "state afterwards", "[always]", &said, said.contains("[always]"));
+}
+
 /// Huge pages of one node are told and used there, and their lack is told elsewhere.
 pub(crate) fn huge(judge: &mut Judge<'_>) {
     let noted = judge.note("huge-pages").replace('\n', " ");

@@ -79,6 +79,11 @@ const TASKS: &[Task] = &[
     Task { name: "huge", script: include_str!("../../guest/tasks/huge.sh"), judge: measure::huge },
     Task { name: "bare", script: include_str!("../../guest/tasks/bare.sh"), judge: measure::bare },
     Task {
+        name: "clock",
+        script: include_str!("../../guest/tasks/clock.sh"),
+        judge: measure::clock,
+    },
+    Task {
         name: "budgets",
         script: include_str!("../../guest/tasks/budgets.sh"),
         judge: measure::budgets,
