@@ -33,8 +33,10 @@ pub(crate) fn judge(judge: &mut Judge<'_>) {
             counted(judge, note, &record, event, least);
         }
     }
-    judge.ends("pmu-stat", &[0]);
-    judge.ends("pmu-stat-comma", &[0]);
+    for label in ["pmu-stat", "pmu-stat-comma"] {
+        judge.ends(label, if counts_cycles { &[0] } else { &[0, 3] });
+        judge.never_says(label, "cannot find event");
+    }
     if own {
         judge.ends("pmu-stat-own", if counts_cycles { &[0] } else { &[0, 3] });
     } else {
