@@ -27,15 +27,21 @@ pub(crate) fn judge(judge: &mut Judge<'_>) {
         }
     }
     let record = judge.record("info-json");
-    let (packages, cores) = (machine.packages(&online).len(), machine.cores(&online).len());
-    let threads = online.len() / cores;
-    let smt = if threads > 1 { format!("SMT {threads}") } else { "no SMT".to_owned() };
     let counted = |number: usize, noun: &str| {
         format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
     };
+    let packages = machine.packages(&online).len();
+    let cores = machine.cores(&online);
+    let threads = cores.iter().map(Cpus::len).max().unwrap_or_default();
+    let single = cores.iter().filter(|core| core.len() < threads).count();
+    let smt = match (threads, single) {
+        (..=1, _) => "no SMT".to_owned(),
+        (threads, 0) => format!("SMT {threads}"),
+        (threads, _) => format!("SMT {threads}; {} with 1 thread", counted(single, "core")),
+    };
     let expected = [
         counted(packages, "package"),
-        counted(cores, "core"),
+        counted(cores.len(), "core"),
         format!("{} ({smt})", counted(online.len(), "CPU")),
     ]
     .join(", ");
