@@ -5,7 +5,6 @@ use machine::instruments::clock::{self, RateChoice};
 use model::CpuId;
 use model::record::BesideRun;
 use model::stats::paired::Quad;
-use std::time::Instant;
 
 use crate::rig::executor::{Executor, RunError, Stop};
 use crate::rig::job::Tools;
@@ -31,7 +30,7 @@ impl Beside {
     pub(super) fn alone(machine: &Machine, cpu: CpuId, stop: &Stop) -> Option<Beside> {
         run::refuse_elsewhere(machine).ok()?;
         let stamps = clock::calibrate_by(machine, RateChoice::Best).ok()?;
-        let executor = run::executor(machine, &stamps, None, stop, Instant::now()).ok()?;
+        let executor = run::executor(machine, &stamps, None, stop).ok()?;
         let tools = streams::tools(machine).ok()?;
         Some(Beside { cpu, own: Some((executor, tools)), quads: Vec::new() })
     }

@@ -9,7 +9,6 @@ mod ramp;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::time::Instant;
 
 use levers::plan::Change;
 use levers::rows::Proof;
@@ -78,7 +77,7 @@ impl<'a> Observer<'a> {
     /// Gets ready; or why nothing can be measured.
     pub fn new(machine: &'a Machine, stop: &Stop) -> Reading<Observer<'a>> {
         let stamp_clock = clock::calibrate_by(machine, RateChoice::Best)?;
-        let executor = run::executor(machine, &stamp_clock, None, stop, Instant::now())?;
+        let executor = run::executor(machine, &stamp_clock, None, stop)?;
         let tools = streams::tools(machine)?;
         Ok(Observer {
             machine,

@@ -148,20 +148,15 @@ pub fn measure(
     watch.wait(machine);
     conditions_before.push(watch.end(machine, &CpuSet::default()));
     let mut counters = Counters::find(machine, &stamp_clock, placement.cpus[0]);
-    let planning = Planning {
-        machine,
-        description: &description,
-        placement: &placement,
-        streams: &request.streams,
-    };
+    let planning = single::planning(machine, &description, &placement, request);
     let mut program = Program::new(&planning, request)?;
     program.keep_back(reading);
     let mut controllers = program.is_counted().then(|| Controllers::find(machine));
-    let mut executor = executor(machine, &stamp_clock, counters.source(), stop, begun)?;
+    let mut executor = executor_since(begun, machine, &stamp_clock, counters.source(), stop)?;
     counters.calibrate(&mut *executor, &program.tools, &stamp_clock, placement.cpus[0])?;
     if let Some(found) = controllers.take() {
         progress(Progress { share: 0.0, doing: "checking the memory controllers" });
-        let own = || self::executor(machine, &stamp_clock, None, stop, begun);
+        let own = || executor_since(begun, machine, &stamp_clock, None, stop);
         controllers = Some(found.proven(own, &planning, &program)?);
     }
     let reasons = program.has_clocks().then(|| Reasons::of(machine, &cpus));
@@ -221,13 +216,23 @@ pub fn refuse_elsewhere(machine: &Machine) -> Result<(), Unavailable> {
     }
 }
 
-/// What runs jobs on this machine, by that clock, for a run that began then.
+/// What runs jobs on this machine, by that clock, from now on.
 pub fn executor(
     machine: &Machine,
     clock: &StampClock,
     counters: Option<CycleCounters>,
     stop: &Stop,
+) -> Result<Box<dyn Executor>, Unavailable> {
+    executor_since(Instant::now(), machine, clock, counters, stop)
+}
+
+/// The same for a run that began then.
+fn executor_since(
     begun: Instant,
+    machine: &Machine,
+    clock: &StampClock,
+    counters: Option<CycleCounters>,
+    stop: &Stop,
 ) -> Result<Box<dyn Executor>, Unavailable> {
     let (rate, stop) = (clock.rate, stop.clone());
     Ok(match (&clock.source, &machine.simulated) {

@@ -4,7 +4,6 @@ use machine::instruments::clock::{self, RateChoice};
 use machine::{Machine, facts};
 use model::record::Machine as Description;
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable};
-use std::time::Instant;
 
 use super::sweep::{Sweeper, Swept};
 use super::{Error, Program, Request, executor};
@@ -41,7 +40,7 @@ pub(crate) struct Ready {
 impl<'m> Single<'m> {
     pub(crate) fn new(machine: &'m Machine, stop: &Stop) -> Result<Single<'m>, Error> {
         let stamp_clock = clock::calibrate_by(machine, RateChoice::Best)?;
-        let executor = executor(machine, &stamp_clock, None, stop, Instant::now())?;
+        let executor = executor(machine, &stamp_clock, None, stop)?;
         let (description, swept) = (facts::machine(machine), Swept::new(0, machine.host.seed()));
         Ok(Single { machine, description, executor, swept })
     }
@@ -185,7 +184,7 @@ fn ways(program: &Program) -> &[Candidate] {
     }
 }
 
-fn planning<'a>(
+pub(super) fn planning<'a>(
     machine: &'a Machine,
     description: &'a Description,
     placement: &'a Placement,

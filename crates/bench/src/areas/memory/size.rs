@@ -224,7 +224,7 @@ mod tests {
     fn caches_that_nobody_describes_grow_with_the_cpus() {
         let bytes = |cpus: &str| {
             let cpus: Vec<CpuId> = cpus.parse::<CpuSet>().unwrap().iter().collect();
-            8 * rule(&Topology::default(), &cpus) >> 20
+            (8 * rule(&Topology::default(), &cpus)) >> 20
         };
         assert_eq!(["0", "0-1", "0-7"].map(bytes), [72, 80, 128]);
         assert_eq!(bytes("0-255"), 256, "as large as those of nearly all machines");

@@ -258,9 +258,8 @@ pub(crate) fn findings_again(record: &Record) -> Vec<Failure> {
             "memory.cache-size" => ("memory", memory::findings(record)),
             "memory.limited" => ("memory", memory::limited(record)),
             // Groups of samples: where they are split is no number that others could find again.
-            "memory.modes" => continue,
-            // What is assumed was not measured.
-            "memory.caches-unknown" => continue,
+            // What is assumed was not measured, either.
+            "memory.modes" | "memory.caches-unknown" => continue,
             "cores.uneven" => ("cores", waiting::uneven_pairs(record)),
             "pause.uneven" => ("pause", waiting::uneven_pauses(record)),
             "wake.deep-sleep" => ("wake", waiting::deep_sleeps(record)),
@@ -297,6 +296,8 @@ const COUNTED: [&str; 10] = [
     "clock.",
     "placement.",
     "ruler.",
+    "run.failed",
+    "run.part-failed",
     "run.rivals",
     "run.busy-before",
     "run.preempted",

@@ -95,6 +95,7 @@ impl<P: Probe> Threads<P> {
     }
 
     /// The same for a run that began then.
+    #[must_use]
     pub fn since(self, begun: Instant) -> Self {
         Threads { begun, ..self }
     }
