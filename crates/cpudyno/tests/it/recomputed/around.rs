@@ -292,7 +292,7 @@ pub(crate) fn findings_again(record: &Record) -> Vec<Failure> {
 }
 
 /// Findings on rates, other work, placement, steal, and what limits a machine: told by the record alone.
-const COUNTED: [&str; 10] = [
+const COUNTED: [&str; 12] = [
     "clock.",
     "placement.",
     "ruler.",
