@@ -130,3 +130,13 @@ fn files_of_a_machine_that_runs_are_watched() {
     assert_eq!(refused.code, Some(3));
     assert!(refused.stderr.contains("nothing runs on files below a folder"), "{}", refused.stderr);
 }
+
+/// Who waits for the end of a watch without one gets it before memory is full.
+#[test]
+fn a_record_has_an_end() {
+    let args = ["top", "--machine", "sim:2s-56c", "-i", "0.1", "--format", "json"];
+    let ended = finish(cpudyno(&args));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.stderr.contains("a record holds no more"), "{}", ended.stderr);
+    assert!(ended.stdout.starts_with('{') && ended.stdout.trim_end().ends_with('}'));
+}

@@ -111,6 +111,14 @@ impl<'a> Watch<'a> {
         self.intervals.drain(..last);
     }
 
+    /// Whether it has kept as many intervals as a record holds: of a few CPUs for a day, of a thousand for some minutes.
+    pub fn is_full(&self) -> bool {
+        /// As numbers, and as a page of them, these take some hundred megabytes.
+        const NUMBERS_MAX: usize = 4_000_000;
+        let each = self.activity.columns().len() * self.activity.cpus().len();
+        self.intervals.len() * each.max(1) >= NUMBERS_MAX
+    }
+
     /// How many intervals have ended.
     pub fn ended(&self) -> usize {
         self.ended

@@ -53,6 +53,12 @@ pub(super) fn run(machine: &Machine, args: TopArgs) -> Result<ExitCode, Failure>
             output::data(&Telling::of(&watch.record()).told(format)?)?;
         }
     }
+    if watch.is_full() {
+        let ended = watch.ended();
+        output::remark(&format!(
+            "it ended after {ended} intervals: a record holds no more; longer ones: -i 10s"
+        ));
+    }
     written(&watch.record(), format, sinks)?;
     Ok(match signals.came() {
         // Who watches until Ctrl-C ends as was meant.
@@ -134,7 +140,8 @@ struct Live<'a> {
 
 impl Live<'_> {
     fn is_over(&self, watch: &Watch<'_>) -> bool {
-        self.signals.came().is_some() || self.count.is_some_and(|count| watch.ended() >= count)
+        let is_done = self.count.is_some_and(|count| watch.ended() >= count);
+        self.signals.came().is_some() || is_done || watch.is_full()
     }
 
     /// Prints what a reader of the whole page would read, part by part.
@@ -186,7 +193,7 @@ impl Live<'_> {
             let end = Instant::now() + Duration::from_secs_f64(self.interval.0);
             let is_over = || self.signals.came().is_some();
             let waited = screen.wait_until(end, is_over, || watch.note_when_due());
-            if !waited.map_err(broken)? {
+            if !waited.map_err(broken)? || watch.is_full() {
                 break;
             }
             if watch.is_simulated() {
