@@ -172,8 +172,9 @@ pub fn measure(
         ClockRecord { busy_seconds, ..assemble::tell(clock, &program, &run.told) }
     });
     let activity = activity.as_mut().map_or_else(Vec::new, top::over);
-    let neighbours = watch.end(machine, &program.used());
     let seconds = executor.elapsed();
+    watch.wait(machine);
+    let neighbours = watch.end(machine, &program.used());
     if let Some(controllers) = controllers.as_mut().filter(|_| run.end.is_none()) {
         controllers.look_again();
     }

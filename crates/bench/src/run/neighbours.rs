@@ -40,8 +40,16 @@ impl Watch {
     pub(super) fn end(self, machine: &Machine, used: &CpuSet) -> Fact {
         let neighbours = self.0.and_then(|earlier| {
             let now = BusySnapshot::read(machine)?;
-            let busy = now.telling_since(&earlier).into_values().filter_map(Result::ok);
-            let busy = busy.filter(|busy| busy.share >= SHARE_MIN && !used.contains(busy.cpu));
+            let (told, untold): (Vec<_>, Vec<_>) =
+                now.telling_since(&earlier).into_values().partition(Result::is_ok);
+            // Nobody is known to be busy, or not to be.
+            if let (true, Some(Err(reason))) = (told.is_empty(), untold.into_iter().next()) {
+                return Err(reason);
+            }
+            let busy = told
+                .into_iter()
+                .flatten()
+                .filter(|busy| busy.share >= SHARE_MIN && !used.contains(busy.cpu));
             Ok(busy
                 .map(|busy| Neighbour {
                     cpu: busy.cpu,
