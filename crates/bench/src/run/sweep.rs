@@ -179,8 +179,18 @@ pub(super) fn run(
     let chosen = vec![0; program.cells.len() + program.left_out.len()];
     let mut tell = |told: Progress<'_>| progress(told);
     let progress: Option<&mut dyn FnMut(Progress<'_>)> = Some(&mut tell);
-    let mut sweeper =
-        Sweeper { executor, planning, program, request, instruments, progress, random, chosen };
+    let deadline = deadline(request.span, program);
+    let mut sweeper = Sweeper {
+        executor,
+        planning,
+        program,
+        request,
+        instruments,
+        progress,
+        random,
+        chosen,
+        deadline,
+    };
     if let Err(error) = sweeper.sweeps(&mut swept) {
         swept.end = Some(End::of(error, swept.collector.is_empty())?);
     }
@@ -190,6 +200,21 @@ pub(super) fn run(
         first => swept.failed.extend(first),
     }
     Ok(swept)
+}
+
+/// When a run has to be over. Its budget is a promise: a tenth more at most, or a second.
+fn deadline(span: Span, program: &Program) -> Option<Seconds> {
+    const MORE: (f64, Seconds) = (1.1, Seconds(1.0));
+    /// A plan is no promise, but a machine that others use for so long gives no better numbers later.
+    const LATER: (f64, Seconds) = (2.0, Seconds(8.0));
+    match span {
+        Span::Budget(time) | Span::All(time) => {
+            let promised = (time * MORE.0).0.max((time + MORE.1).0);
+            Some(Seconds(promised) - program.afterwards)
+        }
+        Span::Bounded(_) => Some(program.latest() * LATER.0 + LATER.1),
+        Span::Blocks(_) => None,
+    }
 }
 
 /// Measures cells of a program.
@@ -203,6 +228,8 @@ pub(super) struct Sweeper<'a> {
     random: Rng,
     /// Of each planned cell, the way in which it moves its data.
     chosen: Vec<usize>,
+    /// When all has to be over; none where whoever asks for blocks has the time in hand.
+    deadline: Option<Seconds>,
 }
 
 /// Of more CPUs than this, one look at each is enough: cores of one type share what is fixed.
@@ -219,7 +246,18 @@ impl<'a> Sweeper<'a> {
     ) -> Sweeper<'a> {
         let random = Rng::with_seed(planning.machine.host.seed());
         let (instruments, progress, chosen) = (Instruments::default(), None, vec![chosen]);
-        Sweeper { executor, planning, program, request, instruments, progress, random, chosen }
+        let deadline = None;
+        Sweeper {
+            executor,
+            planning,
+            program,
+            request,
+            instruments,
+            progress,
+            random,
+            chosen,
+            deadline,
+        }
     }
 
     /// The fastest way to move the first cell's data.
@@ -298,21 +336,6 @@ impl<'a> Sweeper<'a> {
         once.into_iter().try_for_each(|cell| self.sweep(&[cell], swept))
     }
 
-    /// When the run has to be over. Its budget is a promise: a tenth more at most, or a second.
-    fn deadline(&self) -> Option<Seconds> {
-        const MORE: (f64, Seconds) = (1.1, Seconds(1.0));
-        /// A plan is no promise, but a machine that others use for so long gives no better numbers later.
-        const LATER: (f64, Seconds) = (2.0, Seconds(8.0));
-        match self.request.span {
-            Span::Budget(time) | Span::All(time) => {
-                let promised = (time * MORE.0).0.max((time + MORE.1).0);
-                Some(Seconds(promised) - self.program.afterwards)
-            }
-            Span::Bounded(_) => Some(self.program.latest() * LATER.0 + LATER.1),
-            Span::Blocks(_) => None,
-        }
-    }
-
     /// Leaves the other cells half of the time that is left, should a job of one that takes so long hang.
     fn bound(&mut self, planned: Seconds) -> Result<(), RunError> {
         /// Memory that is touched for the first time, or a machine that others use, is no hang.
@@ -320,9 +343,8 @@ impl<'a> Sweeper<'a> {
         const LEAST: Seconds = Seconds(8.0);
         let half = (self.program.time - self.executor.elapsed()) * 0.5;
         let limit = half.0.max(planned.0 * PATIENCE).max(LEAST.0);
-        let deadline = self.deadline();
-        self.executor.limit(Seconds(limit), deadline);
-        let is_over = deadline.is_some_and(|deadline| self.executor.elapsed().0 >= deadline.0);
+        self.executor.limit(Seconds(limit), self.deadline);
+        let is_over = self.deadline.is_some_and(|deadline| self.executor.elapsed().0 >= deadline.0);
         if is_over { Err(RunError::OutOfTime) } else { Ok(()) }
     }
 

@@ -209,7 +209,8 @@ fn one_sweep_fits_into_the_time() {
     let page = memory("sim:2s-56c", &["sweep", "--factors", "64", "--budget", "1m"]);
     assert!(page.contains("factors between these do not fit into the time"), "{page}");
     let page = memory("sim:2s-56c", &["scaling", "--budget", "1s"]);
-    assert!(page.contains("only 1 block was completed, in "), "{page}");
+    assert!(page.contains("the 1.0 s of the run were over before"), "{page}");
+    assert!(page.contains("-> give it more time: --budget 2s"), "{page}");
     let all = memory("sim:1c", &["sweep", "--factors", "10", "--budget", "1m"]);
     assert!(!all.contains("factors between these"), "{all}");
 }

@@ -733,8 +733,8 @@ mod tests {
         for (question, code, ground, files, denied, told) in [
             (energy, ENOENT, MACHINE, &[ARM][..], "modprobe", ""),
             (energy, ENOENT, MACHINE, &[X86], "ausearch", "modprobe"),
-            (pmu, ENOENT, MACHINE, &[ARM], "performance events", "hw perfevents"),
-            (pmu, ENOENT, MACHINE, &[X86], "hw perfevents", "performance events"),
+            (pmu, ENOENT, MACHINE, &[ARM], "performance events", "grep -i perfevents"),
+            (pmu, ENOENT, MACHINE, &[X86], "perfevents", "performance events"),
             (pmu, ENOENT, Ground::Emulator, &[X86], "libvirt", "-accel kvm"),
             (pmu, ENOENT, GUEST, &[X86], "-accel", "-cpu host,pmu=on"),
             (msr, EACCES, MACHINE, &[X86, ROOT], "run as root", "ausearch"),

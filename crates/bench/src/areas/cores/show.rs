@@ -253,11 +253,11 @@ pub(super) fn claims(record: &Record) -> Vec<Claim> {
         let mut medians: Vec<f64> = of.map(|it| it.summary.median).collect();
         medians.sort_unstable_by(f64::total_cmp);
         let (Some(least), Some(greatest)) = (medians.first(), medians.last()) else { continue };
-        let look = look.filter(|_| relation == Relation::SameCache);
-        if medians.len() < PAIRS_MIN && look.is_none() {
+        let far =
+            look.filter(|look| relation == Relation::SameCache && *greatest > look * LOOKS_MAX);
+        if medians.len() < PAIRS_MIN && far.is_none() {
             continue;
         }
-        let far = look.filter(|look| *greatest > look * LOOKS_MAX);
         let verdict = if medians.len() >= PAIRS_MIN && *greatest > least * RATIO_MAX {
             Verdict::Differs("not all alike: the map shows who is near whom".to_owned())
         } else if let Some(look) = far {

@@ -90,6 +90,8 @@ fn absences(nodes: &[Node], is_told: impl Fn(u32, u32) -> bool) -> Vec<String> {
         let word = if ids.len() == 1 { "node" } else { "nodes" };
         (!ids.is_empty()).then(|| format!("{what}: {word} {}", ids.join(", ")))
     };
+    // Where nothing was, that is said elsewhere.
+    let is_measured = nodes.iter().any(told_from);
     let is_empty = |node: &Node| node.memory_bytes == Some(0);
     let is_withheld = |node: &Node| node.usable == Some(false) && !is_empty(node);
     [
@@ -98,7 +100,9 @@ fn absences(nodes: &[Node], is_told: impl Fn(u32, u32) -> bool) -> Vec<String> {
         of("memory that the cpuset withholds from this process (`cpuset.mems`)", &|node| {
             is_withheld(node) && !told_to(node)
         }),
-        of("CPUs of which none was measured", &|node| !node.cpus.is_empty() && !told_from(node)),
+        of("CPUs of which none was measured", &|node| {
+            is_measured && !node.cpus.is_empty() && !told_from(node)
+        }),
     ]
     .into_iter()
     .flatten()
