@@ -205,12 +205,14 @@ pub(super) fn run(
 /// When a run has to be over. Its budget is a promise: a tenth more at most, or a second.
 fn deadline(span: Span, program: &Program) -> Option<Seconds> {
     const MORE: (f64, Seconds) = (1.1, Seconds(1.0));
+    /// Until threads have noticed, and a page is printed.
+    const END: Seconds = Seconds(0.3);
     /// A plan is no promise, but a machine that others use for so long gives no better numbers later.
     const LATER: (f64, Seconds) = (2.0, Seconds(8.0));
     match span {
         Span::Budget(time) | Span::All(time) => {
             let promised = (time * MORE.0).0.max((time + MORE.1).0);
-            Some(Seconds(promised) - program.afterwards)
+            Some(Seconds(promised) - END - program.afterwards)
         }
         Span::Bounded(_) => Some(program.latest() * LATER.0 + LATER.1),
         Span::Blocks(_) => None,

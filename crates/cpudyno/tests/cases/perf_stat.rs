@@ -72,6 +72,16 @@ fn by_us() -> Result<Vec<f64>, Failed> {
 /// Our median lies where perf's own runs lie, and as far beside as they are apart from each other.
 /// Both are pinned, and what they start is.
 fn counts_are_those_of_perf_stat() -> Result<(), Failed> {
+    /// Who else wants the CPU for a moment adds to the switches of those runs.
+    const TRIES: usize = 3;
+    let mut told = compared();
+    for _ in 1..TRIES {
+        told = told.or_else(|_| compared());
+    }
+    told
+}
+
+fn compared() -> Result<(), Failed> {
     let usable = sys::affinity::current()?;
     let first = usable.iter().next().ok_or("this process may use no CPU")?;
     sys::affinity::pin(first)?;
