@@ -170,6 +170,24 @@ pub(crate) const NEEDS: &[Need] = &[
         probe: Probe::Runs("xz --version"),
         install: Install::Apt("xz-utils"),
     },
+    Need {
+        id: "qemu-x86",
+        purpose: "emulates the lab's machines",
+        probe: Probe::Runs("qemu-system-x86_64 --version"),
+        install: Install::Apt("qemu-system-x86"),
+    },
+    Need {
+        id: "qemu-arm",
+        purpose: "emulates the lab's machines of the other architecture",
+        probe: Probe::Runs("qemu-system-aarch64 --version"),
+        install: Install::Apt("qemu-system-arm"),
+    },
+    Need {
+        id: "cc-aarch64",
+        purpose: "links what the lab's machines of the other architecture boot",
+        probe: Probe::Runs("aarch64-linux-gnu-gcc --version"),
+        install: Install::Apt("gcc-aarch64-linux-gnu libc6-dev-arm64-cross"),
+    },
 ];
 
 impl Probe {
@@ -336,7 +354,8 @@ mod tests {
             format!(
                 "{apt} install -y --no-install-recommends gcc bsdutils curl libgomp1 \
                  libomp-dev libpfm4 linux-perf chromium prometheus python3-prometheus-client \
-                 python3-jsonschema libnl-genl-3-dev xz-utils python3-pip"
+                 python3-jsonschema libnl-genl-3-dev xz-utils qemu-system-x86 qemu-system-arm \
+                 gcc-aarch64-linux-gnu libc6-dev-arm64-cross python3-pip"
             )
         );
         assert_eq!(lines.iter().filter(|line| line.contains("apt-get")).count(), 2);
