@@ -373,8 +373,15 @@ pub fn judge(record: &Record, bounds: &[Bound], reference: Option<&ReferenceRun>
 
 /// Whether it says that something else than the machine itself may have made numbers worse.
 fn is_disturbance(finding: &Finding) -> bool {
-    const DISTURBANCES: [&str; 6] =
-        ["run.gaps", "run.contended", "run.preempted", "run.rivals", "run.busy-", "disturbance."];
+    const DISTURBANCES: [&str; 7] = [
+        "run.gaps",
+        "run.contended",
+        "run.preempted",
+        "run.rivals",
+        "run.busy-",
+        "run.stood-still",
+        "disturbance.",
+    ];
     finding.severity >= Severity::Warning
         && DISTURBANCES.iter().any(|begin| finding.id.starts_with(begin))
 }

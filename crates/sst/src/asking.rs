@@ -144,7 +144,12 @@ pub(crate) fn reason(what: &str, refusal: Refusal) -> Unavailable {
         ),
         ENXIO => (Obstacle::Hardware, "the firmware refused", None),
         EINVAL => (Obstacle::Permission, "this kernel's driver does not take the question", None),
-        EPERM => (Obstacle::Permission, "the capability SYS_ADMIN is missing", Some("run as root")),
+        EPERM => (
+            Obstacle::Permission,
+            "the capability SYS_ADMIN is missing",
+            // Root of a container need not have it.
+            Some("`sudo` gives it to users, `--cap-add SYS_ADMIN` to containers"),
+        ),
         EACCES => (Obstacle::Permission, "this user may not ask it", Some("run as root")),
         ENODEV | EAGAIN => (
             Obstacle::Permission,

@@ -137,6 +137,11 @@ pub fn monotonic_raw() -> Duration {
     read_clock(libc::CLOCK_MONOTONIC_RAW).unwrap_or_default()
 }
 
+/// Time since boot, with that in which the machine was suspended (`CLOCK_BOOTTIME`).
+pub fn boottime() -> Duration {
+    read_clock(libc::CLOCK_BOOTTIME).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -83,7 +83,7 @@ fn once(
         })?;
     // Every CPU takes its time to come up.
     let begins = Duration::from_secs(90 + 2 * u64::from(machine.shape.cpus()));
-    ends(&mut child, &folder.join("began"), begins, limit).context("cannot wait for QEMU")
+    ends(&mut child, folder, begins, limit).context("cannot wait for QEMU")
 }
 
 fn write(folder: &Path, name: &str, text: &str) -> anyhow::Result<()> {
@@ -122,18 +122,32 @@ fn arguments(machine: &Machine, system: &System, results: &Path) -> Vec<String> 
 /// any case.
 fn ends(
     child: &mut Child,
-    began: &Path,
+    folder: &Path,
     begins: Duration,
     limit: Duration,
 ) -> std::io::Result<bool> {
+    let (began, suspend) = (folder.join("began"), folder.join("suspend"));
     let start = Instant::now();
     while start.elapsed() < if began.exists() { limit } else { begins } {
         if let Some(status) = child.try_wait()? {
             return Ok(status.success());
+        }
+        if suspend.exists() {
+            stand_still(child)?;
+            fs::remove_file(&suspend)?;
         }
         thread::sleep(Duration::from_millis(100));
     }
     child.kill()?;
     child.wait()?;
     Ok(false)
+}
+
+/// Lets a guest lose its CPUs for a while, as when its host sleeps: its clock goes on.
+fn stand_still(child: &Child) -> std::io::Result<()> {
+    const TIME: Duration = Duration::from_secs(10);
+    let signal = |name: &str| Command::new("kill").args([name, &child.id().to_string()]).status();
+    signal("-STOP")?;
+    thread::sleep(TIME);
+    signal("-CONT").map(drop)
 }

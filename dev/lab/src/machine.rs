@@ -187,9 +187,11 @@ impl Machine {
             Arch::X86 => "q35",
             Arch::Arm => "virt,gic-version=3",
         };
-        // Instructions are counted in one thread of the host, or not at all.
-        let threads =
-            if self.qemu.iter().any(|word| word == "-icount") { "single" } else { "multi" };
+        // Instructions are counted in one thread of the host, or not at all; and with CPUs that are plugged in threads
+        // of their own wait for each other for good.
+        let is_counted = self.qemu.iter().any(|word| word == "-icount");
+        let is_single = is_counted || !self.plugged.is_empty();
+        let threads = if is_single { "single" } else { "multi" };
         let accelerator = if self.kvm { "kvm".to_owned() } else { format!("tcg,thread={threads}") };
         let mut words: Vec<String> = Vec::new();
         let mut give = |option: &str, value: String| words.extend([option.to_owned(), value]);

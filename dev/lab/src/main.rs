@@ -72,7 +72,7 @@ struct Arguments {
     #[arg(short, long)]
     verbose: bool,
     /// Switch a machine off after so many seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 1500)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
     limit: u64,
 }
 

@@ -9,6 +9,8 @@ use anyhow::Context;
 /// What a command answered.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reply {
+    /// The words of the command.
+    pub(crate) command: String,
     pub(crate) output: String,
     pub(crate) errors: String,
     pub(crate) code: i32,
@@ -46,6 +48,7 @@ impl Replies {
                     continue;
                 };
                 let reply = Reply {
+                    command: text(&name),
                     output: text(&format!("{label}.out")),
                     errors: text(&format!("{label}.err")),
                     code,

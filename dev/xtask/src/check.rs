@@ -209,6 +209,23 @@ const STEPS: &[Step] = &[
         may_be_skipped: false,
     },
     Step {
+        name: "neon",
+        proves: "streams and memory kernels of the other architecture give the right answers, in an emulator",
+        daily: false,
+        turn: Turn::Aside,
+        environment: &[
+            SIDE,
+            ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "aarch64-linux-gnu-gcc"),
+            (
+                "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER",
+                "qemu-aarch64 -L /usr/aarch64-linux-gnu",
+            ),
+        ],
+        command: "cargo test --quiet --locked --package cpudyno-kernels --lib --target aarch64-unknown-linux-gnu",
+        needs: &["aarch64", "cc-aarch64", "qemu-user"],
+        may_be_skipped: false,
+    },
+    Step {
         name: "release",
         proves: "the product builds as newcomers build it",
         daily: false,

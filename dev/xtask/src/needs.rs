@@ -183,8 +183,14 @@ pub(crate) const NEEDS: &[Need] = &[
         install: Install::Apt("qemu-system-arm"),
     },
     Need {
+        id: "qemu-user",
+        purpose: "runs tests of the other architecture",
+        probe: Probe::Runs("qemu-aarch64 --version"),
+        install: Install::Apt("qemu-user"),
+    },
+    Need {
         id: "cc-aarch64",
-        purpose: "links what the lab's machines of the other architecture boot",
+        purpose: "links what runs on the other architecture",
         probe: Probe::Runs("aarch64-linux-gnu-gcc --version"),
         install: Install::Apt("gcc-aarch64-linux-gnu libc6-dev-arm64-cross"),
     },
@@ -355,7 +361,7 @@ mod tests {
                 "{apt} install -y --no-install-recommends gcc bsdutils curl libgomp1 \
                  libomp-dev libpfm4 linux-perf chromium prometheus python3-prometheus-client \
                  python3-jsonschema libnl-genl-3-dev xz-utils qemu-system-x86 qemu-system-arm \
-                 gcc-aarch64-linux-gnu libc6-dev-arm64-cross python3-pip"
+                 qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross python3-pip"
             )
         );
         assert_eq!(lines.iter().filter(|line| line.contains("apt-get")).count(), 2);

@@ -64,10 +64,7 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
     let mut findings = parts.stamp_clock.findings;
     findings.extend(contradictions::of(&parts.description, &parts.conditions_before));
     findings.extend(parts.counters.finding());
-    findings.extend(findings::of_rulers(&run.rulers));
-    findings.extend(run.end.as_ref().and_then(|end| findings::of_end(end, run.sweeps_done)));
-    findings.extend(findings::of_failed(program, &run.failed));
-    findings.extend(findings::of_skipped(&run.skipped));
+    findings.extend(findings::of_run(program, &run));
     findings.extend(placement::contradictions(
         run.probes.values().filter_map(|probes| placement::typical(probes)),
         &parts.description.topology,

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use model::record::{Plan, Record, Series};
 use model::stats::{BLOCKS_FOR_INTERVAL, mean};
-use model::{Finding, Obstacle, Severity};
+use model::{Finding, Obstacle, Seconds, Severity};
 
-use super::sweep::End;
+use super::sweep::{End, Swept};
 use super::{Program, Rulers};
 use crate::areas::in_order;
 use crate::areas::turbo::soak;
@@ -30,8 +30,18 @@ pub(super) fn of_placement(changed: u64, sweeps: u64) -> Option<Finding> {
 })
 }
 
+/// How the run went.
+pub(super) fn of_run(program: &Program, run: &Swept) -> Vec<Finding> {
+    let mut findings = of_rulers(&run.rulers);
+    findings.extend(run.end.as_ref().and_then(|end| of_end(end, run.sweeps_done)));
+    findings.extend(of_standstill(run.stood_still));
+    findings.extend(of_failed(program, &run.failed));
+    findings.extend(of_skipped(&run.skipped));
+    findings
+}
+
 /// Rulers that were hard to calibrate, or could not be.
-pub(super) fn of_rulers(rulers: &Rulers) -> Vec<Finding> {
+fn of_rulers(rulers: &Rulers) -> Vec<Finding> {
     let disagree = "multiply and add chains agree on no whole number of cycles";
     let when_idle = "run again when the machine, or its SMT siblings, are idle";
     let mut failed: BTreeMap<(&str, &str), Vec<String>> = BTreeMap::new();
@@ -82,7 +92,7 @@ const LOST: &str = "run.cpu-lost";
 const FAILED: &str = "run.failed";
 
 /// What ended a run, where no signal did: that is in the record itself, as is whatever had no time.
-pub(super) fn of_end(end: &End, sweeps: u64) -> Option<Finding> {
+fn of_end(end: &End, sweeps: u64) -> Option<Finding> {
     let stands = "the run ended, and what was measured until then stands";
     let serious = |id: &str, about: String, text, remedy| {
         let (id, severity) = (id.to_owned(), Severity::Serious);
@@ -103,8 +113,25 @@ pub(super) fn of_end(end: &End, sweeps: u64) -> Option<Finding> {
     }
 }
 
+/// The time in which nothing ran.
+fn of_standstill(time: Seconds) -> Option<Finding> {
+    (time.0 > 0.0).then(|| Finding {
+        id: "run.stood-still".to_owned(),
+        severity: Severity::Warning,
+        about: "this run".to_owned(),
+        text: format!(
+            "for {:.1} s nothing of it ran: the machine was suspended, its hypervisor or a signal stopped it, or \
+             others had all of its CPUs",
+            time.0
+        ),
+        remedy: Some("run it again".to_owned()),
+        cause: None,
+        gain: None,
+    })
+}
+
 /// What is done beside the cells, and failed.
-pub(super) fn of_skipped(skipped: &BTreeMap<String, RunError>) -> Vec<Finding> {
+fn of_skipped(skipped: &BTreeMap<String, RunError>) -> Vec<Finding> {
     let of = |(doing, error): (&String, &RunError)| Finding {
         id: "run.part-failed".to_owned(),
         severity: Severity::Warning,
@@ -118,7 +145,7 @@ pub(super) fn of_skipped(skipped: &BTreeMap<String, RunError>) -> Vec<Finding> {
 }
 
 /// Parts of areas that failed while everything else was measured, one remark by area and reason.
-pub(super) fn of_failed(program: &Program, failed: &BTreeMap<usize, RunError>) -> Vec<Finding> {
+fn of_failed(program: &Program, failed: &BTreeMap<usize, RunError>) -> Vec<Finding> {
     let mut alike: BTreeMap<(usize, String), Vec<&'static str>> = BTreeMap::new();
     for (&cell, error) in failed {
         let planned = program.cell(cell);

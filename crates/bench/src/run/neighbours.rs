@@ -21,25 +21,37 @@ struct Neighbour {
     process: Option<String>,
 }
 
-/// A stretch of time in which this process used no CPU, or only some of them.
-pub(super) struct Watch(Result<BusySnapshot, Unavailable>);
+/// A stretch of time in which this process used no CPU, or only some of them, and those that this thread was on.
+pub(super) struct Watch {
+    busy: Result<BusySnapshot, Unavailable>,
+    /// For how long this thread was on a CPU until then.
+    own: Duration,
+}
+
+/// For how long this thread was on CPUs so far; on which ones nobody counts.
+fn own() -> Duration {
+    sys::thread::cpu_time().unwrap_or_default()
+}
 
 impl Watch {
     pub(super) fn begin(machine: &Machine) -> Watch {
-        Watch(BusySnapshot::read(machine))
+        Watch { busy: BusySnapshot::read(machine), own: own() }
     }
 
     /// Waits until the kernel has counted enough to tell who is busy; a simulated machine counts its own time.
     pub(super) fn wait(&self, machine: &Machine) {
-        if let (Ok(earlier), None) = (&self.0, &machine.simulated) {
+        if let (Ok(earlier), None) = (&self.busy, &machine.simulated) {
             std::thread::sleep(BusySnapshot::TELLING.saturating_sub(earlier.at().elapsed()));
         }
     }
 
     /// The CPUs that were busy since, but for those that this run used itself.
     pub(super) fn end(self, machine: &Machine, used: &CpuSet) -> Fact {
-        let neighbours = self.0.and_then(|earlier| {
+        let neighbours = self.busy.and_then(|earlier| {
             let now = BusySnapshot::read(machine)?;
+            let passed = now.at().saturating_duration_since(earlier.at()).as_secs_f64();
+            let own = own().saturating_sub(self.own).as_secs_f64() / passed.max(f64::MIN_POSITIVE);
+            let own = if machine.simulated.is_none() { own } else { 0.0 };
             let (told, untold): (Vec<_>, Vec<_>) =
                 now.telling_since(&earlier).into_values().partition(Result::is_ok);
             // Nobody is known to be busy, or not to be; on a simulated machine there is nobody else.
@@ -50,7 +62,7 @@ impl Watch {
             let busy = told
                 .into_iter()
                 .flatten()
-                .filter(|busy| busy.share >= SHARE_MIN && !used.contains(busy.cpu));
+                .filter(|busy| busy.share - own >= SHARE_MIN && !used.contains(busy.cpu));
             Ok(busy
                 .map(|busy| Neighbour {
                     cpu: busy.cpu,

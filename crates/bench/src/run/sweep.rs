@@ -47,6 +47,8 @@ pub(super) struct Swept {
     pub(super) skipped: BTreeMap<String, RunError>,
     /// What ended it before all was done.
     pub(super) end: Option<End>,
+    /// For how long nothing ran in the middle of it.
+    pub(super) stood_still: Seconds,
 }
 
 impl Swept {
@@ -67,6 +69,7 @@ impl Swept {
             failed: BTreeMap::new(),
             skipped: BTreeMap::new(),
             end: None,
+            stood_still: Seconds(0.0),
         }
     }
 
@@ -173,27 +176,15 @@ pub(super) fn run(
     instruments: Instruments<'_>,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Swept, RunError> {
-    let seed = planning.machine.host.seed();
-    let mut swept = Swept::new(program.sweeps, seed);
-    let random = Rng::with_seed(seed);
+    let mut swept = Swept::new(program.sweeps, planning.machine.host.seed());
     let chosen = vec![0; program.cells.len() + program.left_out.len()];
-    let mut tell = |told: Progress<'_>| progress(told);
-    let progress: Option<&mut dyn FnMut(Progress<'_>)> = Some(&mut tell);
+    let plain = Sweeper::new(executor, planning, program, request, chosen);
     let deadline = deadline(request.span, program);
-    let mut sweeper = Sweeper {
-        executor,
-        planning,
-        program,
-        request,
-        instruments,
-        progress,
-        random,
-        chosen,
-        deadline,
-    };
+    let mut sweeper = Sweeper { instruments, progress: Some(progress), deadline, ..plain };
     if let Err(error) = sweeper.sweeps(&mut swept) {
         swept.end = Some(End::of(error, swept.collector.is_empty())?);
     }
+    swept.stood_still = sweeper.executor.stood_still();
     // Where there is nothing to keep, it failed as a whole.
     match swept.failed.pop_first() {
         Some((_, error)) if swept.collector.is_empty() => return Err(error),
@@ -206,7 +197,7 @@ pub(super) fn run(
 fn deadline(span: Span, program: &Program) -> Option<Seconds> {
     const MORE: (f64, Seconds) = (1.1, Seconds(1.0));
     /// Until threads have noticed, and a page is printed.
-    const END: Seconds = Seconds(0.3);
+    const END: Seconds = Seconds(0.5);
     /// A plan is no promise, but a machine that others use for so long gives no better numbers later.
     const LATER: (f64, Seconds) = (2.0, Seconds(8.0));
     match span {
@@ -238,17 +229,16 @@ pub(super) struct Sweeper<'a> {
 const REFINED_AT_ONCE: usize = 16;
 
 impl<'a> Sweeper<'a> {
-    /// Measures the first cell of a program for whoever asks, with that way to move its data.
-    pub(super) fn of_one(
+    /// Tells nobody, reads nothing beside, and ends when it is through.
+    fn new(
         executor: &'a mut dyn Executor,
         planning: &'a Planning<'a>,
         program: &'a Program,
         request: &'a Request,
-        chosen: usize,
+        chosen: Vec<usize>,
     ) -> Sweeper<'a> {
         let random = Rng::with_seed(planning.machine.host.seed());
-        let (instruments, progress, chosen) = (Instruments::default(), None, vec![chosen]);
-        let deadline = None;
+        let (instruments, progress, deadline) = (Instruments::default(), None, None);
         Sweeper {
             executor,
             planning,
@@ -260,6 +250,17 @@ impl<'a> Sweeper<'a> {
             chosen,
             deadline,
         }
+    }
+
+    /// Measures the first cell of a program for whoever asks, with that way to move its data.
+    pub(super) fn of_one(
+        executor: &'a mut dyn Executor,
+        planning: &'a Planning<'a>,
+        program: &'a Program,
+        request: &'a Request,
+        chosen: usize,
+    ) -> Sweeper<'a> {
+        Sweeper::new(executor, planning, program, request, vec![chosen])
     }
 
     /// The fastest way to move the first cell's data.

@@ -82,6 +82,23 @@ fn what_is_killed_leaves_no_half_record() {
     assert!(!file.exists());
 }
 
+#[test]
+fn a_run_that_stood_still_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("r.json");
+    let running = measuring(&["turbo", "--budget", "8s", "--test", "scalar_iadd"], &file);
+    // Twice, as between two jobs nobody waits who would notice.
+    for _ in 0..2 {
+        thread::sleep(Duration::from_millis(1200));
+        send("STOP", &running);
+        thread::sleep(Duration::from_millis(1500));
+        send("CONT", &running);
+    }
+    running.finish().success();
+    let record = checked(&fs::read_to_string(&file).unwrap());
+    assert!(record.findings.iter().any(|finding| finding.id == "run.stood-still"), "{record:#?}");
+}
+
 /// A run of half a minute that has begun to measure.
 fn measuring(command: &[&str], file: &Path) -> Running {
     let args = [command, &["--json", file.to_str().unwrap()]].concat();

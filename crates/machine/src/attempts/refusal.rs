@@ -539,6 +539,10 @@ fn huge_page(answer: &str, code: i32, here: &Surroundings<'_>) -> Unavailable {
             format!("mapping one answered {answer}: all {count} are in use, or of another size"),
             format!("`echo {} | sudo tee {pool}`", count + 64.0),
         ),
+        (_, None) if !here.there("/proc/cpuinfo") => not_permitted(
+            format!("mapping one answered {answer}, and no file says how many are reserved"),
+            "`mount -t proc proc /proc` as root",
+        ),
         (_, None) => not_permitted(
             format!("mapping one answered {answer}: the kernel was built without huge pages"),
             "boot a kernel with CONFIG_HUGETLBFS",

@@ -42,7 +42,9 @@ pub fn limits(machine: &Machine, cpu: CpuId) -> Reading<Limits> {
     known.ok_or_else(|| {
         let why = match machine.cpuid.leaf(0, 0) {
             Some(_) => format!("CPUID of CPU {cpu} does not say how many counters it has"),
-            None => format!("nothing says how many counters CPU {cpu} has: it has no CPUID"),
+            None => {
+                format!("no register that programs may read says how many counters CPU {cpu} has")
+            }
         };
         Unavailable::new(Obstacle::Hardware, "number of counters", why)
     })

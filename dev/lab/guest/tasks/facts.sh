@@ -9,7 +9,7 @@ ask doctor-json 60 cpudyno doctor --format json
 ask doctor 60 cpudyno doctor $WIDE
 ask settings-json 60 cpudyno settings --format json
 ask settings-page 60 cpudyno settings -v $WIDE
-ask capture 60 cpudyno capture /tmp/machine.capture
+ask capture 180 cpudyno capture /tmp/machine.capture
 cp /tmp/machine.capture /host/
 chmod 644 /tmp/machine.capture
 ask capture-info-json 60 cpudyno info --machine /tmp/machine.capture --format json

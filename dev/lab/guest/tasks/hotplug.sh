@@ -26,7 +26,7 @@ echo 1 > $folder/cpu6/online
 
 for cpu in 4 5 6 7; do echo 0 > $folder/cpu$cpu/online; done
 ask node-off-info-json 60 cpudyno info --format json
-ask node-off-numa 120 cpudyno memory numa --budget 5s --json /tmp/node-off.json $WIDE
+ask node-off-numa 120 cpudyno memory numa --budget 16s --json /tmp/node-off.json $WIDE
 cp /tmp/node-off.json /host/node-off-record.note
 ask node-off-plan 60 cpudyno sheet --dry-run $WIDE
 for cpu in 4 5 6 7; do echo 1 > $folder/cpu$cpu/online; done

@@ -1,5 +1,6 @@
 # Short measurements of each kind.
-ask measure-turbo 120 cpudyno turbo --test scalar_iadd,avx256_fma --max-threads 2 $WIDE
+case $(uname -m) in aarch64) wide=neon_fma ;; *) wide=avx256_fma ;; esac
+ask measure-turbo 120 cpudyno turbo --test scalar_iadd,$wide --max-threads 2 $WIDE
 ask measure-pause 90 cpudyno pause --budget 3s $WIDE
 ask measure-cores 120 cpudyno cores --budget 5s $WIDE
 ask measure-wake 120 cpudyno wake --budget 5s $WIDE

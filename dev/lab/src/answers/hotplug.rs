@@ -44,9 +44,13 @@ pub(crate) fn judge(judge: &mut Judge<'_>) {
     judge.equal("kernel", "online afterwards", &all.to_string(), &noted);
 }
 
-/// Isolated CPUs are measured where they are asked for by number.
+/// Isolated CPUs are measured where the process may use them; elsewhere it is said how it may.
 pub(crate) fn isolated(judge: &mut Judge<'_>) {
-    for label in ["isolated-turbo-2", "isolated-turbo-23", "isolated-plan", "isolated-mask-turbo"] {
+    for label in ["isolated-turbo-2", "isolated-turbo-23", "isolated-plan"] {
+        judge.ends(label, &[2]);
+        judge.says(label, "taskset -c");
+    }
+    for label in ["isolated-allowed-turbo", "isolated-mask-turbo"] {
         judge.ends(label, &[0]);
     }
     let record = judge.record("isolated-mask-info-json");

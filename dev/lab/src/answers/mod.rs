@@ -84,9 +84,19 @@ const TASKS: &[Task] = &[
         judge: measure::clock,
     },
     Task {
+        name: "suspend",
+        script: include_str!("../../guest/tasks/suspend.sh"),
+        judge: measure::suspend,
+    },
+    Task {
         name: "budgets",
         script: include_str!("../../guest/tasks/budgets.sh"),
         judge: measure::budgets,
+    },
+    Task {
+        name: "rounds",
+        script: include_str!("../../guest/tasks/rounds.sh"),
+        judge: measure::rounds,
     },
 ];
 

@@ -65,6 +65,11 @@ pub trait Executor {
     /// Lets the machine rest: nothing is executed for so long.
     fn rest(&mut self, time: Seconds) -> Result<(), RunError>;
 
+    /// For how long nothing ran while jobs did, as where the machine was suspended.
+    fn stood_still(&self) -> Seconds {
+        Seconds(0.0)
+    }
+
     /// Where the memory of all jobs so far lies.
     fn placed(&self) -> Vec<Placed>;
 

@@ -292,12 +292,13 @@ pub(crate) fn findings_again(record: &Record) -> Vec<Failure> {
 }
 
 /// Findings on rates, other work, placement, steal, and what limits a machine: told by the record alone.
-const COUNTED: [&str; 12] = [
+const COUNTED: [&str; 13] = [
     "clock.",
     "placement.",
     "ruler.",
     "run.failed",
     "run.part-failed",
+    "run.stood-still",
     "run.rivals",
     "run.busy-before",
     "run.preempted",

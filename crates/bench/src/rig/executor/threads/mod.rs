@@ -3,6 +3,7 @@
 mod alarm;
 mod exchange;
 mod neighbour;
+mod pulse;
 mod purse;
 mod regions;
 mod together;
@@ -32,6 +33,7 @@ use super::super::regions::{RawRegions, Regions};
 use super::super::trace::{Look, RawTrace, Trace};
 use super::super::traffic::{Placed, RawTraffic, Store, Traffic};
 use super::{Executor, RunError, Stop};
+use pulse::Pulse;
 use purse::Purse;
 pub(crate) use regions::nobody;
 use together::Meeting;
@@ -59,6 +61,7 @@ struct Rig<P> {
     beside: Stores,
     /// How much both may hold.
     purse: Purse,
+    pulse: Pulse,
 }
 
 /// What was found out about loads on each CPU, so that every job need not find it out anew.
@@ -89,8 +92,8 @@ impl<P: Probe> Threads<P> {
     /// counters of core cycles around full phases. Its run begins now.
     pub fn new(probe: P, rate: Rate<Stamp>, counters: Option<CycleCounters>, stop: Stop) -> Self {
         let (paces, stores, beside) = (Paces::default(), Stores::default(), Stores::default());
-        let purse = Purse::default();
-        let rig = Rig { probe, rate, counters, stop, paces, stores, beside, purse };
+        let (purse, pulse) = (Purse::default(), Pulse::default());
+        let rig = Rig { probe, rate, counters, stop, paces, stores, beside, purse, pulse };
         Threads { rig: Arc::new(rig), begun: Instant::now(), limit: None, until: None }
     }
 
@@ -198,6 +201,10 @@ impl<P: Probe> Executor for Threads<P> {
     fn allow(&mut self, bytes: u64) {
         let Rig { purse, stores, beside, .. } = &*self.rig;
         purse.allow(bytes.saturating_add(stores.held()).saturating_add(beside.held()));
+    }
+
+    fn stood_still(&self) -> Seconds {
+        self.rig.pulse.stood_still()
     }
 
     fn placed(&self) -> Vec<Placed> {

@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use model::{CpuId, Seconds};
+use model::CpuId;
 use sys::clock::Probe;
 
 use super::super::super::job::Manner;
@@ -80,16 +80,17 @@ impl<P: Probe> Threads<P> {
         /// Threads look between repetitions whether they were given up. When all time is over nobody measures after them.
         const NOTICE: Duration = Duration::from_secs(1);
         const NOTICE_LAST: Duration = Duration::from_millis(200);
-        let is_late = |wait| matches!(ended.recv_timeout(wait), Err(RecvTimeoutError::Timeout));
+        let is_late = |wait| self.rig.pulse.is_late(ended, wait);
+        let limit = self.patience();
         // A limit that no clock can hold is none.
-        let wait = |limit: Seconds| Duration::try_from_secs_f64(limit.0).ok();
-        if let Some((limit, wait)) = self.patience().and_then(|limit| Some((limit, wait(limit)?)))
-            && is_late(wait)
+        let wait = limit.and_then(|limit| Duration::try_from_secs_f64(limit.0).ok());
+        if is_late(wait)
+            && let Some(limit) = limit
         {
             give_up();
             let cpus = threads.iter().map(|(cpu, _)| *cpu).collect();
             // Those that end now end with what nobody needs any more.
-            let still = is_late(if self.is_over() { NOTICE_LAST } else { NOTICE });
+            let still = is_late(Some(if self.is_over() { NOTICE_LAST } else { NOTICE }));
             let left = threads.iter().filter(|(_, thread)| still && !thread.is_finished());
             return Err(self.late(cpus, left.map(|(cpu, _)| *cpu).collect(), limit));
         }
