@@ -155,21 +155,22 @@ fn jiffies(line: &str) -> Option<(CpuId, Jiffies)> {
     (fields.len() >= LEAST).then_some((cpu, jiffies))
 }
 
-/// The name of the process, other than this one, whose threads used most time between two scans
-/// 200 ms apart and were last seen on that CPU; `None` where none of them used any.
+/// By CPU, the name of the process, other than this one, whose threads used most time between two scans
+/// 200 ms apart and were last seen on that CPU, where some of them used any.
 ///
 /// It reads two files of every thread of the machine: ask only where a CPU was found busy.
 ///
 /// # Caveats
 /// The name is the short one that the process gave itself, never its command line: that may hold
 /// names of people and of machines (invariant I10).
-pub fn culprit(machine: &Machine, cpu: CpuId) -> Option<String> {
+pub fn culprits(machine: &Machine, cpus: &[CpuId]) -> BTreeMap<CpuId, String> {
     const APART: Duration = Duration::from_millis(200);
     let earlier = Threads::scan(machine.tree.as_ref());
     if machine.simulated.is_none() {
         std::thread::sleep(APART);
     }
-    Threads::scan(machine.tree.as_ref()).busiest_on(cpu, &earlier)
+    let now = Threads::scan(machine.tree.as_ref());
+    cpus.iter().filter_map(|&cpu| Some((cpu, now.busiest_on(cpu, &earlier)?))).collect()
 }
 
 /// What all other processes have used so far.

@@ -14,6 +14,8 @@ pub(crate) struct Reply {
     pub(crate) output: String,
     pub(crate) errors: String,
     pub(crate) code: i32,
+    /// From its start to its end, by the guest's clock.
+    pub(crate) seconds: f64,
 }
 
 /// Everything that a guest left in the shared folder.
@@ -43,7 +45,7 @@ impl Replies {
         for entry in entries {
             let name = entry?.file_name().to_string_lossy().into_owned();
             if let Some(label) = name.strip_suffix(".cmd").filter(|label| *label != "qemu") {
-                let Some(code) = ending(&text(&format!("{label}.end"))) else {
+                let Some((code, seconds)) = ending(&text(&format!("{label}.end"))) else {
                     replies.unanswered.push(label.to_owned());
                     continue;
                 };
@@ -52,6 +54,7 @@ impl Replies {
                     output: text(&format!("{label}.out")),
                     errors: text(&format!("{label}.err")),
                     code,
+                    seconds,
                 };
                 replies.asked.insert(label.to_owned(), reply);
             } else if let Some(note) = name.strip_suffix(".note") {
@@ -64,7 +67,8 @@ impl Replies {
     }
 }
 
-/// The exit code; the seconds behind it are for people.
-fn ending(text: &str) -> Option<i32> {
-    text.split_whitespace().next()?.parse().ok()
+/// The exit code, and the seconds that it took.
+fn ending(text: &str) -> Option<(i32, f64)> {
+    let (code, seconds) = text.trim().split_once(' ')?;
+    Some((code.parse().ok()?, seconds.parse().ok()?))
 }

@@ -77,7 +77,8 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
     ));
     let mut series = run.collector.into_series(&no_ruler, parts.counters.absent());
     let is_interrupted = matches!(run.end, Some(End::Interrupted));
-    let ended = Ended { run: run.end.as_ref(), spared: &run.spared, failed: &run.failed };
+    let seconds = Seconds(program.time.0.max(parts.seconds.0));
+    let ended = Ended { run: run.end.as_ref(), spared: &run.spared, failed: &run.failed, seconds };
     series.extend(absent_series(program, &plan, &ended, &series));
     series.extend(own_series(run.own, run.probes));
     let idle = parts.controllers.as_ref().map_or(&[][..], Controllers::idle);
@@ -289,6 +290,8 @@ struct Ended<'a> {
     /// What was measured in the time that was left.
     spared: &'a BTreeSet<usize>,
     failed: &'a BTreeMap<usize, RunError>,
+    /// How long the run took, or should have.
+    seconds: Seconds,
 }
 
 impl Ended<'_> {
@@ -342,24 +345,19 @@ fn absent_series(
             None if plan.blocks_done > 0 && ended.let_run(planned) => {
                 Unavailable::new(Obstacle::Measurement, what, "no block of it gave a number")
             }
-            None => not_reached(program, planned, ended.run, what),
+            None => not_reached(planned, ended, what),
         })
     });
     cannot.chain(no_time).chain(stopped).collect()
 }
 
 /// Why a cell that was planned has no block.
-fn not_reached(
-    program: &Program,
-    planned: &Planned,
-    end: Option<&End>,
-    what: String,
-) -> Unavailable {
+fn not_reached(planned: &Planned, ended: &Ended<'_>, what: String) -> Unavailable {
     let reason = |why: String| Unavailable::new(Obstacle::Measurement, what, why);
-    match end {
+    match ended.run {
         None | Some(End::Interrupted) => reason("the run was stopped before".to_owned()),
         Some(End::OutOfTime) => {
-            let seconds = program.time.0;
+            let seconds = ended.seconds.0;
             reason(format!("the {seconds:.1} s of the run were over before"))
                 .with_remedy(findings::in_seconds(seconds * 2.0))
         }

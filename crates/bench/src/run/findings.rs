@@ -170,7 +170,8 @@ fn of_failed(program: &Program, failed: &BTreeMap<usize, RunError>) -> Vec<Findi
     alike.into_iter().map(of).collect()
 }
 
-/// What ended a cell: itself, or a cell of its area that hung, because what hangs once would hang again.
+/// What ended a cell: itself, or a cell of its area that hung and left threads behind, because what hangs once would hang
+/// again.
 pub(super) fn end_of<'a>(
     program: &Program,
     failed: &'a BTreeMap<usize, RunError>,
@@ -178,7 +179,8 @@ pub(super) fn end_of<'a>(
 ) -> Option<&'a RunError> {
     let area = program.cell(cell).area;
     let hung = |(other, error): &(&usize, &RunError)| {
-        matches!(error, RunError::Hung { .. }) && program.cell(**other).area == area
+        let is_left = matches!(error, RunError::Hung { left, .. } if !left.is_empty());
+        is_left && program.cell(**other).area == area
     };
     failed.get(&cell).or_else(|| failed.iter().find(hung).map(|(_, error)| error))
 }
@@ -222,7 +224,7 @@ fn few_blocks(record: &Record) -> Option<Finding> {
     let ended = record.run.interrupted.is_some() || has(LOST) || has(FAILED);
     // What goes on over time has one block, and its samples in order.
     let is_timeline = |series: &Series| series.parameters.contains_key(soak::TIMELINE);
-    let over_time = measured(record).count() > 0 && measured(record).all(is_timeline);
+    let over_time = record.measured().count() > 0 && record.measured().all(is_timeline);
     if enough || plan.blocks_planned == 0 || ended || over_time {
         return None;
     }
@@ -245,21 +247,16 @@ fn few_blocks(record: &Record) -> Option<Finding> {
     Some(finding("run.few-blocks", Severity::Warning, text, Some(&remedy)))
 }
 
-/// Series of areas; the rig's own are not disturbed by what they measure.
-fn measured(record: &Record) -> impl Iterator<Item = &Series> {
-    record.series.iter().filter(|series| series.area != "rig")
-}
-
 /// One series for each thread of a cell: its quantities share the disturbance.
 fn threads(record: &Record) -> impl Iterator<Item = &Series> {
-    measured(record).filter(|series| series.quantity == "cycles_per_op")
+    record.measured().filter(|series| series.quantity == "cycles_per_op")
 }
 
 fn contended(record: &Record) -> Option<Finding> {
     /// Fewer contended blocks than this are everyday noise, and named in the series alone.
     const SHARE_MIN: f64 = 0.05;
     let (mut contended, mut blocks) = (0, 0);
-    for series in measured(record).filter(|series| series.quantity == "clock") {
+    for series in record.measured().filter(|series| series.quantity == "clock") {
         contended += series.disturbance.contended_blocks;
         blocks += series.summary().map_or(0, |summary| summary.blocks);
     }
@@ -297,7 +294,7 @@ fn gaps(record: &Record) -> Option<Finding> {
 /// long, and a median hides them.
 pub(crate) fn lost_share(record: &Record) -> Option<f64> {
     let mut cells: BTreeMap<_, Vec<f64>> = BTreeMap::new();
-    for series in measured(record) {
+    for series in record.measured() {
         let cell = (&series.area, &series.workload, series.active.to_string(), series.cpu);
         cells.entry(cell).or_default().extend(series.disturbance.lost_share);
     }
@@ -369,7 +366,7 @@ fn seconds_in(remedy: &str) -> Option<f64> {
 
 /// The budgets that cells asked for which were left out.
 fn asked_seconds(record: &Record) -> impl Iterator<Item = f64> {
-    let left = measured(record).filter_map(|series| match &series.outcome {
+    let left = record.measured().filter_map(|series| match &series.outcome {
         model::record::Outcome::Unavailable { unavailable } => unavailable.remedy.as_deref(),
         model::record::Outcome::Measured { .. } => None,
     });

@@ -1,5 +1,6 @@
 //! Who else uses the machine: CPUs that are busy with something that is not this run.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use machine::Machine;
@@ -63,13 +64,14 @@ impl Watch {
                 .into_iter()
                 .flatten()
                 .filter(|busy| busy.share - own >= SHARE_MIN && !used.contains(busy.cpu));
-            Ok(busy
-                .map(|busy| Neighbour {
-                    cpu: busy.cpu,
-                    share: busy.share,
-                    process: busy::culprit(machine, busy.cpu),
-                })
-                .collect::<Vec<_>>())
+            let busy: Vec<(CpuId, f64)> = busy.map(|busy| (busy.cpu, busy.share)).collect();
+            let named: Vec<CpuId> = busy.iter().take(NAMED_MAX).map(|(cpu, _)| *cpu).collect();
+            let mut culprits = match named.as_slice() {
+                [] => BTreeMap::new(),
+                named => busy::culprits(machine, named),
+            };
+            let of = |(cpu, share)| Neighbour { cpu, share, process: culprits.remove(&cpu) };
+            Ok(busy.into_iter().map(of).collect::<Vec<_>>())
         });
         let text = neighbours.map(|neighbours| FactValue::Text(words(&neighbours)));
         Fact { id: BUSY.to_owned(), label: "Other busy CPUs".to_owned(), value: text.into() }
@@ -79,9 +81,10 @@ impl Watch {
 /// What the fact says where there are none.
 const NONE: &str = "none";
 
+/// More are not named.
+const NAMED_MAX: usize = 8;
+
 fn words(neighbours: &[Neighbour]) -> String {
-    /// More are not named.
-    const NAMED_MAX: usize = 8;
     if neighbours.is_empty() {
         return NONE.to_owned();
     }

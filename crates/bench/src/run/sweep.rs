@@ -285,7 +285,7 @@ impl<'a> Sweeper<'a> {
         swept.rulers.extend(ruler::calibrate(self.executor, tools, &new)?);
         if cpus.len() <= REFINED_AT_ONCE {
             for _ in 0..ruler::LOOKS {
-                let refined = ruler::refine(self.executor, tools, &mut swept.rulers);
+                let refined = guarded(|| ruler::refine(self.executor, tools, &mut swept.rulers));
                 swept.beside(|| "looking at rulers once more".to_owned(), refined)?;
             }
         }
@@ -295,7 +295,7 @@ impl<'a> Sweeper<'a> {
 
     fn sweeps(&mut self, swept: &mut Swept) -> Result<(), RunError> {
         let cpus = self.calibrate(swept)?;
-        let cost = self.own_cost(swept, &cpus);
+        let cost = guarded(|| self.own_cost(swept, &cpus));
         swept.beside(|| "finding what a repetition costs by itself".to_owned(), cost)?;
         self.tell("choosing variants");
         let all: Vec<usize> = (0..self.program.cells.len()).collect();
@@ -324,7 +324,7 @@ impl<'a> Sweeper<'a> {
             let took = self.executor.elapsed() - begun;
             // The next sweep takes about as long as this one: it begins only if it can end.
             let budget = match self.request.span {
-                Span::Budget(budget) | Span::All(budget) => budget,
+                Span::Budget(budget) | Span::All(budget) => self.usable(budget),
                 Span::Bounded(_) => self.program.latest(),
                 Span::Blocks(_) => continue,
             };
@@ -333,10 +333,15 @@ impl<'a> Sweeper<'a> {
             }
         }
         if let Span::Budget(budget) = self.request.span {
-            self.spare(swept, budget - kept_back)?;
+            self.spare(swept, self.usable(budget) - kept_back)?;
         }
         // What heats the machine for a while comes when all else is measured, in the order of the plan.
         once.into_iter().try_for_each(|cell| self.sweep(&[cell], swept))
+    }
+
+    /// What of a budget can be measured in: on a slow machine its end is needed for other things.
+    fn usable(&self, budget: Seconds) -> Seconds {
+        self.deadline.map_or(budget, |deadline| Seconds(budget.0.min(deadline.0)))
     }
 
     /// Leaves the other cells half of the time that is left, should a job of one that takes so long hang.
@@ -444,8 +449,8 @@ impl<'a> Sweeper<'a> {
         let mut probes = Vec::new();
         for pair in pairs {
             let topology = self.planning.topology();
-            let probe =
-                placement::probe(self.executor, &self.program.tools, topology, fabric, pair);
+            let tools = &self.program.tools;
+            let probe = guarded(|| placement::probe(self.executor, tools, topology, fabric, pair));
             let [a, b] = pair;
             let doing = || format!("probing how CPUs {a} and {b} lie to each other");
             if let Some(probe) = swept.beside(doing, probe)? {

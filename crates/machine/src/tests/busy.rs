@@ -7,7 +7,7 @@ use model::CpuId;
 use proptest::prelude::*;
 
 use super::{machine_of, simulated};
-use crate::busy::{BusyCpu, BusySnapshot, culprit};
+use crate::busy::{BusyCpu, BusySnapshot, culprits};
 use crate::files::Files;
 use crate::ports::{Machine, Reading, Tree};
 
@@ -15,6 +15,10 @@ fn snapshot(stat: &str) -> BusySnapshot {
     let mut files = Files::default();
     files.put("/proc/stat", stat);
     BusySnapshot::read(&machine_of(files, "0-3")).unwrap()
+}
+
+fn culprit(machine: &Machine, cpu: CpuId) -> Option<String> {
+    culprits(machine, &[cpu]).remove(&cpu)
 }
 
 #[test]

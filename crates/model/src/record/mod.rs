@@ -115,6 +115,13 @@ pub struct Record {
     pub findings: Vec<Finding>,
 }
 
+impl Record {
+    /// The series that areas measured: without those of the rig on itself.
+    pub fn measured(&self) -> impl Iterator<Item = &Series> {
+        self.series.iter().filter(|series| series.area != "rig")
+    }
+}
+
 /// The program that measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -287,7 +287,9 @@ impl Soak {
             let end = begun + window * ((at / window).round() + 1.0);
             let lost = match Soak::one(&job, end, &mut windows, executor, rulers) {
                 // What was seen until then stands.
-                Err(RunError::Interrupted) if !windows.time.is_empty() => break,
+                Err(RunError::Interrupted | RunError::OutOfTime) if !windows.time.is_empty() => {
+                    break;
+                }
                 found => found?,
             };
             let until = executor.elapsed() - begun;
@@ -417,7 +419,7 @@ impl Errand for Soak {
             let rested = if index == 0 { Ok(()) } else { executor.rest(self.rest) };
             let windows = rested.and_then(|()| self.soak(*load, executor, rulers, machine));
             let windows = match windows {
-                Err(RunError::Interrupted) if !run.parts.is_empty() => break,
+                Err(RunError::Interrupted | RunError::OutOfTime) if !run.parts.is_empty() => break,
                 windows => windows?,
             };
             let around = windows.around.unwrap_or_default();

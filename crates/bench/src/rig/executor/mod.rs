@@ -164,6 +164,9 @@ impl RunError {
     /// Why a cell of a run has no numbers, where the others have.
     pub(crate) fn reason(&self, what: impl Into<String>) -> Unavailable {
         let (obstacle, remedy) = match self {
+            RunError::Hung { left, .. } if left.is_empty() => {
+                (Obstacle::Measurement, "run it again, when others use these CPUs less")
+            }
             RunError::Fault(_) | RunError::Hung { .. } => {
                 (Obstacle::Cpudyno, "please report it, with the record: --json FILE")
             }

@@ -20,22 +20,28 @@ const STILL: Duration = Duration::from_secs(1);
 pub(super) struct Pulse(AtomicU64);
 
 impl Pulse {
-    /// Waits until threads have ended, or for so long; whether they are late then.
+    /// Waits until threads have ended, or for so long; whether they are late then. Of time in which nothing ran nobody
+    /// is late.
     pub(super) fn is_late(&self, ended: &Ended, limit: Option<Duration>) -> bool {
         let begun = Instant::now();
+        let mut still = Duration::ZERO;
         loop {
-            let left = limit.map_or(BEAT, |limit| limit.saturating_sub(begun.elapsed()).min(BEAT));
+            let waited = begun.elapsed().saturating_sub(still);
+            let left = limit.map_or(BEAT, |limit| limit.saturating_sub(waited).min(BEAT));
+            let at = Instant::now();
             // Of the clocks that nobody sets only this one goes on while the machine is suspended.
             let before = boottime();
             let is_waiting = matches!(ended.recv_timeout(left), Err(RecvTimeoutError::Timeout));
             let longer = boottime().saturating_sub(before).saturating_sub(left);
             if longer >= STILL {
+                // The clock of limits may have stood still as well.
+                still += at.elapsed().saturating_sub(left);
                 self.0.fetch_add(longer.as_micros() as u64, Ordering::Relaxed);
             }
             if !is_waiting {
                 return false;
             }
-            if limit.is_some_and(|limit| begun.elapsed() >= limit) {
+            if limit.is_some_and(|limit| begun.elapsed().saturating_sub(still) >= limit) {
                 return true;
             }
         }

@@ -40,7 +40,7 @@ impl Purse {
         mine: &Stores,
         other: &Stores,
     ) -> Result<u64, RunError> {
-        let needed: u64 = wanted.iter().map(|(_, store)| bytes(store)).sum();
+        let needed: u64 = wanted.iter().map(|wanted| mine.would_hold(wanted)).sum();
         let allowed = self.bytes.load(Ordering::Relaxed);
         let room = allowed.saturating_sub(self.in_use.load(Ordering::Relaxed));
         let spare = room.saturating_sub(needed);

@@ -103,6 +103,12 @@ impl Stores {
         held
     }
 
+    /// Bytes of what a thread will hold there: what is kept may be larger than it wants.
+    pub(super) fn would_hold(&self, (cpu, store): &(CpuId, Store)) -> u64 {
+        let kept = self.lock().get(&place(*cpu, store)).map_or(0, |kept| purse::bytes(&kept.store));
+        kept.max(purse::bytes(store))
+    }
+
     /// Bytes of all that is kept.
     pub(super) fn held(&self) -> u64 {
         self.lock().values().map(|kept| purse::bytes(&kept.store)).sum()
