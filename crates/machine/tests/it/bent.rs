@@ -72,13 +72,21 @@ fn which(machines: &[(String, String)]) -> impl Strategy<Value = usize> {
     prop::sample::select(often.collect::<Vec<_>>())
 }
 
-/// The lines of files: path and text.
+/// The lines of files, and their paths.
 fn files(text: &str) -> Vec<(usize, &str)> {
     let lines = text.lines().enumerate();
-    lines
-        .filter_map(|(at, line)| Some((at, line.split_once(" = ")?.0)))
-        .filter(|(_, path)| path.starts_with('/'))
-        .collect()
+    lines.filter_map(|(at, line)| Some((at, path_of(line)?))).collect()
+}
+
+/// The file that a line is the text of; that may be empty.
+fn path_of(line: &str) -> Option<&str> {
+    line.split_once(" =").map(|(path, _)| path).filter(|path| path.starts_with('/'))
+}
+
+/// A capture without those sources.
+fn without(text: &str, gone: &[String]) -> String {
+    let is_kept = |line: &&str| path_of(line).is_none_or(|path| !gone.contains(&source(path)));
+    text.lines().filter(is_kept).collect::<Vec<_>>().join("\n")
 }
 
 /// Files that one source consists of: of all CPUs at once.
@@ -147,14 +155,7 @@ fn silence_is_no_answer() {
         let (name, text) = &machines[which];
         let all = files(text);
         let gone: Vec<String> = gone.iter().map(|at| source(all[at.index(all.len())].1)).collect();
-        let kept: Vec<&str> = text
-            .lines()
-            .filter(|line| {
-                line.split_once(" = ")
-                    .is_none_or(|(path, _)| !path.starts_with('/') || !gone.contains(&source(path)))
-            })
-            .collect();
-        let Some(bent) = record(&kept.join("\n")) else { return Ok(()) };
+        let Some(bent) = record(&without(text, &gone)) else { return Ok(()) };
         let (before, after) = (facts(&whole[which]), facts(&bent));
         let differs = |id: &str| before.get(id) != after.get(id);
         let by_kind = differs("cpu.kinds") || differs("cpu.cores");
@@ -185,12 +186,7 @@ fn files_that_were_not_copied_are_nobodys_fault() {
         let (name, text) = &machines[which];
         let all = files(text);
         let gone: Vec<String> = gone.iter().map(|at| source(all[at.index(all.len())].1)).collect();
-        let is_kept = |line: &&str| {
-            line.split_once(" = ")
-                .is_none_or(|(path, _)| !path.starts_with('/') || !gone.contains(&source(path)))
-        };
-        let kept: Vec<&str> = text.lines().filter(is_kept).collect();
-        let Ok(mut machine) = parse("bent", &kept.join("\n")) else { return Ok(()) };
+        let Ok(mut machine) = parse("bent", &without(text, &gone)) else { return Ok(()) };
         machine.elsewhere.clone_from(&copied);
         for absence in absences(&described(&machine)) {
             let blames =
@@ -228,11 +224,11 @@ fn what_contradicts_itself_is_said() {
             let all = files(text);
             let at = all[place.index(all.len())].0;
             let line = &mut lines[at];
-            let (path, value) = line.split_once(" = ").unwrap();
+            let (path, value) = line.split_once(" =").unwrap();
             let digits = value.find(|c: char| c.is_ascii_digit());
             let Some(first) = digits else { continue };
             let rest = value[first..].trim_start_matches(|c: char| c.is_ascii_digit());
-            *line = format!("{path} = {}{number}{rest}", &value[..first]);
+            *line = format!("{path} ={}{number}{rest}", &value[..first]);
         }
         let Some(bent) = record(&lines.join("\n")) else { return Ok(()) };
         check(&bent, name)

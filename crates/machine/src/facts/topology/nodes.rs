@@ -26,12 +26,11 @@ pub(super) fn read(machine: &Machine, online: &CpuSet, disputes: &Disputes) -> V
     let mut claimed = BTreeSet::new();
     let of = |id: &u32| Some((*id, members(machine, &format!("{NODE}/node{id}"), *id, disputes)?));
     let listed: BTreeMap<u32, CpuSet> = numbers.iter().filter_map(of).collect();
-    // Nodes of which nobody says who is near are none.
-    if listed.is_empty() {
+    // Where nobody says who is near one of them, that is nobody's place and not without CPUs.
+    if listed.len() < numbers.len() {
         return Vec::new();
     }
-    let node = |&id: &u32| {
-        let listed = listed.get(&id).cloned().unwrap_or_default();
+    let node = |(id, listed): (u32, CpuSet)| {
         if let Some(twice) = listed.iter().find(|cpu| claimed.contains(cpu)) {
             let says = format!("CPU {twice} is listed in two nodes, {id} is one of them");
             disputes.note("nodes", &says, "the node of the lower number is believed");
@@ -47,7 +46,12 @@ pub(super) fn read(machine: &Machine, online: &CpuSet, disputes: &Disputes) -> V
             distances: distances(machine, id, &numbers),
         }
     };
-    numbers.iter().map(node).collect()
+    listed.into_iter().map(node).collect()
+}
+
+/// Whether there are nodes, whatever they say.
+pub(super) fn are_there(machine: &Machine) -> bool {
+    !numbers(machine).is_empty()
 }
 
 /// The CPUs of a node from its list, else from its mask: older kernels have masks only.
@@ -64,15 +68,18 @@ fn members(machine: &Machine, folder: &str, id: u32, disputes: &Disputes) -> Opt
     listed.or(masked)
 }
 
-/// The numbers of the nodes that are online; numbers have holes.
+/// The numbers of the nodes that are online, by the kernel's list, or else by their folders; numbers have holes.
 fn numbers(machine: &Machine) -> BTreeSet<u32> {
     let names = machine.tree.list(NODE).unwrap_or_default();
     let of = |name: &String| name.strip_prefix("node")?.parse().ok();
-    let folders = names.iter().filter_map(of).filter(|&number| number <= NODE_NUMBER_MAX);
+    let folders: BTreeSet<u32> = names.iter().filter_map(of).collect();
     // Node lists are written like CPU lists.
     let online = list(machine, NODE, &["online"]).filter(|online| !online.is_empty());
-    let is_online = |number: &u32| online.as_ref().is_none_or(|o| o.contains(CpuId(*number)));
-    folders.filter(is_online).collect()
+    let numbers = match online {
+        Some(online) if !folders.is_empty() => online.iter().map(|CpuId(number)| number).collect(),
+        _ => folders,
+    };
+    numbers.into_iter().filter(|&number| number <= NODE_NUMBER_MAX).collect()
 }
 
 /// The nodes that this process may have memory of; written like CPUs, too.

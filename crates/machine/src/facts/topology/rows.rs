@@ -308,6 +308,10 @@ fn nodes(survey: &Survey<'_>) -> Reading<FactValue> {
     let nodes = &survey.topology().nodes;
     if nodes.is_empty() {
         survey.sysfs()?;
+        if super::nodes::are_there(survey) {
+            let why = "not every node that is online says which CPUs are near it";
+            return Err(Unavailable::new(Obstacle::Measurement, "memory nodes", why));
+        }
         let why = "the kernel was built without NUMA, or hides its nodes";
         return Err(no_file(survey, why, "/sys/devices/system/node"));
     }
