@@ -200,7 +200,7 @@ impl Others {
     /// seen.
     ///
     /// # Caveats
-    /// The kernel counts in units of 10 ms. Names are the short ones, as in [`culprit`].
+    /// The kernel counts in units of 10 ms. Names are the short ones, as in [`culprits`].
     pub fn since(&self, earlier: &Others) -> Vec<OtherProcess> {
         let seconds = (self.at - earlier.at).as_secs_f64();
         let used = self.threads.used_since(&earlier.threads, |_| true).into_values();
