@@ -46,17 +46,13 @@ pub(super) fn measure_after(
     tell(&record, signal, (format, sinks))
 }
 
-/// Prints and writes what was measured; where that is nothing, it says so with its exit code, too.
+/// Prints and writes what was measured.
 pub(super) fn tell(
     record: &Record,
     signal: Option<Ended>,
     (format, sinks): (Format, Sinks),
 ) -> Result<ExitCode, Failure> {
     Telling::of(record).deliver(sinks, format)?;
-    let is_empty = record.measured().all(|series| series.summary().is_none());
-    if is_empty && signal.is_none() {
-        return Ok(ExitCode::from(code::NOT_HERE));
-    }
     Ok(signal.map_or(ExitCode::SUCCESS, |(number, _)| ExitCode::from(128 + number as u8)))
 }
 
