@@ -369,8 +369,8 @@ fn nodes_of_somebody_else_are_not_usable() {
         let files = files_of(&[
             ("/sys/devices/system/cpu/online", "0"),
             ("/sys/devices/system/node/node0/cpulist", "0"),
-            ("/sys/devices/system/node/node2/meminfo", "Node 2 MemTotal: 2 kB"),
-            ("/sys/devices/system/node/node70/meminfo", "Node 70 MemTotal: 2 kB"),
+            ("/sys/devices/system/node/node2/cpulist", ""),
+            ("/sys/devices/system/node/node70/cpulist", ""),
             ("/proc/self/status", status),
         ]);
         topology_of(&files, "0").nodes.iter().map(|node| node.usable).collect()
