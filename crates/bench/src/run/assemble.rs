@@ -17,7 +17,7 @@ use super::controllers::Controllers;
 use super::counters::Counters;
 use super::sweep::{End, Own, Swept, Told};
 use super::trials::Trial;
-use super::{Planned, Program, Request, findings, neighbours};
+use super::{Planned, Program, Request, Span, findings, neighbours};
 use crate::areas::{Area, Workload, sst, turbo};
 use crate::rig::collect::rounded;
 use crate::rig::executor::RunError;
@@ -77,7 +77,7 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
     ));
     let mut series = run.collector.into_series(&no_ruler, parts.counters.absent());
     let is_interrupted = matches!(run.end, Some(End::Interrupted));
-    let seconds = Seconds(program.time.0.max(parts.seconds.0));
+    let seconds = given(request.span, program, parts.seconds);
     let ended = Ended { run: run.end.as_ref(), spared: &run.spared, failed: &run.failed, seconds };
     series.extend(absent_series(program, &plan, &ended, &series));
     series.extend(own_series(run.own, run.probes));
@@ -290,7 +290,7 @@ struct Ended<'a> {
     /// What was measured in the time that was left.
     spared: &'a BTreeSet<usize>,
     failed: &'a BTreeMap<usize, RunError>,
-    /// How long the run took, or should have.
+    /// The time that the run had.
     seconds: Seconds,
 }
 
@@ -349,6 +349,14 @@ fn absent_series(
         })
     });
     cannot.chain(no_time).chain(stopped).collect()
+}
+
+/// The time that a run had: what it was given, or, where it was only planned, what it took.
+fn given(span: Span, program: &Program, took: Seconds) -> Seconds {
+    match span {
+        Span::Budget(time) | Span::All(time) => time,
+        Span::Bounded(_) | Span::Blocks(_) => Seconds(program.time.0.max(took.0)),
+    }
 }
 
 /// Why a cell that was planned has no block.

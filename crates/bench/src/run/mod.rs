@@ -150,7 +150,7 @@ pub fn measure(
     let mut counters = Counters::find(machine, &stamp_clock, placement.cpus[0]);
     let planning = single::planning(machine, &description, &placement, request);
     let mut program = Program::new(&planning, request)?;
-    program.keep_back(reading);
+    program.keep_back(machine, reading);
     let mut controllers = program.is_counted().then(|| Controllers::find(machine));
     let mut executor = executor_since(begun, machine, &stamp_clock, counters.source(), stop)?;
     counters.calibrate(&mut *executor, &program.tools, &stamp_clock, placement.cpus[0])?;
@@ -336,10 +336,13 @@ impl Program {
     }
 
     /// Keeps time for reading the machine once more and for a page, which took so long before: much on one that others
-    /// use, or that is emulated.
-    fn keep_back(&mut self, reading: Seconds) {
+    /// use, or that is emulated. A simulated machine has a time of its own.
+    fn keep_back(&mut self, machine: &Machine, reading: Seconds) {
         const AS_LONG: f64 = 1.5;
         const SHARE_MAX: f64 = 0.25;
+        if machine.simulated.is_some() {
+            return;
+        }
         self.afterwards = Seconds((reading.0 * AS_LONG).min(self.time.0 * SHARE_MAX));
     }
 
