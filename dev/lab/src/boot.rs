@@ -78,7 +78,7 @@ fn once(
         .stderr(log)
         .spawn()
         .with_context(|| {
-            let hint = "hint: `cargo xtask check --full --install` installs it";
+            let hint = "hint: `apt-get install qemu-system-x86 qemu-system-arm` installs it";
             format!("cannot run `{qemu}`\n{hint}")
         })?;
     // Every CPU takes its time to come up.
