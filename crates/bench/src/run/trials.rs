@@ -32,7 +32,10 @@ pub(super) fn choose(
     random: &mut Rng,
     chosen: &mut [usize],
 ) -> Result<Vec<Trial>, RunError> {
+    /// Where the kernel hands out memory slowly, cells that are left have no trial: their blocks need that time.
+    const SHARE_MAX: f64 = 0.25;
     let begun = executor.elapsed();
+    let too_long = (longest * 2.0).0.max(program.time.0 * SHARE_MAX);
     let mut trials = Vec::new();
     let open = |index: &usize| match &program.cell(*index).cell.work {
         Work::Traffic(moved) => moved.candidates.len() > 1,
@@ -42,6 +45,9 @@ pub(super) fn choose(
     for (done, &cell) in cells.iter().enumerate() {
         let planned = program.cell(cell);
         let Work::Traffic(moved) = &planned.cell.work else { continue };
+        if (executor.elapsed() - begun).0 > too_long {
+            break;
+        }
         // What is not used up is left to those who come later.
         let left = longest - (executor.elapsed() - begun);
         let until = executor.elapsed() + left * (1.0 / (cells.len() - done) as f64);
