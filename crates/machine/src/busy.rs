@@ -125,7 +125,7 @@ fn spent(cpu: CpuId, now: &Jiffies, then: &Jiffies, elapsed: f64, least: f64) ->
         Some(field) => return Err(fell(*field)),
     };
     if total < least {
-        return Err(unsaid(cpu, total));
+        return Err(unsaid(cpu, total, least));
     }
     let share = |jiffies: u64| jiffies as f64 / total;
     Ok(BusyCpu { cpu, share: share(busy), steal: share(steal) })
@@ -134,13 +134,15 @@ fn spent(cpu: CpuId, now: &Jiffies, then: &Jiffies, elapsed: f64, least: f64) ->
 /// In as many jiffies or more a step is a tenth of what passed at most.
 const TELLING: f64 = 10.0;
 
-fn unsaid(cpu: CpuId, total: f64) -> Unavailable {
+fn unsaid(cpu: CpuId, total: f64, least: f64) -> Unavailable {
     let time = if total == 0.0 { "no time".to_owned() } else { format!("{} ms", total * 10.0) };
     let why = format!(
         "`/proc/stat` counted {time} of CPU {cpu}: it counts in steps of 10 ms, and the interval was no \
          longer"
     );
-    Unavailable::new(Obstacle::Measurement, WHAT, why).with_remedy("look less often: -i 100ms")
+    let unsaid = Unavailable::new(Obstacle::Measurement, WHAT, why);
+    // Only who sees each step chose the interval.
+    if least < TELLING { unsaid.with_remedy("look less often: -i 100ms") } else { unsaid }
 }
 
 fn jiffies(line: &str) -> Option<(CpuId, Jiffies)> {

@@ -113,7 +113,7 @@ impl MsrFolder {
             (io::ErrorKind::NotFound | io::ErrorKind::NotADirectory, _) => self.no_module(&path),
             (_, Some(EPERM)) => Refusal::permission(
                 format!("opening `{path}` was not permitted: CAP_SYS_RAWIO is lacking"),
-                "run as root; in a container, add the capability SYS_RAWIO",
+                WITH_CAPABILITY,
             ),
             (io::ErrorKind::PermissionDenied, _) => {
                 Refusal::permission(format!("this user may not read `{path}`"), "run as root")
@@ -169,7 +169,7 @@ impl MsrFolder {
             }
             (Some(EPERM), _) => Refusal::permission(
                 format!("reading `{path}` was not permitted: CAP_SYS_RAWIO is lacking"),
-                "run as root; in a container, add the capability SYS_RAWIO",
+                WITH_CAPABILITY,
             ),
             _ if error.kind() == io::ErrorKind::PermissionDenied => Refusal::permission(
                 format!("this user may not read the register in `{path}`"),
@@ -179,6 +179,10 @@ impl MsrFolder {
         }
     }
 }
+
+/// Whoever is refused by the capability alone may be root already.
+const WITH_CAPABILITY: &str =
+    "start it with that capability; in a container: `docker run --cap-add SYS_RAWIO`";
 
 impl Msr for MsrFolder {
     fn read(&self, cpu: CpuId, register: u32) -> Reading<u64> {

@@ -448,3 +448,26 @@ fn an_area_that_hangs_costs_its_section_and_the_rest_stands() {
     }
     assert!(record.run.seconds < 22.0, "{} s", record.run.seconds);
 }
+
+#[test]
+fn a_budget_ends_a_run_in_the_middle_of_a_job_and_what_was_measured_stands() {
+    let mut model = Machine::named("sim:4c").unwrap().simulated.unwrap();
+    model.faults.push(Fault::SignalsHang);
+    let machine = Machine::from(model);
+    let record = measure(&machine, &request(4.0), &Stop::default(), &mut |_| {}).unwrap();
+    assert!(record.run.seconds < 5.0, "{} s", record.run.seconds);
+    let (mut measured, mut over) = (0, 0);
+    for series in &record.series {
+        match &series.outcome {
+            Outcome::Measured { .. } => measured += 1,
+            Outcome::Unavailable { unavailable }
+                if unavailable.why.contains(" s of the run were over") =>
+            {
+                assert_eq!(unavailable.remedy.as_deref(), Some("give it more time: --budget 8s"));
+                over += 1;
+            }
+            Outcome::Unavailable { .. } => {}
+        }
+    }
+    assert!(measured > 0 && over > 0, "{measured} measured, {over} of no time");
+}

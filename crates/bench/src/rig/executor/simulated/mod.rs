@@ -45,6 +45,8 @@ pub struct Simulated {
     dirty: BTreeMap<u32, f64>,
     /// How long a job may take.
     limit: Option<Seconds>,
+    /// When all jobs have to be over.
+    until: Option<Seconds>,
 }
 
 /// What a job costs beside its repetitions.
@@ -55,7 +57,7 @@ impl Simulated {
     pub fn new(model: Model, rate: Rate<Stamp>, stop: Stop) -> Self {
         let random = Rng::with_seed(model.seed);
         let (neighbours, dirty) = (Vec::new(), BTreeMap::new());
-        Simulated { model, rate, random, stop, neighbours, dirty, limit: None }
+        Simulated { model, rate, random, stop, neighbours, dirty, limit: None, until: None }
     }
 
     /// Where the neighbours of this moment are, and what they do.
@@ -152,9 +154,12 @@ impl Executor for Simulated {
         let is_signal = self.model.signals.contains_key(job.id);
         if let Some(limit) = self.limit.filter(|_| is_signal && self.model.has(Fault::SignalsHang))
         {
-            self.worked(self.model.elapsed.seconds() + limit, &[]);
+            let late = self.elapsed() + limit;
+            let until = self.until.filter(|until| until.0 <= late.0);
+            self.worked(until.unwrap_or(late), &[]);
             let cpus: CpuSet = [job.first, job.second].into_iter().collect();
-            return Err(RunError::Hung { left: cpus.clone(), cpus, limit });
+            let hung = RunError::Hung { left: cpus.clone(), cpus, limit };
+            return Err(until.map_or(hung, |_| RunError::OutOfTime));
         }
         if job.pace != Pace::Rally || is_signal {
             return Ok(signals::exchange(self, job));
@@ -217,8 +222,8 @@ impl Executor for Simulated {
         self.rate
     }
 
-    fn limit(&mut self, each: Seconds, _all: Option<Seconds>) {
-        self.limit = Some(each);
+    fn limit(&mut self, each: Seconds, all: Option<Seconds>) {
+        (self.limit, self.until) = (Some(each), all);
     }
 
     fn rest(&mut self, time: Seconds) -> Result<(), RunError> {

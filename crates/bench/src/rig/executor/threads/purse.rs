@@ -77,3 +77,64 @@ pub(super) fn bytes(store: &Store) -> u64 {
         None => store.bytes.next_multiple_of(HUGE),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use model::Pages;
+
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn ring(cpu: u32, mebibytes: u64) -> (CpuId, Store) {
+        (CpuId(cpu), Store::of_ring(mebibytes * MIB, Pages::Base))
+    }
+
+    /// Takes memory as a job does, and leaves it to later ones.
+    fn work(purse: &Purse, stores: &Stores, (cpu, store): (CpuId, Store)) -> Result<u64, RunError> {
+        let needed = purse.take(&[(cpu, store)], stores, &Stores::default())?;
+        stores.touch(cpu, store)?;
+        Ok(needed)
+    }
+
+    #[test]
+    fn what_nobody_uses_is_given_back_before_there_is_too_little() {
+        let (purse, stores) = (Purse::default(), Stores::default());
+        purse.allow(16 * MIB);
+        work(&purse, &stores, ring(0, 4)).unwrap();
+        work(&purse, &stores, ring(1, 8)).unwrap();
+        assert_eq!(stores.held(), 12 * MIB, "both fit");
+        work(&purse, &stores, ring(2, 6)).unwrap();
+        assert_eq!(stores.held(), 10 * MIB, "the largest went");
+        // What is wanted again stays where it is.
+        work(&purse, &stores, ring(0, 4)).unwrap();
+        assert_eq!(stores.held(), 10 * MIB);
+    }
+
+    #[test]
+    fn a_job_that_cannot_fit_says_how_much_there_is() {
+        let (purse, stores) = (Purse::default(), Stores::default());
+        purse.allow(16 * MIB);
+        work(&purse, &stores, ring(0, 4)).unwrap();
+        let error = work(&purse, &stores, ring(1, 18)).unwrap_err().to_string();
+        assert!(error.contains("need 18 MiB, and there is room for 16 MiB"), "{error}");
+        // What neighbours work in is theirs.
+        purse.used_by_neighbours(10 * MIB);
+        let error = work(&purse, &stores, ring(1, 8)).unwrap_err().to_string();
+        assert!(error.contains("need 8 MiB, and there is room for 6 MiB"), "{error}");
+        assert_eq!(stores.held(), 0, "it was tried");
+        purse.used_by_neighbours(0);
+        work(&purse, &stores, ring(1, 8)).unwrap();
+    }
+
+    #[test]
+    fn what_else_the_process_needs_comes_before_what_is_kept() {
+        let (purse, stores, beside) = (Purse::default(), Stores::default(), Stores::default());
+        purse.allow(16 * MIB);
+        work(&purse, &stores, ring(0, 4)).unwrap();
+        purse.clear(10 * MIB, &stores, &beside);
+        assert_eq!(stores.held(), 4 * MIB);
+        purse.clear(14 * MIB, &stores, &beside);
+        assert_eq!(stores.held(), 0);
+    }
+}

@@ -114,6 +114,13 @@ impl Stores {
         self.lock().values().map(|kept| purse::bytes(&kept.store)).sum()
     }
 
+    /// Keeps memory that nobody works in.
+    #[cfg(test)]
+    pub(super) fn touch(&self, cpu: CpuId, store: Store) -> Result<(), RunError> {
+        self.put(cpu, self.take(cpu, store)?);
+        Ok(())
+    }
+
     fn put(&self, cpu: CpuId, kept: Kept) {
         self.lock().insert(place(cpu, &kept.store), kept);
     }
