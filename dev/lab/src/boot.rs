@@ -113,6 +113,11 @@ fn arguments(machine: &Machine, system: &System, results: &Path) -> Vec<String> 
         ("-monitor", "none".to_owned()),
         ("-nic", "none".to_owned()),
     ];
+    if machine.firmware
+        && let Some(firmware) = &system.firmware
+    {
+        words.extend(["-bios".to_owned(), path(firmware)]);
+    }
     words.extend(rest.into_iter().flat_map(|(option, value)| [option.to_owned(), value]));
     words.extend(["-nographic", "-no-reboot"].map(str::to_owned));
     words

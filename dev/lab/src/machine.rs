@@ -41,6 +41,12 @@ pub(crate) struct Machine {
     /// From each node to each; 10 within a node and 20 between two where it is not given.
     #[serde(default)]
     pub(crate) distances: Vec<Vec<u32>>,
+    /// Which of the kernels it boots.
+    #[serde(default)]
+    pub(crate) release: Release,
+    /// Whether firmware starts it, which describes it by ACPI; else an Arm machine is described by a device tree.
+    #[serde(default)]
+    pub(crate) firmware: bool,
     /// The kernel's parameters.
     #[serde(default)]
     pub(crate) kernel: Vec<String>,
@@ -60,6 +66,17 @@ pub(crate) enum Arch {
     X86,
     #[serde(rename = "aarch64")]
     Arm,
+}
+
+/// Kernels that packages offer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Release {
+    /// The one that this release of Debian came with.
+    #[default]
+    Stable,
+    /// The newest one that there is for it.
+    Backports,
 }
 
 /// How many of each there are in one of the next larger.
@@ -145,6 +162,14 @@ impl Arch {
         format!("qemu-system-{}", self.name())
     }
 
+    /// The package of its firmware and the file in it, where there is one beside QEMU's own.
+    pub(crate) fn firmware(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Arch::X86 => None,
+            Arch::Arm => Some(("qemu-efi-aarch64", "usr/share/qemu-efi-aarch64/QEMU_EFI.fd")),
+        }
+    }
+
     /// Where this machine's CPU could run it, and lets us.
     fn has_kvm(self) -> bool {
         let opens = || std::fs::OpenOptions::new().read(true).write(true).open("/dev/kvm").is_ok();
@@ -170,6 +195,9 @@ impl Machine {
         {
             bail!("its nodes do not share out its memory");
         }
+        if self.firmware && self.arch.firmware().is_none() {
+            bail!("there is no firmware for it but QEMU's own");
+        }
         if self.distances.len() > nodes || self.distances.iter().any(|row| row.len() != nodes) {
             bail!("distances are from each node to each");
         }
@@ -187,10 +215,12 @@ impl Machine {
             Arch::X86 => "q35",
             Arch::Arm => "virt,gic-version=3",
         };
-        // Instructions are counted in one thread of the host, or not at all; and with CPUs that are plugged in threads
-        // of their own wait for each other for good.
+        // Instructions are counted in one thread of the host, or not at all; with CPUs that are plugged in threads of
+        // their own wait for each other for good; and where newer kernels patch code that other CPUs run, those run on
+        // in the middle of the patch (`Oops: int3` in `__schedule`, QEMU 7.2).
         let is_counted = self.qemu.iter().any(|word| word == "-icount");
-        let is_single = is_counted || !self.plugged.is_empty();
+        let is_patched = self.arch == Arch::X86 && self.release == Release::Backports;
+        let is_single = is_counted || is_patched || !self.plugged.is_empty();
         let threads = if is_single { "single" } else { "multi" };
         let accelerator = if self.kvm { "kvm".to_owned() } else { format!("tcg,thread={threads}") };
         let mut words: Vec<String> = Vec::new();

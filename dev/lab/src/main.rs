@@ -30,7 +30,7 @@ use clap::Parser;
 use xtask::EXIT_NO;
 
 use crate::answers::Answer;
-use crate::machine::Machine;
+use crate::machine::{Arch, Machine, Release};
 use crate::open::{Judged, Open};
 use crate::replies::Replies;
 use crate::setup::System;
@@ -124,14 +124,17 @@ fn one(
     whole: bool,
     arguments: &Arguments,
     open: &[Open],
-    systems: &mut BTreeMap<machine::Arch, System>,
+    systems: &mut BTreeMap<(Arch, Release), System>,
 ) -> anyhow::Result<bool> {
     let run = if arguments.again {
         boot::last(machine)
     } else {
-        let system = match systems.entry(machine.arch) {
+        let system = match systems.entry((machine.arch, machine.release)) {
             Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => entry.insert(setup::system(machine.arch, !arguments.built)?),
+            Entry::Vacant(entry) => {
+                let (arch, release) = *entry.key();
+                entry.insert(setup::system(arch, release, !arguments.built)?)
+            }
         };
         boot::run(machine, system, Duration::from_secs(arguments.limit))?
     };

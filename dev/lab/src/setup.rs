@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, bail};
 
 use crate::initramfs::{Modules, Tree};
-use crate::machine::Arch;
+use crate::machine::{Arch, Release};
 
 /// What guests need beside the kernel: a shell and its tools, a way to become a plain user, and the libraries of
 /// the product and of what its workers load.
@@ -40,6 +40,8 @@ const INIT: &str = include_str!("../guest/init.sh");
 pub(crate) struct System {
     pub(crate) kernel: PathBuf,
     pub(crate) initramfs: PathBuf,
+    /// What starts the kernel where a machine asks for it.
+    pub(crate) firmware: Option<PathBuf>,
 }
 
 /// The folder of everything that the lab makes.
@@ -48,17 +50,21 @@ pub(crate) fn folder() -> PathBuf {
 }
 
 /// Makes what guests of that architecture boot, or finds it made.
-pub(crate) fn system(arch: Arch, build: bool) -> anyhow::Result<System> {
-    let folder = folder().join(arch.name());
+pub(crate) fn system(arch: Arch, release: Release, build: bool) -> anyhow::Result<System> {
+    let mut folder = folder().join(arch.name());
+    if release == Release::Backports {
+        folder.push("backports");
+    }
     let product = product(arch, build)?;
     let root = folder.join("root");
-    let kernel = packages(arch, &folder, &root)?;
+    let kernel = packages(arch, release, &folder, &root)?;
     let release = kernel.trim_start_matches("linux-image-");
     let initramfs = folder.join("initramfs");
     let tree = tree(arch, &root, release, &product)?;
     fs::write(&initramfs, tree.archive())
         .with_context(|| format!("cannot write `{}`", initramfs.display()))?;
-    Ok(System { kernel: root.join(format!("boot/vmlinuz-{release}")), initramfs })
+    let firmware = arch.firmware().map(|(_, file)| root.join(file));
+    Ok(System { kernel: root.join(format!("boot/vmlinuz-{release}")), initramfs, firmware })
 }
 
 /// Builds the product, unless it shall be taken as it is, and says where it is.
@@ -92,9 +98,10 @@ fn product(arch: Arch, build: bool) -> anyhow::Result<PathBuf> {
 }
 
 /// Unpacks the packages below `root` and says which kernel is among them.
-fn packages(arch: Arch, folder: &Path, root: &Path) -> anyhow::Result<String> {
+fn packages(arch: Arch, release: Release, folder: &Path, root: &Path) -> anyhow::Result<String> {
     let done = folder.join("unpacked");
-    let wanted = PACKAGES.join(" ");
+    let names = PACKAGES.iter().copied().chain(arch.firmware().map(|(package, _)| package));
+    let wanted = names.collect::<Vec<_>>().join(" ");
     let unpacked = fs::read_to_string(&done).unwrap_or_default();
     if let Some((kernel, packages)) = unpacked.split_once('\n')
         && packages == wanted
@@ -103,7 +110,11 @@ fn packages(arch: Arch, folder: &Path, root: &Path) -> anyhow::Result<String> {
     }
     let apt = Apt { arch, folder: folder.join("apt") };
     apt.update()?;
-    let kernel = apt.kernel()?;
+    if release == Release::Backports {
+        apt.add_backports()?;
+        apt.update()?;
+    }
+    let kernel = apt.kernel(release)?;
     let archives = folder.join("packages");
     for old in [&archives, &root.to_path_buf()] {
         if old.exists() {
@@ -112,7 +123,7 @@ fn packages(arch: Arch, folder: &Path, root: &Path) -> anyhow::Result<String> {
         fs::create_dir_all(old).with_context(|| format!("cannot make `{}`", old.display()))?;
     }
     let mut download = apt.command("apt-get");
-    download.arg("download").arg(&kernel).args(PACKAGES).current_dir(&archives);
+    download.arg("download").arg(&kernel).args(wanted.split(' ')).current_dir(&archives);
     run(&mut download, "fetch the guests' packages")?;
     for archive in fs::read_dir(&archives).context("cannot list the packages")? {
         let mut unpack = Command::new("dpkg-deb");
@@ -146,8 +157,17 @@ impl Apt {
         ] {
             command.arg("-o").arg(option);
         }
+        let sources = self.sources();
+        if sources.exists() {
+            command.arg("-o").arg(format!("Dir::Etc::sourcelist={}", sources.display()));
+        }
         command.arg("--quiet");
         command
+    }
+
+    /// This machine's sources of packages and one more, where one was added.
+    fn sources(&self) -> PathBuf {
+        self.folder.join("sources.list")
     }
 
     fn update(&self) -> anyhow::Result<()> {
@@ -160,24 +180,61 @@ impl Apt {
         run(self.command("apt-get").arg("update"), "fetch lists of packages")
     }
 
-    /// The package of the kernel that is the newest here.
-    fn kernel(&self) -> anyhow::Result<String> {
+    /// Lets packages come from the backports of this release, too, where the release itself comes from.
+    fn add_backports(&self) -> anyhow::Result<()> {
+        const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+        let release = fs::read_to_string("/etc/os-release").context("cannot read the release")?;
+        let name = release.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));
+        let name =
+            name.context("`/etc/os-release` names no release\nhint: kernels are Debian's")?;
+        let from = self.asked(
+            "apt-get",
+            &["indextargets", "--format", "$(RELEASE) $(REPO_URI)", "Created-By: Packages"],
+        )?;
+        let of_name = |line: &str| Some(line.strip_prefix(name)?.strip_prefix(' ')?.to_owned());
+        let place = from.lines().find_map(of_name).with_context(|| {
+            format!("no source of apt is of `{name}`\nhint: `apt-get indextargets` lists them")
+        })?;
+        let known = fs::read_to_string("/etc/apt/sources.list").unwrap_or_default();
+        let source = format!("{known}\ndeb [signed-by={KEYS}] {place} {name}-backports main\n");
+        fs::write(self.sources(), source).context("cannot write a source of apt")
+    }
+
+    /// The package of the kernel that is the newest of that release.
+    fn kernel(&self, release: Release) -> anyhow::Result<String> {
         let name = format!("linux-image-{}", self.arch.debian());
-        let output = self
-            .command("apt-cache")
-            .args(["depends", &name])
-            .stderr(Stdio::inherit())
-            .output()
-            .context("cannot run `apt-cache`")?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        let depends = text.lines().filter_map(|line| line.trim().strip_prefix("Depends: "));
+        let version = match release {
+            Release::Stable => String::new(),
+            Release::Backports => format!("={}", self.newest(&name)?),
+        };
+        let text =
+            self.asked("apt-cache", &["show", "--no-all-versions", &format!("{name}{version}")])?;
+        let depends = text.lines().find_map(|line| line.strip_prefix("Depends: "));
         depends
-            .into_iter()
-            .find(|package| package.starts_with("linux-image-"))
+            .and_then(|all| all.split([',', ' ']).find(|name| name.starts_with("linux-image-")))
             .map(str::to_owned)
             .with_context(|| {
                 format!("no package `{name}` names a kernel\nhint: kernels are Debian's")
             })
+    }
+
+    /// The highest version of a package, wherever it comes from.
+    fn newest(&self, name: &str) -> anyhow::Result<String> {
+        let text = self.asked("apt-cache", &["madison", name])?;
+        let versions = text.lines().filter_map(|line| line.split('|').nth(1));
+        let first = versions.map(str::trim).next();
+        first.map(str::to_owned).with_context(|| format!("there is no package `{name}`"))
+    }
+
+    /// What such a command answers.
+    fn asked(&self, program: &str, arguments: &[&str]) -> anyhow::Result<String> {
+        let output = self
+            .command(program)
+            .args(arguments)
+            .stderr(Stdio::inherit())
+            .output()
+            .with_context(|| format!("cannot run `{program}`"))?;
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 }
 
