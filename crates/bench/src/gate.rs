@@ -12,9 +12,10 @@ use model::record::{
 use model::{CpuSet, Finding, Known, Obstacle, Seconds, Severity, Unavailable, Unit};
 
 use crate::areas::wake::methods;
-use crate::areas::{self, AREAS, Cell, cores};
+use crate::areas::{self, AREAS, cores};
 use crate::compare::name;
 use crate::compare::results::{self, Found, Measured};
+use crate::run::plan::Cell;
 use crate::run::{Asked, Request};
 use crate::sheet::parts;
 use crate::{reference, sheet};

@@ -18,4 +18,3 @@ pub mod rig;
 pub mod run;
 pub mod sheet;
 pub mod streams;
-pub mod worker;

@@ -5,6 +5,8 @@ pub mod normal;
 pub mod paired;
 pub mod welch;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// The `q`-quantile of sorted, non-empty values, linearly interpolated (Hyndman and Fan, type 7).
@@ -35,6 +37,16 @@ pub fn median(values: &[f64]) -> Option<f64> {
     let (_, &mut low, above) = values.select_nth_unstable_by(middle, f64::total_cmp);
     let next = above.iter().copied().min_by(f64::total_cmp).filter(|_| is_even);
     Some(next.map_or(low, |next| low + (next - low) * 0.5))
+}
+
+/// The median over CPUs of each block, where `medians` has the block's number and the median of one CPU: CPUs that
+/// were measured together are no independent blocks.
+pub fn block_medians(medians: impl Iterator<Item = (u64, f64)>) -> Vec<f64> {
+    let mut blocks: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    for (block, of_cpu) in medians {
+        blocks.entry(block).or_default().push(of_cpu);
+    }
+    blocks.values().filter_map(|over_cpus| median(over_cpus)).collect()
 }
 
 /// The mean; `None` when there are no values.

@@ -11,10 +11,10 @@ use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use bench::rig::child::{self, Answer, Work, ask};
 use bench::rig::executor::Stop;
 use bench::rig::placement;
 use bench::rig::regions::{Effort, Looped, RawRegions, Stretch, Team, Waiting, environment};
-use bench::worker::{Answer, Work, ask};
 use machine::{Machine, facts};
 use model::{CpuId, Seconds, stats};
 use serde_json::Value;
@@ -78,7 +78,7 @@ pub(crate) fn run(rounds: u32) -> anyhow::Result<ExitCode> {
 pub(crate) fn worker() -> anyhow::Result<ExitCode> {
     let mut line = String::new();
     std::io::stdin().read_line(&mut line).context("cannot read an order")?;
-    print!("{}", bench::worker::answer(&line));
+    print!("{}", child::answer(&line));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -5,10 +5,11 @@ use model::record::{PageKind, Presentation};
 use super::own::Own;
 use crate::areas::openmp;
 use crate::areas::wake::{self, methods};
-use crate::areas::{Cell, cores, memory, pause, turbo};
+use crate::areas::{cores, memory, pause, turbo};
 use crate::rig::job::Manner;
 use crate::rig::placement::Choice;
 use crate::run::Request;
+use crate::run::plan::Cell;
 use machine::instruments::clock::RateChoice;
 
 /// What is measured of an area.

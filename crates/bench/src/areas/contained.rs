@@ -6,9 +6,10 @@ use model::page::{Block, Remark, Text, Tone};
 use model::record::{Record, Series};
 use model::{Finding, Severity, Unavailable};
 
-use super::{Area, Planning, Wishes};
+use super::Area;
 use crate::rig::collect::Quantity;
 use crate::rig::executor::guarded;
+use crate::run::plan::{Planning, Wishes};
 use crate::sheet::claims::Claim;
 use crate::sheet::normal::Band;
 

@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use model::page::si;
 use model::record::{Blocks, Brief, BriefSeries, Record, Topology};
 use model::stats::paired::Better;
-use model::stats::{median, median_interval};
+use model::stats::{block_medians, median, median_interval};
 use model::{Obstacle, Unavailable, Unit};
 
 use super::{Value, What};
 use crate::areas;
-use crate::areas::turbo::read::together;
 
 /// What a record knows of a result.
 #[derive(Debug, Clone)]
@@ -217,7 +216,7 @@ fn found(what: &What, cell: &[&Part]) -> Found {
         let class = class(cell)?;
         let measured = cell.iter().filter(|part| part.class == *class);
         let medians = measured.filter_map(|part| Some(&part.outcome.as_ref().ok()?.medians));
-        let blocks = together(medians.flatten().copied());
+        let blocks = block_medians(medians.flatten().copied());
         let quantity = areas::quantity(areas::area(&what.area)?, &what.quantity)?;
         // Samples are kept in bins of that width.
         let bin = quantity.packing;

@@ -7,6 +7,7 @@
 //! and [`placement`] and [`schedule`] decide who runs where and when.
 
 pub mod alarm;
+pub mod child;
 pub mod collect;
 pub mod contest;
 pub mod exchange;

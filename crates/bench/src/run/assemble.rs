@@ -18,11 +18,12 @@ use super::counters::Counters;
 use super::sweep::{End, Own, Swept, Told};
 use super::trials::Trial;
 use super::{Planned, Program, Request, Span, findings, neighbours};
-use crate::areas::{Area, Workload, sst, turbo};
+use crate::areas::{Area, sst, turbo};
 use crate::rig::collect::rounded;
 use crate::rig::executor::RunError;
 use crate::rig::placement::{self, Placement};
 use crate::rig::traffic::Placed;
+use crate::run::plan::Workload;
 use crate::sheet::{claims, normal};
 
 /// What a record is made of.

@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use model::record::{Plan, Record, Series};
-use model::stats::{BLOCKS_FOR_INTERVAL, mean};
-use model::{Finding, Obstacle, Seconds, Severity};
+use model::stats::BLOCKS_FOR_INTERVAL;
+use model::{Finding, Obstacle, Seconds, Severity, in_order};
 
 use super::sweep::{End, Swept};
 use super::{Program, Rulers};
-use crate::areas::in_order;
 use crate::areas::turbo::soak;
 use crate::rig::executor::RunError;
 
@@ -278,7 +277,7 @@ fn gaps(record: &Record) -> Option<Finding> {
     const LOST_MIN: f64 = 0.01;
     /// Where more than that is lost, what is left of the time is the exception.
     const LOST_HALF: f64 = 0.5;
-    let lost = lost_share(record)?;
+    let lost = record.lost_share()?;
     if lost < LOST_MIN {
         return None;
     }
@@ -288,18 +287,6 @@ fn gaps(record: &Record) -> Option<Finding> {
     );
     let severity = if lost > LOST_HALF { Severity::Serious } else { Severity::Warning };
     Some(finding("run.gaps", severity, text, Some("stop other work on these CPUs")))
-}
-
-/// Share of time lost in gaps, the mean over cells and their CPUs, however many series each has: gaps are few and
-/// long, and a median hides them.
-pub(crate) fn lost_share(record: &Record) -> Option<f64> {
-    let mut cells: BTreeMap<_, Vec<f64>> = BTreeMap::new();
-    for series in record.measured() {
-        let cell = (&series.area, &series.workload, series.active.to_string(), series.cpu);
-        cells.entry(cell).or_default().extend(series.disturbance.lost_share);
-    }
-    let means: Vec<f64> = cells.values().filter_map(|shares| mean(shares)).collect();
-    mean(&means)
 }
 
 /// Blocks that the disturbance of a series was counted in: also of one that has no number, because its

@@ -6,12 +6,12 @@ mod counters;
 pub(crate) mod findings;
 pub(crate) mod neighbours;
 mod outline;
+pub mod plan;
 pub(crate) mod single;
 mod sweep;
 mod trials;
 
 pub use outline::{Outline, outline};
-pub(crate) use sweep::CHANGED;
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -28,13 +28,14 @@ use model::record::{ByteCount, ClockRecord, Presentation, Record};
 use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable};
 
-use crate::areas::{Area, Cell, Planning, Wishes, Work, top, turbo};
+use crate::areas::{Area, top, turbo};
 use crate::rig::executor::simulated::Simulated;
 use crate::rig::executor::threads::Threads;
 use crate::rig::executor::{Executor, RunError, Stop};
 use crate::rig::job::{Manner, Tools};
 use crate::rig::placement::{self, Choice};
 use crate::rig::{ruler, schedule};
+use crate::run::plan::{Cell, Planning, Wishes, Work};
 use crate::streams;
 use controllers::Controllers;
 use counters::Counters;

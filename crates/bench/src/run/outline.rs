@@ -8,8 +8,8 @@ use model::record::{PageKind, Relation, Tool, Topology};
 use model::{CpuId, CpuSet, Seconds, Unavailable, Unit};
 
 use super::{Error, Planned, Program, Request, Span, assemble};
-use crate::areas::Planning;
 use crate::rig::placement::Placement;
+use crate::run::plan::Planning;
 
 /// What a run would measure.
 pub struct Outline {

@@ -9,11 +9,12 @@ use super::sweep::{Sweeper, Swept};
 use super::{Error, Program, Request, executor};
 use crate::ab::Subject;
 use crate::ab::own::Own;
-use crate::areas::{self, Candidate, Planning, Work};
+use crate::areas;
 use crate::rig::collect::Quantity;
 use crate::rig::executor::{Executor, RunError, Stop};
 use crate::rig::placement::Placement;
 use crate::rig::ruler;
+use crate::run::plan::{Candidate, Planning, Work};
 
 /// A machine that is measured by whoever asks.
 pub(crate) struct Single<'m> {

@@ -8,17 +8,18 @@ use fastrand::Rng;
 use machine::instruments::traffic::TrafficCounters;
 use machine::limits::{Looked, Meanwhile, Reasons};
 use machine::memory::room;
+use model::record::CHANGED;
 use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, Obstacle, Pages, Seconds, Unavailable};
 
 use super::findings;
 use super::trials::{self, Trial};
 use super::{Planned, Program, Progress, Request, Rulers, Span};
-use crate::areas::{Active, Errand, Moved, Planning, Streams, Work};
 use crate::rig::collect::{Collector, Key, rounded};
 use crate::rig::executor::{Executor, RunError, guarded};
 use crate::rig::job::{Around, Repeat};
 use crate::rig::{placement, reduce, ruler, traffic};
+use crate::run::plan::{Active, Errand, Moved, Planning, Streams, Work};
 
 /// What was measured.
 pub(super) struct Swept {
@@ -648,9 +649,6 @@ impl<'a> Sweeper<'a> {
         }
     }
 }
-
-/// The class of blocks whose CPUs lay otherwise after them than before.
-pub(crate) const CHANGED: &str = "changed";
 
 /// What one block gave to one series.
 struct Piece {

@@ -6,11 +6,11 @@ use fastrand::Rng;
 use model::{CpuId, Seconds};
 
 use super::{Program, Span};
-use crate::areas::{Candidate, Moved, Work};
 use crate::rig::contest::Contest;
 use crate::rig::executor::{Executor, RunError, guarded};
 use crate::rig::job::Tools;
 use crate::rig::traffic;
+use crate::run::plan::{Candidate, Moved, Work};
 
 /// One of the ways to do a thing, as it was tried.
 pub(super) struct Trial {

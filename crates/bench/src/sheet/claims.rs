@@ -6,11 +6,10 @@
 use std::collections::BTreeMap;
 
 use model::page::{Align, Block, Table, Text, Tone};
-use model::record::{InstrumentState, Record, Relation};
-use model::{CpuId, Finding, Known, Severity};
+use model::record::{CHANGED, InstrumentState, Record, Relation};
+use model::{CpuId, Finding, Known, Severity, in_order};
 
-use crate::areas::{AREAS, Area, in_order};
-use crate::run::CHANGED;
+use crate::areas::{AREAS, Area};
 
 /// One claim and what became of it.
 #[derive(Debug, Clone, PartialEq)]

@@ -7,7 +7,6 @@ use model::{Known, Severity, Unavailable, Unit};
 
 use super::IN_BRIEF;
 use crate::areas::{self, Area};
-use crate::run::findings::lost_share;
 
 /// By which version, when, how long and how much of what was planned.
 pub(crate) fn subtitle(record: &Record) -> String {
@@ -148,7 +147,7 @@ pub(crate) fn trust(record: &Record) -> Text {
         parts
             .push(format!("cycles per op known to {typical:.2} %, of the worst cell {worst:.2} %"));
     }
-    if let Some(lost) = lost_share(record) {
+    if let Some(lost) = record.lost_share() {
         parts.push(format!("{:.2} % of time lost in gaps", lost * 100.0));
     }
     parts.extend(disturbed(record, "disturbance.steal", "steal"));

@@ -6,9 +6,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use bench::rig::child::{self, Answer, Failed, Work, ask};
 use bench::rig::executor::Stop;
 use bench::rig::regions::{Effort, Looped, RawRegions, Small, Team, Waiting, environment, reduce};
-use bench::worker::{self, Answer, Failed, Work, ask};
 use libtest_mimic::{Failed as TestFailed, Trial};
 use model::{CpuId, Seconds};
 
@@ -24,7 +24,7 @@ type Case = fn();
 pub(crate) fn work() {
     let mut line = String::new();
     std::io::stdin().read_line(&mut line).expect("an order can be read");
-    let answer = worker::answer(&line);
+    let answer = child::answer(&line);
     std::io::Write::write_all(&mut std::io::stdout(), answer.as_bytes())
         .expect("an answer can be written");
 }
@@ -176,7 +176,7 @@ fn no_such_cpu() {
 }
 
 /// What comes of a program that is this script.
-fn script(text: &str, limit: Duration) -> Result<worker::Answered, Failed> {
+fn script(text: &str, limit: Duration) -> Result<child::Answered, Failed> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("program");
     std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
@@ -231,5 +231,5 @@ fn stopped() {
 }
 
 fn bad_order() {
-    assert!(worker::answer("what?").contains("cannot read the order"));
+    assert!(child::answer("what?").contains("cannot read the order"));
 }

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use bench::areas::Area;
 use bench::areas::turbo::Turbo;
-use bench::areas::{Area, Cell, Errand, Planning, Run, Wishes, Work};
 use bench::rig::collect::Quantity;
 use bench::rig::executor::{Executor, RunError, Stop};
 use bench::rig::ruler::Rulers;
+use bench::run::plan::{Cell, Errand, Planning, Run, Wishes, Work};
 use bench::run::{Asked, Request, measure};
 use bench::sheet;
 use kernels::StreamRow;

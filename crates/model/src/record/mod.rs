@@ -59,7 +59,7 @@ use serde::{Deserialize, Serialize};
 use crate::cpus::{CpuId, CpuSet};
 use crate::finding::Finding;
 use crate::quantity::{Hertz, Unit};
-use crate::stats::Summary;
+use crate::stats::{Summary, mean};
 use crate::unavailable::{Known, Unavailable};
 
 /// The schema that this version writes. Its major number (after the slash) must match to be read.
@@ -116,11 +116,36 @@ pub struct Record {
 }
 
 impl Record {
+    /// The series of one area and quantity.
+    pub fn series_of<'a>(
+        &'a self,
+        area: &'a str,
+        quantity: &'a str,
+    ) -> impl Iterator<Item = &'a Series> + Clone {
+        // Of two, the quantity tells more of them apart.
+        self.series.iter().filter(move |s| s.quantity == quantity && s.area == area)
+    }
+
     /// The series that areas measured: without those of the rig on itself.
     pub fn measured(&self) -> impl Iterator<Item = &Series> {
         self.series.iter().filter(|series| series.area != "rig")
     }
+
+    /// Share of time lost in gaps, the mean over cells and their CPUs, however many series each has: gaps are few
+    /// and long, and a median hides them.
+    pub fn lost_share(&self) -> Option<f64> {
+        let mut cells: BTreeMap<_, Vec<f64>> = BTreeMap::new();
+        for series in self.measured() {
+            let cell = (&series.area, &series.workload, series.active.to_string(), series.cpu);
+            cells.entry(cell).or_default().extend(series.disturbance.lost_share);
+        }
+        let means: Vec<f64> = cells.values().filter_map(|shares| mean(shares)).collect();
+        mean(&means)
+    }
 }
+
+/// The placement class of blocks whose CPUs lay otherwise after them than before.
+pub const CHANGED: &str = "changed";
 
 /// The program that measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -21,9 +21,10 @@ use model::page::{Block, Text};
 use model::record::Record;
 use model::{CpuId, Finding, Unavailable, Unit};
 
-use super::{Area, Planning, Wishes};
+use super::Area;
 use crate::rig::collect::{Guard, Quantity, Take};
 use crate::rig::executor::{Executor, RunError};
+use crate::run::plan::{Planning, Wishes};
 use crate::sheet::claims::Claim;
 use tell::Tell;
 

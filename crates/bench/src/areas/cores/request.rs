@@ -6,7 +6,6 @@ use machine::instruments::clock::RateChoice;
 use model::record::Presentation;
 use model::{CpuId, Obstacle, Seconds, Unavailable};
 
-use super::super::{Cell, Planning, Wishes, Work};
 use super::Cores;
 use super::messages::{MESSAGES, Message};
 use super::pairs::{pairs, spread};
@@ -14,6 +13,7 @@ use super::tell::{LINES, Tell};
 use crate::rig::job::Manner;
 use crate::rig::placement::Choice;
 use crate::rig::protocol::JOB_OVERHEAD;
+use crate::run::plan::{Cell, Planning, Wishes, Work};
 use crate::run::{Asked, Error, Request, Span};
 
 /// The time that it takes at most, if nobody says.

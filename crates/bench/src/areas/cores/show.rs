@@ -5,7 +5,7 @@ use model::record::{Record, Relation, Series};
 use model::stats::Summary;
 use model::{CpuId, Finding, Severity, Unit, stats};
 
-use super::super::{memory, series_of};
+use super::super::memory;
 use super::{AREA, LATENCY, MESSAGES};
 use crate::sheet::claims::{Claim, Verdict};
 
@@ -22,7 +22,7 @@ pub(super) struct Told<'a> {
 
 /// Everything that was measured, in the order of the record.
 pub(super) fn told(record: &Record) -> Vec<Told<'_>> {
-    series_of(record, AREA, LATENCY).filter_map(read).collect()
+    record.series_of(AREA, LATENCY).filter_map(read).collect()
 }
 
 fn read(series: &Series) -> Option<Told<'_>> {

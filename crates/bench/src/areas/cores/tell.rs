@@ -4,13 +4,13 @@ use machine::Machine;
 use model::ticks::Stamp;
 use model::{CpuId, Obstacle, Rate, Seconds, Ticks, Unavailable, stats};
 
-use super::super::{Errand, Run};
 use super::LATENCY;
 use super::messages::Message;
 use crate::rig::exchange::{Exchange, Pace, RawExchange, Trip};
 use crate::rig::executor::{Executor, RunError};
 use crate::rig::job::Interval;
 use crate::rig::ruler::Rulers;
+use crate::run::plan::{Errand, Run};
 
 /// Lines of each pair.
 pub(super) const LINES: usize = 64;

@@ -7,7 +7,6 @@ use model::page::{Align, Block, Table, Text};
 use model::record::{OriginalRate, OriginalRun, Record};
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
-use super::super::Planning;
 use super::cells::choice;
 use super::classic;
 use super::counting::Counting;
@@ -15,6 +14,7 @@ use super::read::{Cell, cells, in_order};
 use super::request::Options;
 use crate::original::{Checked, Function, Original, Rate, Validation};
 use crate::run::Error;
+use crate::run::plan::Planning;
 
 /// Where the original runs, and how long its arrays are.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,9 +7,9 @@ use kernels::memory::{MemoryKernel, Stores, TABLE, Variant};
 use model::record::Topology;
 use model::{CpuId, CpuSet, Pages, Seconds, Unavailable};
 
-use super::super::{Candidate, Cell, Moved, Planning, Work};
 use super::{CHASE, extent};
 use crate::rig::traffic::{Begin, Party, Store, Task, Traffic, Transfer};
+use crate::run::plan::{Candidate, Cell, Moved, Planning, Work};
 use crate::streams;
 
 /// What a number was measured for: the parameter `question`.

@@ -29,8 +29,9 @@ use model::page::{Block, Text};
 use model::record::Record;
 use model::{Finding, Unit};
 
-use super::{Area, Planning, Wishes};
+use super::Area;
 use crate::rig::collect::{Guard, Quantity, Take};
+use crate::run::plan::{Planning, Wishes};
 use crate::sheet::claims::Claim;
 use crate::sheet::normal::Band;
 

@@ -6,9 +6,9 @@ use model::CpuSet;
 use model::record::{Record, Series};
 use model::stats::modes::{APART, GAP, Group, groups};
 
-pub(super) use super::super::in_order;
 use super::AREA;
 use super::cells::{BESIDE_ELEMENTS, BESIDE_FOOTPRINT, QUESTION};
+pub(super) use model::in_order;
 
 /// One workload with its parameters on one set of CPUs: the series of all its quantities.
 pub(super) struct Cell<'a> {

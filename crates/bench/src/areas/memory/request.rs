@@ -5,13 +5,13 @@ use machine::instruments::clock::RateChoice;
 use model::record::{ByteCount, Presentation};
 use model::{Obstacle, Pages, Seconds, Unavailable};
 
-use super::super::{Planning, Wishes};
 use super::questions::{LINE, RING_MAX, SMALLEST, Scope, miss};
 use super::shown::plural;
 use super::size::Length;
 use super::{CHASE, Memory, cells};
 use crate::rig::job::Manner;
 use crate::rig::placement::{Choice, Refusal};
+use crate::run::plan::{Planning, Wishes};
 use crate::run::{Asked, Error, Request, Span};
 
 /// What is asked of memory.

@@ -4,10 +4,10 @@ use machine::memory::{Room, room, room_on_node, set_aside};
 use model::record::Topology;
 use model::{CpuId, Obstacle, Pages, Unavailable};
 
-use super::super::Planning;
 use crate::rig::executor::STACK_BYTES;
 use crate::rig::traffic::Store;
 use crate::run::Error;
+use crate::run::plan::Planning;
 
 /// Arrays shall be so many times as large as the caches that they pass through: of a larger array no
 /// more than a quarter can be left from the trip before (rule of STREAM).

@@ -8,10 +8,10 @@ use machine::Machine;
 use machine::simulated::Openmp;
 use model::{CpuId, Obstacle, Unavailable};
 
+use crate::rig::child::{self, Answer, Seen, Work};
 use crate::rig::executor::Stop;
 use crate::rig::executor::threads::nobody;
 use crate::rig::regions::{Kind, Team, Waiting, environment};
-use crate::worker::{self, Answer, Seen, Work};
 
 /// A family of runtimes.
 pub(super) struct Family {
@@ -161,7 +161,7 @@ impl Scout<'_> {
         let work = Work::Look(name.to_owned());
         // Where the child fails, the library may be there.
         let unknown = |why: String| Unavailable::new(Obstacle::Measurement, family.id, why);
-        match worker::ask(program, work, &variables, LIMIT, &Stop::default()) {
+        match child::ask(program, work, &variables, LIMIT, &Stop::default()) {
             Ok(answered) => match answered.answer {
                 Answer::Library(seen) => Ok((seen, Shown::of(&answered.said))),
                 Answer::NotFound(why) | Answer::Cannot(why) => Err(family.is_missing(why)),

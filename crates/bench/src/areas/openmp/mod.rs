@@ -20,8 +20,9 @@ use model::page::{Block, Text};
 use model::record::Record;
 use model::{Finding, Unit};
 
-use super::{Area, Planning, Wishes};
+use super::Area;
 use crate::rig::collect::Quantity;
+use crate::run::plan::{Planning, Wishes};
 
 /// The area.
 pub struct Openmp;

@@ -7,7 +7,6 @@ use machine::instruments::clock::RateChoice;
 use model::record::Presentation;
 use model::{CpuId, Obstacle, Seconds, Unavailable};
 
-use super::super::{Cell, Errand, Planning, Run, Wishes, Work};
 use super::Openmp;
 use super::found::{FAMILIES, Found, runtimes};
 use crate::rig::executor::{Executor, RunError};
@@ -15,6 +14,7 @@ use crate::rig::job::{Around, Manner};
 use crate::rig::placement::{Choice, Refusal};
 use crate::rig::regions::{Effort, Kind, Looped, Regions, Small, Team, Waiting, reduce};
 use crate::rig::ruler::Rulers;
+use crate::run::plan::{Cell, Errand, Planning, Run, Wishes, Work};
 use crate::run::{Asked, Error, Request, Span};
 
 /// What was asked for.

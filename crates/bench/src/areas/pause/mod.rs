@@ -11,11 +11,12 @@ use model::page::{Block, Page, Text};
 use model::record::{Presentation, Record};
 use model::{Finding, Seconds, Unit};
 
-use super::{Area, Cell, Planning, Wishes};
+use super::Area;
 use crate::rig::collect::{Guard, Quantity, Take};
 use crate::rig::job::Manner;
 use crate::rig::placement::Choice;
 use crate::rig::protocol;
+use crate::run::plan::{Cell, DATA, Planning, Wishes};
 use crate::run::{Asked, Error, Request, Span};
 use crate::sheet::normal::Band;
 use crate::streams;
@@ -106,7 +107,7 @@ impl Area for Pause {
         let mut wishes = Wishes::default();
         let rows = plan.streams.iter().filter(|row| row.kind == Kind::Spin);
         for (order, row) in rows.enumerate() {
-            match streams::load(plan.machine, row, super::DATA) {
+            match streams::load(plan.machine, row, DATA) {
                 Err(reason) => wishes.absent.push((row.id, reason)),
                 Ok(load) => {
                     let alone = |cpu: &_| Cell::uniform(order, load, &[*cpu], protocol::cycles());

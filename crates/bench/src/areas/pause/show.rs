@@ -5,7 +5,7 @@ use model::record::{Record, Series};
 use model::{Finding, Severity, Unit, stats};
 
 use super::super::known::{Comparison, Figures, citations};
-use super::super::series_of;
+
 use super::{AREA, PAUSE};
 use crate::sheet::normal::Band;
 use crate::sheet::parts::{self, Leaf, known};
@@ -27,14 +27,14 @@ impl Wait<'_> {
 
 /// Everything that was asked for, in the order of the record.
 fn waits(record: &Record) -> Vec<Wait<'_>> {
-    series_of(record, AREA, "time_per_op").map(|time| wait(record, time)).collect()
+    record.series_of(AREA, "time_per_op").map(|time| wait(record, time)).collect()
 }
 
 fn wait<'a>(record: &'a Record, time: &'a Series) -> Wait<'a> {
     let of_cpu = |series: &&Series| {
         (&series.workload, series.cpu, &series.active) == (&time.workload, time.cpu, &time.active)
     };
-    let cycles = series_of(record, AREA, "cycles_per_op").find(of_cpu);
+    let cycles = record.series_of(AREA, "cycles_per_op").find(of_cpu);
     let place = record.machine.topology.place(time.cpu);
     let core_type = place.and_then(|place| place.kind.as_deref());
     let known = Figures::in_record(record, &time.workload, core_type);
@@ -195,7 +195,7 @@ pub(super) fn page(record: &Record, verbosity: u8) -> Page {
 }
 
 fn pauses(record: &Record) -> impl Iterator<Item = &Series> {
-    series_of(record, AREA, "time_per_op").filter(|series| series.workload == PAUSE)
+    record.series_of(AREA, "time_per_op").filter(|series| series.workload == PAUSE)
 }
 
 pub(super) fn sentences(record: &Record) -> Vec<Text> {
@@ -204,7 +204,7 @@ pub(super) fn sentences(record: &Record) -> Vec<Text> {
         stats::median(&medians)
     };
     let Some(time) = medians(&mut pauses(record)) else { return Vec::new() };
-    let mut cycles = series_of(record, AREA, "cycles_per_op").filter(|s| s.workload == PAUSE);
+    let mut cycles = record.series_of(AREA, "cycles_per_op").filter(|s| s.workload == PAUSE);
     let cycles = medians(&mut cycles);
     let cycles = cycles.map_or(String::new(), |cycles| format!(" ({cycles:.0} cycles)"));
     let thousand = si::format(time * 1000.0, Unit::Second);

@@ -4,7 +4,6 @@ use model::page::{Align, Block, Table, Text};
 use model::record::{Record, Series};
 use model::{Finding, Severity};
 
-use super::super::series_of;
 use super::{AREA, CYCLES, INSTRUCTIONS};
 
 /// A stream as the counters and the ruler saw it.
@@ -26,12 +25,12 @@ fn seen(record: &Record) -> Vec<Seen<'_>> {
         };
         Seen {
             workload: &cycles.workload,
-            instructions: series_of(record, AREA, INSTRUCTIONS).find(same).and_then(median),
+            instructions: record.series_of(AREA, INSTRUCTIONS).find(same).and_then(median),
             cycles: median(cycles),
-            by_ruler: series_of(record, "turbo", "cycles_per_op").find(same).and_then(median),
+            by_ruler: record.series_of("turbo", "cycles_per_op").find(same).and_then(median),
         }
     };
-    let all = series_of(record, AREA, CYCLES).map(of);
+    let all = record.series_of(AREA, CYCLES).map(of);
     all.filter(|seen| seen.instructions.is_some() || seen.cycles.is_some()).collect()
 }
 

@@ -8,8 +8,9 @@ use model::page::{Block, Text};
 use model::record::{Record, SpeedSelect, SpeedSelectQuestion};
 use model::{Finding, Obstacle};
 
-use super::{Area, Planning, Wishes, turbo};
+use super::{Area, turbo};
 use crate::rig::collect::Quantity;
+use crate::run::plan::{Planning, Wishes};
 
 /// Its name.
 pub(crate) const AREA: &str = "sst";

@@ -10,8 +10,9 @@ use model::page::{Block, Text};
 use model::record::{Record, Series};
 use model::{Finding, Unit};
 
-use super::{Area, Planning, Wishes};
+use super::Area;
 use crate::rig::collect::Quantity;
+use crate::run::plan::{Planning, Wishes};
 pub use page::{PLACES, beginning, end, interval, page};
 pub(crate) use watch::over;
 pub use watch::{NOTE, Watch};

@@ -7,15 +7,15 @@ use machine::pages::parts::fact;
 use model::page::{Align, Block, Table, Text, Tone};
 use model::record::{CoreLevel, Record, Series};
 use model::stats::median;
-use model::{CpuId, Known, Seconds};
+use model::{CpuId, Known, Seconds, in_order};
 
-use super::super::{Cell, Errand, Planning, Run, Work, in_order, series_of};
 use super::{AREA, phases};
 use crate::rig::executor::{Executor, RunError};
 use crate::rig::job::{Load, Manner, Member, Phase, Repeat, Tools};
 use crate::rig::protocol;
 use crate::rig::reduce::{self, Readings};
 use crate::rig::ruler::Rulers;
+use crate::run::plan::{Cell, DATA, Errand, Planning, Run, Work};
 use crate::streams;
 
 /// Its workload: the lightest stream on one core, all others idle.
@@ -38,8 +38,7 @@ struct Alone {
 /// A cell for each core; none where the stream cannot be run.
 pub(super) fn cells(plan: &Planning<'_>) -> Vec<Cell> {
     let row = kernels::streams::TABLE.iter().find(|row| row.id == "scalar_iadd");
-    let load =
-        row.and_then(|row| Some((row, streams::load(plan.machine, row, super::super::DATA).ok()?)));
+    let load = row.and_then(|row| Some((row, streams::load(plan.machine, row, DATA).ok()?)));
     let (Some((row, load)), Ok(tools)) = (load, streams::tools(plan.machine)) else {
         return Vec::new();
     };
@@ -120,7 +119,7 @@ fn cores(record: &Record) -> Vec<Core<'_>> {
         let kind = record.machine.topology.place(cpu).and_then(|place| place.kind.as_deref());
         Some(Core { cpu, kind, hertz: summary.median, uncertainty, level })
     };
-    let mut cores: Vec<Core<'_>> = series_of(record, AREA, CLOCK).filter_map(core).collect();
+    let mut cores: Vec<Core<'_>> = record.series_of(AREA, CLOCK).filter_map(core).collect();
     cores.sort_by(|a, b| b.hertz.total_cmp(&a.hertz).then(a.cpu.cmp(&b.cpu)));
     cores
 }

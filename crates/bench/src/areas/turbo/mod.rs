@@ -35,10 +35,11 @@ use model::page::{Block, Text};
 use model::record::{Record, Series};
 use model::{Finding, Severity, Unit};
 
-use super::{Area, Cell, Planning, Wishes, series_of};
+use super::Area;
 use crate::rig::collect::{Guard, Quantity, Take};
 use crate::rig::job::Phase;
 use crate::rig::protocol;
+use crate::run::plan::{Cell, DATA, Planning, Wishes};
 use crate::sheet::claims::Claim;
 use crate::sheet::normal::Band;
 use crate::streams;
@@ -564,7 +565,7 @@ impl Area for Turbo {
         let mut wishes = Wishes::default();
         let mut loads = Vec::new();
         for (order, row) in plan.streams.iter().enumerate().filter(|(_, row)| row.id != NOT_HERE) {
-            match streams::load(plan.machine, row, super::DATA) {
+            match streams::load(plan.machine, row, DATA) {
                 Ok(load) => loads.push((order, load, phases(row))),
                 Err(reason) => wishes.absent.push((row.id, reason)),
             }
@@ -641,7 +642,7 @@ fn slow_looks(record: &Record) -> Option<Finding> {
     /// Between this and the median, clocks drift.
     const RATIO_MAX: f64 = 0.9;
     let mut cells: Vec<String> = Vec::new();
-    for series in series_of(record, AREA, "clock") {
+    for series in record.series_of(AREA, "clock") {
         let Some(clock) = series.summary().filter(|c| c.p5 < RATIO_MAX * c.median) else {
             continue;
         };

@@ -12,7 +12,6 @@ use machine::Machine;
 use model::stats::{mean, median};
 use model::{CpuId, Obstacle, Pages, Seconds, Unavailable};
 
-use super::super::{Cell, DATA, Errand, Planning, Run, Wishes, Work};
 use super::soak::STREAM;
 use super::{phases, promise};
 use crate::rig::executor::{Executor, RunError};
@@ -22,6 +21,7 @@ use crate::rig::protocol;
 use crate::rig::reduce::{self, Readings};
 use crate::rig::ruler::Rulers;
 use crate::rig::traffic::{self, Begin, Party, Store, Task, Traffic, Transfer};
+use crate::run::plan::{Cell, DATA, Errand, Planning, Run, Wishes, Work};
 use crate::streams;
 
 /// Blocks of each cell. Where all of twelve lie on one side, chance is one in two thousand: little enough to be

@@ -6,9 +6,8 @@ use std::collections::BTreeSet;
 use model::page::{Align, Block, HeatCell, HeatMap, HeatRow, Losses, Table, Text, Tone, si};
 use model::record::{Outcome, Record, Series};
 use model::stats::{BLOCKS_FOR_INTERVAL, chance_of_sides, discoveries, mean, median};
-use model::{CpuSet, Finding, Obstacle, Severity, Unit};
+use model::{CpuSet, Finding, Obstacle, Severity, Unit, in_order};
 
-use super::super::{in_order, series_of};
 use super::clocked::{Clocked, GAPS, Lighter};
 use super::neighbours::{
     BANDWIDTH, BESIDE, CLASSES, CLOCK, LATENCY, MOVED, Measure, PLACE, Place, RATE, SCALAR,
@@ -105,7 +104,7 @@ fn series<'a>(
         series.workload == victim && is_class && place(series) == Some(at)
     };
     // Of several classes of placement, the one with the most samples.
-    let found = series_of(record, AREA, quantity).filter(mine);
+    let found = record.series_of(AREA, quantity).filter(mine);
     found.max_by_key(|series| series.summary().map_or(0, |summary| summary.count))
 }
 
@@ -157,7 +156,7 @@ impl<'a> Matrix<'a> {
 /// The ratios of all victims, with numbers or without.
 fn ratios(record: &Record) -> impl Iterator<Item = &Series> {
     let measures = [&CLOCK, &RATE, &MOVED, &WAIT];
-    measures.into_iter().flat_map(|measure| series_of(record, AREA, measure.ratio))
+    measures.into_iter().flat_map(|measure| record.series_of(AREA, measure.ratio))
 }
 
 /// Classes and places that were measured, in order.
@@ -196,7 +195,7 @@ fn lighter(victim: &str, hertz: Option<f64>) -> Option<Lighter<'static>> {
 fn alone<'a>(record: &'a Record, victim: &'static str) -> Option<Clocked<'a>> {
     let of = |victim: &str| {
         let mine = |series: &&Series| series.workload == victim;
-        let all: Vec<&Series> = series_of(record, AREA, CLOCK.alone).filter(mine).collect();
+        let all: Vec<&Series> = record.series_of(AREA, CLOCK.alone).filter(mine).collect();
         let medians: Vec<f64> = all.iter().filter_map(|it| Some(it.summary()?.median)).collect();
         Some((*all.first()?, median(&medians)?))
     };
@@ -204,7 +203,7 @@ fn alone<'a>(record: &'a Record, victim: &'static str) -> Option<Clocked<'a>> {
     let lighter = lighter(victim, of(SCALAR).map(|(_, hertz)| hertz));
     let of = Clocked::of_series(first, first.parameters.get(STREAM)?, "alone", clock);
     // It was alone in the blocks of each cell: none of them tells of all.
-    let mine = series_of(record, AREA, CLOCK.alone).filter(|series| series.workload == victim);
+    let mine = record.series_of(AREA, CLOCK.alone).filter(|series| series.workload == victim);
     let shares: Vec<f64> = mine.filter_map(|series| series.disturbance.lost_share).collect();
     let gaps = mean(&shares).map(|share| (share, GAPS));
     Some(Clocked { active: CpuSet::from_iter([first.cpu]), lighter, gaps, ..of })
@@ -229,7 +228,7 @@ fn beside<'a>(matrix: &Matrix<'a>, victim: &'static str) -> Option<Clocked<'a>> 
 /// The columns of victims that were measured, or that were to be.
 fn columns(record: &Record) -> Vec<&'static Column> {
     let is_asked = |column: &&Column| {
-        let mut of = series_of(record, AREA, column.measure.ratio);
+        let mut of = record.series_of(AREA, column.measure.ratio);
         of.any(|series| series.workload == column.victim && series.parameters.contains_key(BESIDE))
     };
     COLUMNS.iter().filter(is_asked).collect()

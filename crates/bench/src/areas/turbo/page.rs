@@ -4,13 +4,12 @@
 use std::collections::BTreeSet;
 
 use machine::pages::parts::{fact, value_text};
-use model::Known;
 use model::page::{
     Align, Block, HeatCell, HeatMap, HeatRow, Outline, Page, Ruled, Table, Text, Tone,
 };
 use model::record::{Record, Series};
+use model::{Known, in_order};
 
-use super::super::in_order;
 use super::super::known::{Comparison, Verdict, citations};
 use super::claims::AS_CLAIMED;
 use super::licence::Licence;

@@ -7,9 +7,9 @@ use model::record::{
 };
 use model::{CpuId, CpuSet};
 
-use super::super::Planning;
 use super::licence::Licence;
 use super::speed_select::Selected;
+use crate::run::plan::Planning;
 
 /// Up to so many cores every number of them is measured; beyond, those that say something.
 const EACH_MAX: usize = 8;

@@ -2,9 +2,8 @@
 
 use model::page::{Align, Block, Table, Text, Tone};
 use model::record::{FeatureState, LicenceFrequency, LicenceSteps, Record};
-use model::{Hertz, Known};
+use model::{Hertz, Known, in_order};
 
-use super::super::in_order;
 use super::licence::Licence;
 use super::{published, read, why};
 

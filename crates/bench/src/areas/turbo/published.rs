@@ -7,8 +7,8 @@ use machine::pages::parts::text;
 use model::record::Record;
 use serde::Deserialize;
 
-use super::super::in_order;
 use super::licence::Licence;
+use model::in_order;
 
 /// The table, as `data/README.md` describes it.
 static TABLE: LazyLock<Document> = LazyLock::new(|| {

@@ -6,9 +6,10 @@ use model::record::{Record, Series};
 use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{Finding, Obstacle, Seconds, Unavailable};
 
-use super::super::{Area, Cell, DATA, Planning, Wishes};
+use super::super::Area;
 use super::{QUANTITIES, Turbo, favoured, neighbours, soak, trace, why};
 use crate::rig::collect::Quantity;
+use crate::run::plan::{Cell, DATA, Planning, Wishes};
 use crate::streams;
 
 /// The same area with a share of the sheet's time of its own, so that streams and questions do not crowd each

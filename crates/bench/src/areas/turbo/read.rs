@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::record::{Fact, FactValue, Outcome, Record, Series};
-use model::stats::{Summary, median};
-use model::{CpuId, CpuSet, Obstacle, Unavailable};
+use model::stats::{Summary, block_medians, median};
+use model::{CpuId, CpuSet, Obstacle, Unavailable, in_order};
 
-use super::super::{in_order, series_of};
 use super::{AREA, promise};
 use crate::rig::placement::Class;
 
@@ -52,15 +51,14 @@ pub(super) fn number(fact: &Fact) -> Option<f64> {
 
 /// The workloads of the area, in order.
 pub(super) fn workloads(record: &Record) -> Vec<&str> {
-    in_order(series_of(record, AREA, "clock").map(|series| series.workload.as_str()))
+    in_order(record.series_of(AREA, "clock").map(|series| series.workload.as_str()))
 }
 
 /// The numbers of active cores that were planned, ascending.
 pub(super) fn active_counts(record: &Record) -> Vec<usize> {
     let planned = record.run.plan.active_cores.iter().map(|count| *count as usize);
-    let has_series = |count: &usize| {
-        series_of(record, AREA, "clock").any(|series| series.active.len() == *count)
-    };
+    let has_series =
+        |count: &usize| record.series_of(AREA, "clock").any(|series| series.active.len() == *count);
     planned.filter(has_series).collect()
 }
 
@@ -72,7 +70,8 @@ pub(super) fn pooled(
     workload: &str,
     active: usize,
 ) -> Option<Pooled> {
-    let cell: Vec<&Series> = series_of(record, AREA, quantity)
+    let cell: Vec<&Series> = record
+        .series_of(AREA, quantity)
         .filter(|series| series.workload == workload && series.active.len() == active)
         .collect();
     let class = shown_class(&cell)?;
@@ -80,7 +79,7 @@ pub(super) fn pooled(
     let of_cpus: Vec<_> = of_class.filter_map(|series| series.samples()).collect();
     let samples: Vec<f64> = of_cpus.iter().flat_map(|samples| samples.all()).collect();
     let medians = of_cpus.iter().flat_map(|samples| samples.numbered_medians());
-    match Summary::of(&samples, &together(medians)) {
+    match Summary::of(&samples, &block_medians(medians)) {
         Some(summary) => Some(Pooled::Measured { summary, class: class.clone() }),
         None => cell.iter().find_map(|series| match &series.outcome {
             Outcome::Unavailable { unavailable } => Some(Pooled::Absent(unavailable.clone())),
@@ -99,15 +98,6 @@ pub(crate) fn shown_class<'a>(cell: &[&'a Series]) -> Option<&'a Option<String>>
     Some(&shown.placement_class)
 }
 
-/// CPUs that were measured together are no independent blocks: of each block the median over CPUs.
-pub(crate) fn together(medians: impl Iterator<Item = (u64, f64)>) -> Vec<f64> {
-    let mut blocks: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-    for (block, of_cpu) in medians {
-        blocks.entry(block).or_default().push(of_cpu);
-    }
-    blocks.values().filter_map(|over_cpus| median(over_cpus)).collect()
-}
-
 /// The summary of a cell, where it has one to calculate with: clocks and cycles are positive.
 pub(super) fn summary(
     record: &Record,
@@ -124,7 +114,7 @@ pub(super) fn summary(
 /// Least and greatest block median of the clock without payload, of that of these CPUs whose clock moved most, or of any
 /// where none of them has one: cores of one machine may differ.
 pub(super) fn quiet_drift(record: &Record, of: &CpuSet) -> Option<[f64; 2]> {
-    let every = series_of(record, "rig", "quiet_clock");
+    let every = record.series_of("rig", "quiet_clock");
     let has_own = every.clone().any(|series| of.contains(series.cpu));
     let all = every.filter(move |series| !has_own || of.contains(series.cpu));
     let cpus: BTreeSet<CpuId> = all.clone().map(|series| series.cpu).collect();

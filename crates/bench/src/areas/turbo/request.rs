@@ -6,11 +6,11 @@ use model::record::{CpuPlace, Presentation};
 use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, Obstacle, Seconds, Unavailable};
 
-use super::super::{Active, Cell, DATA, Planning, Wishes};
 use super::{Turbo, favoured, is_heavy, neighbours, phases, promise, soak, trace, why};
 use crate::rig::job::{Manner, Member, Phase};
 use crate::rig::placement::{Choice, Refusal};
 use crate::rig::protocol;
+use crate::run::plan::{Active, Cell, DATA, Planning, Wishes};
 use crate::run::{Asked, Error, Request, Span};
 use crate::streams;
 

@@ -16,9 +16,9 @@ use machine::Machine;
 use machine::activity::{Activity, Column, Interval};
 use machine::limits::{Looked, Reasons};
 use model::record::{PowerLimit, PowerTerm};
-use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable};
+use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable, in_order};
 
-use super::super::{Cell, DATA, Errand, Planning, Run, Work, in_order, sst};
+use super::super::sst;
 use super::promise;
 use crate::rig::executor::{Executor, RunError};
 use crate::rig::job::{
@@ -26,6 +26,7 @@ use crate::rig::job::{
 };
 use crate::rig::reduce::{self, Readings};
 use crate::rig::ruler::Rulers;
+use crate::run::plan::{Cell, DATA, Errand, Planning, Run, Work};
 use crate::streams;
 
 /// Its workload.

@@ -6,9 +6,8 @@ use std::fmt::Write as _;
 use model::page::{Align, Block, Lines, Scale, Table, Text, Tone, si};
 use model::record::{PowerTerm, Record, Series};
 use model::stats::median;
-use model::{Finding, Severity, Unit};
+use model::{Finding, Severity, Unit, in_order};
 
-use super::super::{in_order, series_of};
 use super::clocked::{Clocked, Lighter, Seen};
 use super::soak::{
     CLOCK, GROUP, LIMIT, LIMITED, LOST, POWER, REST, STREAM, TEMPERATURE, TIME, TIME_CONSTANTS,
@@ -90,7 +89,7 @@ fn of_stream<'a>(
 ) -> impl Iterator<Item = &'a Series> {
     let is_mine =
         move |it: &&Series| it.parameters.get(STREAM).is_some_and(|named| named == stream);
-    series_of(record, AREA, quantity).filter(is_mine)
+    record.series_of(AREA, quantity).filter(is_mine)
 }
 
 fn soaked<'a>(record: &'a Record) -> Vec<Soaked<'a>> {

@@ -7,7 +7,6 @@ use machine::Machine;
 use model::ticks::Stamp;
 use model::{CpuId, Obstacle, Rate, Seconds, Unavailable};
 
-use super::super::{Cell, DATA, Errand, Planning, Run, Wishes, Work};
 use super::soak::{STREAM, TIMELINE};
 use super::{promise, request};
 use crate::rig::executor::{Executor, RunError};
@@ -15,6 +14,7 @@ use crate::rig::job::{Around, Load, Tools};
 use crate::rig::reduce::Readings;
 use crate::rig::ruler::{self, Rulers};
 use crate::rig::trace::{self, Chains, Folded, Halts, RawTrace, RawTraced, Scale, Seen, Trace};
+use crate::run::plan::{Cell, DATA, Errand, Planning, Run, Wishes, Work};
 use crate::streams;
 
 /// Its workload.

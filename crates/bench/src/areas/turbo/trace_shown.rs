@@ -4,9 +4,8 @@ use machine::pages::parts::is_guest;
 use model::page::{Align, Block, Lines, Mark, Scale, Table, Text, Tone, si};
 use model::record::{Outcome, Record, Series};
 use model::stats::median;
-use model::{Finding, Severity, Unavailable, Unit};
+use model::{Finding, Severity, Unavailable, Unit, in_order};
 
-use super::super::{in_order, series_of};
 use super::clocked::{Clocked, Lighter};
 use super::read::{HIDDEN, is_same_core, rows};
 use super::soak::STREAM;
@@ -35,7 +34,8 @@ struct Watched<'a> {
 
 /// The cores that streams were followed on, in the order of the run, each before the one beside it.
 fn watched(record: &Record) -> Vec<Watched<'_>> {
-    let mut all: Vec<Watched<'_>> = series_of(record, AREA, VISIBLE)
+    let mut all: Vec<Watched<'_>> = record
+        .series_of(AREA, VISIBLE)
         .filter(|first| first.summary().is_some())
         .map(|first| Watched { record, first })
         .collect();
@@ -72,7 +72,7 @@ impl<'a> Watched<'a> {
                 .iter()
                 .all(|key| parameter(series, key) == parameter(self.first, key))
         };
-        series_of(self.record, AREA, quantity).filter(alike).collect()
+        self.record.series_of(AREA, quantity).filter(alike).collect()
     }
 
     fn number(&self, quantity: &'static str) -> Option<f64> {

@@ -17,9 +17,8 @@ use model::record::{
     PerformanceLevel, PowerDomain, PowerTerm, Record, RefutedLimit,
 };
 use model::stats::mean;
-use model::{CpuId, CpuSet, Known, Obstacle, Unavailable};
+use model::{CpuId, CpuSet, Known, Obstacle, Unavailable, in_order};
 
-use super::super::in_order;
 use super::clocked::{Clocked, Lighter, Seen};
 use super::licence::Licence;
 use super::read::{Row, grown, number, rows_alike};
@@ -200,7 +199,7 @@ impl<'a> Descent<'a> {
 
     /// A limit of this core, whatever it executes: unless any of its clocks is above that.
     fn cap_core(&mut self, id: &str, label: &str, hertz: f64, evidence: String) {
-        let clocks = super::super::series_of(self.record, super::AREA, "clock");
+        let clocks = self.record.series_of(super::AREA, "clock");
         let own = clocks.filter(|series| series.cpu == self.cpu);
         let medians = own.filter_map(|series| Some(series.summary()?.median));
         let fastest = medians.fold(self.clock, f64::max);
@@ -576,7 +575,7 @@ impl<'a> Descent<'a> {
     fn gaps(&self) -> Option<(f64, &'static str)> {
         let own = self.of.gaps.filter(|_| self.of.row.is_none());
         own.or_else(|| {
-            let streams = super::super::series_of(self.record, super::AREA, "clock");
+            let streams = self.record.series_of(super::AREA, "clock");
             let shares: Vec<f64> = streams.filter_map(|it| it.disturbance.lost_share).collect();
             Some((mean(&shares)?, "gaps in polling while streams ran"))
         })

@@ -9,9 +9,8 @@ use model::record::{
     AccountStep, ClockAccount, ClockRecord, LimitReason, LimitSwitch, PowerLimit, Record,
 };
 
-use model::Known;
+use model::{Known, in_order};
 
-use super::super::{in_order, series_of};
 use super::promise::BY_GOVERNOR;
 use super::read::{grown, mhz, rows};
 use super::why::SAME;
@@ -215,7 +214,7 @@ fn evidence(record: &Record, clock: &ClockRecord) -> Vec<Block> {
     let causes = || clock.reasons.iter().filter(|reason| reason.is_cause());
     // Registers may be silent of what the kernel counts, and of what was seen in a window.
     let throttled = |id: &&str| grown(record, id).is_some_and(|count| count > 0.0);
-    let came_up = series_of(record, super::AREA, super::soak::LIMITED).next().is_some()
+    let came_up = record.series_of(super::AREA, super::soak::LIMITED).next().is_some()
         || disturbances::THERMAL.iter().any(throttled);
     if !clock.asked.is_empty() && !causes().any(LimitReason::held) && !came_up {
         let verb = if clock.asked.len() == 1 { "says" } else { "say" };

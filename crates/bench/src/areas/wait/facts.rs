@@ -5,17 +5,15 @@ use std::collections::BTreeMap;
 use model::record::{Record, Series};
 use model::stats;
 
-use super::super::series_of;
-
 /// Seconds that one PAUSE takes; the middle over CPUs.
 pub(super) fn pause(record: &Record) -> Option<f64> {
-    let of = series_of(record, "pause", "time_per_op").filter(|s| s.workload == "pause_only");
+    let of = record.series_of("pause", "time_per_op").filter(|s| s.workload == "pause_only");
     middle(of.filter_map(median))
 }
 
 /// Seconds that a contended line takes from core to core; the middle over pairs.
 pub(super) fn line(record: &Record) -> Option<f64> {
-    let of = series_of(record, "cores", "latency").filter(|s| s.workload == "cas");
+    let of = record.series_of("cores", "latency").filter(|s| s.workload == "cas");
     middle(of.filter_map(median))
 }
 
@@ -27,8 +25,8 @@ pub(super) fn wake_up(record: &Record) -> Option<(f64, f64)> {
             && parameter(series, "question") == Some("signals")
             && series.active.len() == 2
     };
-    let series = largest(series_of(record, "wake", "round_trip").filter(elsewhere))?;
-    let per_signal = largest(series_of(record, "wake", "time_per_signal").filter(elsewhere))?;
+    let series = largest(record.series_of("wake", "round_trip").filter(elsewhere))?;
+    let per_signal = largest(record.series_of("wake", "time_per_signal").filter(elsewhere))?;
     let samples = series.samples()?.all();
     Some((median(per_signal)?, stats::quantile(&samples, 0.99)?))
 }
@@ -51,7 +49,7 @@ pub(super) fn steps(record: &Record) -> Vec<Step> {
             && parameter(series, "state").is_none()
     };
     let mut by_rest: BTreeMap<u64, Vec<&Series>> = BTreeMap::new();
-    for series in series_of(record, "wake", "round_trip").filter(rested) {
+    for series in record.series_of("wake", "round_trip").filter(rested) {
         if let Some(rest_us) = parameter(series, "rest_us").and_then(|rest| rest.parse().ok()) {
             by_rest.entry(rest_us).or_default().push(series);
         }
@@ -79,7 +77,8 @@ pub(super) struct Team {
 /// The teams of these runtimes whose setting begins so, in the order of the record.
 pub(super) fn teams(record: &Record, runtimes: &[&str], prefix: &str) -> Vec<Team> {
     let of = |quantity: &'static str| {
-        series_of(record, "openmp", quantity)
+        record
+            .series_of("openmp", quantity)
             .filter(|series| runtimes.contains(&series.workload.as_str()))
             .filter(|s| parameter(s, "setting").is_some_and(|setting| setting.starts_with(prefix)))
     };

@@ -14,14 +14,15 @@ use model::page::{Align, Block, Page, Table, Text, Tone};
 use model::record::{Presentation, Record};
 use model::{Finding, Seconds};
 
+use super::Area;
 use super::cores::Cores;
 use super::openmp::{self, Openmp};
 use super::pause::Pause;
 use super::wake::Wake;
-use super::{Area, Planning, Wishes};
 use crate::rig::collect::Quantity;
 use crate::rig::job::Manner;
 use crate::rig::placement::Choice;
+use crate::run::plan::{Planning, Wishes};
 use crate::run::{Asked, Request, Span};
 use crate::sheet::parts::{self, Leaf, known};
 use advice::{Advice, advice};

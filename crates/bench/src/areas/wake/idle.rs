@@ -12,12 +12,12 @@ use model::{CpuId, Seconds, Unavailable};
 use super::methods::Method;
 use super::pairs::Pair;
 use super::{IDLE, LIMIT, PAIR, QUESTION, REST, STATE};
-use crate::areas::{Cell, Errand, Run, Work};
 use crate::rig::exchange::{Channel, Exchange, Pace, RawExchange};
 use crate::rig::executor::{Executor, RunError};
 use crate::rig::line::Line;
 use crate::rig::reduce::Readings;
 use crate::rig::ruler::Rulers;
+use crate::run::plan::{Cell, Errand, Run, Work};
 
 /// How long the sleeper rests.
 pub(super) const RESTS: [Seconds; 5] =

@@ -26,10 +26,11 @@ use model::page::{Block, Text};
 use model::record::Record;
 use model::{Finding, Obstacle, Unavailable, Unit};
 
-use super::{Area, Planning, Run, Wishes};
+use super::Area;
 use crate::rig::collect::Quantity;
 use crate::rig::executor::RunError;
 use crate::rig::reduce::Readings;
+use crate::run::plan::{Planning, Run, Wishes};
 use crate::sheet::claims::Claim;
 
 /// The area.

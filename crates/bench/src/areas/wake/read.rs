@@ -6,8 +6,8 @@ use model::CpuSet;
 use model::record::{Record, Relation, Series};
 use model::stats::quantile_sorted;
 
-pub(super) use super::super::in_order;
 use super::{AREA, PAIR, QUESTION};
+pub(super) use model::in_order;
 
 /// One workload with its parameters on one set of CPUs: the series of all its quantities.
 pub(super) struct Cell<'a> {

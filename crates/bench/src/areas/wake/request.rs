@@ -10,7 +10,6 @@ use machine::latency_limit::LatencyLimits;
 use model::record::{Presentation, Relation};
 use model::{CpuSet, Known, Obstacle, Seconds, Unavailable};
 
-use super::super::{Planning, Wishes};
 use super::idle::{RESTS, Rested};
 use super::methods::{self, Method, Waits};
 use super::pairs::{self, Asked, Pair};
@@ -20,6 +19,7 @@ use super::{Wake, idle};
 use crate::rig::job::Manner;
 use crate::rig::placement::{Choice, Order, Refusal};
 use crate::rig::protocol::JOB_OVERHEAD;
+use crate::run::plan::{Planning, Wishes};
 use crate::run::{self, Error, Request, Span};
 
 /// What is asked of waking.

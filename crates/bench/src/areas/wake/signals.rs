@@ -10,12 +10,12 @@ use model::{CpuId, Obstacle, Seconds, Unavailable, stats};
 use super::methods::{Method, Waits};
 use super::pairs::Pair;
 use super::{PAIR, QUESTION, SIGNALS};
-use crate::areas::{Cell, Errand, Run, Work};
 use crate::rig::exchange::{Channel, Exchange, Pace, RawExchange};
 use crate::rig::executor::{Executor, RunError};
 use crate::rig::line::{LINE, Line};
 use crate::rig::reduce::Readings;
 use crate::rig::ruler::Rulers;
+use crate::run::plan::{Cell, Errand, Run, Work};
 
 /// A method between two CPUs.
 pub(super) struct Signals {

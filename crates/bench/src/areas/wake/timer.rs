@@ -11,11 +11,11 @@ use model::{CpuId, Seconds};
 
 use super::idle::attributed;
 use super::{DISTANCE, QUESTION, TIMER};
-use crate::areas::{Cell, Errand, Run, Work};
 use crate::rig::alarm::{Alarm, By};
 use crate::rig::executor::{Executor, RunError};
 use crate::rig::reduce::Readings;
 use crate::rig::ruler::Rulers;
+use crate::run::plan::{Cell, Errand, Run, Work};
 
 /// A way to ask for an alarm.
 pub(super) struct Way {

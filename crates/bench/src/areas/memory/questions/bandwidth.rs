@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use kernels::memory::{MemoryKernel, find};
 use model::{CpuId, Seconds};
 
-use super::super::super::{Cell, Wishes};
 use super::super::ALONE;
 use super::super::cells::{Effort, Which};
 use super::super::size;
 use super::{Scope, Thinning, limit, part_of, some_cells};
 use crate::rig::placement::{Choice, Order};
 use crate::run::Error;
+use crate::run::plan::{Cell, Wishes};
 
 /// Where there is no room for all, others compare by these.
 const ASKED_FOR: [&str; 2] = [ALONE, "triad"];

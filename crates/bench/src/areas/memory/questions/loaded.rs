@@ -4,13 +4,13 @@ use kernels::memory::chase::Walk;
 use kernels::memory::{MemoryKernel, find};
 use model::{Obstacle, Seconds, Unavailable};
 
-use super::super::super::{Planning, Wishes};
 use super::super::cells::{self, Arrays, Chase, Effort, Which};
 use super::super::size;
 use super::{Scope, limit, lines_of, part_of};
 use crate::rig::placement::Refusal;
 use crate::rig::traffic::{Begin, Store, Transfer};
 use crate::run::Error;
+use crate::run::plan::{Planning, Wishes};
 
 /// Pauses of loads after each 16 KiB or so, in microseconds: from all that they can to nearly nothing.
 pub(super) const PAUSES: &[f64] = &[0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0];

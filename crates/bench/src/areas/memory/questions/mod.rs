@@ -12,13 +12,13 @@ use kernels::memory::MemoryKernel;
 use kernels::memory::chase::LINE_BYTES;
 use model::{CpuId, Pages, Seconds, Unavailable};
 
-use super::super::{Cell, Planning, Wishes};
 use super::cells::{self, Arrays, Effort, Which};
 use super::classic;
 use super::request::{Options, Question};
 use super::size::{self, Fit, Length};
 use crate::rig::traffic::Store;
 use crate::run::Error;
+use crate::run::plan::{Cell, Planning, Wishes};
 
 /// A line, in which a chase has one pointer.
 pub(super) const LINE: u64 = LINE_BYTES as u64;

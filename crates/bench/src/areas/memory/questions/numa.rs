@@ -4,12 +4,12 @@ use kernels::memory::chase::Walk;
 use kernels::memory::{MemoryKernel, find};
 use model::{CpuId, Obstacle, Seconds, Unavailable};
 
-use super::super::super::Wishes;
 use super::super::cells::{Arrays, Chase, Effort, Which};
 use super::super::size;
 use super::{Scope, limit, lines_of, part_of, some_cells};
 use crate::rig::traffic::{Begin, Store};
 use crate::run::Error;
+use crate::run::plan::Wishes;
 
 const EFFORT: Effort = Effort { repetitions: 3, target: Seconds(2e-3) };
 

@@ -6,12 +6,12 @@ use kernels::memory::chase::Walk;
 use kernels::memory::{MemoryKernel, find};
 use model::Seconds;
 
-use super::super::super::Wishes;
 use super::super::cells::{Arrays, Chase, Effort, Which};
 use super::super::size;
 use super::{SMALLEST, Scope, limit, lines_of, some_cells};
 use crate::rig::traffic::{Begin, Store};
 use crate::run::Error;
+use crate::run::plan::Wishes;
 
 /// Points each time that the size doubles.
 pub(super) const STEPS_PER_OCTAVE: u32 = 3;

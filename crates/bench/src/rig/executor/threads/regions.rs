@@ -8,7 +8,7 @@ use sys::clock::Probe;
 use super::super::super::regions::{RawRegions, Regions};
 use super::super::RunError;
 use super::Threads;
-use crate::worker::{self, Answer, Failed, Work};
+use crate::rig::child::{self, Answer, Failed, Work};
 
 /// Beyond what is planned: other programs may have the CPUs for a while.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -27,7 +27,7 @@ impl<P: Probe> Threads<P> {
         let limit = PATIENCE + Duration::from_secs_f64(planned);
         let rest = self.patience().and_then(|limit| Duration::try_from_secs_f64(limit.0).ok());
         let limit = rest.map_or(limit, |rest| rest.min(limit));
-        let why = match worker::ask(program, work, &job.environment(), limit, &self.rig.stop) {
+        let why = match child::ask(program, work, &job.environment(), limit, &self.rig.stop) {
             Ok(answered) => match answered.answer {
                 Answer::Regions(raw) => return Ok(Ok(raw)),
                 Answer::Cannot(why) | Answer::NotFound(why) => why,

@@ -1,0 +1,273 @@
+//! What a plan is made of: cells, and what the CPUs of each do.
+
+use std::collections::BTreeMap;
+
+use kernels::{Data, StreamRow};
+use machine::Machine;
+use model::record::{FactValue, Machine as Description, Topology};
+use model::stats::BLOCKS_FOR_INTERVAL;
+use model::{CpuId, Seconds, Unavailable};
+
+use crate::rig::executor::{Executor, RunError};
+use crate::rig::job::{Around, Load, Member, Phase};
+use crate::rig::placement::{Fabric, Placement};
+use crate::rig::protocol;
+use crate::rig::reduce::{Readings, Witness};
+use crate::rig::ruler::Rulers;
+use crate::rig::traffic::Traffic;
+
+/// What areas plan with.
+pub struct Planning<'a> {
+    /// The machine.
+    pub machine: &'a Machine,
+    /// What it says of itself.
+    pub description: &'a Description,
+    /// Who runs where.
+    pub placement: &'a Placement,
+    /// The streams that were asked for.
+    pub streams: &'a [&'static StreamRow],
+}
+
+impl Planning<'_> {
+    /// Who sits where.
+    pub fn topology(&self) -> &Topology {
+        &self.description.topology
+    }
+
+    /// What lies between its cores.
+    pub fn fabric(&self) -> Fabric {
+        let known = self.description.fact("cpu.microarchitecture");
+        Fabric::of(known.and_then(|fact| match fact.value.value()? {
+            FactValue::Text(name) => Some(name.as_str()),
+            FactValue::Number { .. } => None,
+        }))
+    }
+}
+
+/// What an area would like to measure, and what it already knows that it cannot.
+#[derive(Default)]
+pub struct Wishes {
+    /// Most wanted first.
+    pub cells: Vec<Cell>,
+    /// Workloads that this machine cannot execute.
+    pub absent: Vec<(&'static str, Unavailable)>,
+}
+
+/// Workloads on a set of CPUs that are active together; all of them are measured.
+pub struct Cell {
+    /// What the CPUs do.
+    pub work: Work,
+    /// What else tells its series apart.
+    pub parameters: BTreeMap<String, String>,
+}
+
+/// What the CPUs of a cell do.
+pub enum Work {
+    /// Each repeats a stream between stamps.
+    Streams(Streams),
+    /// All move data, or follow pointers, together.
+    Traffic(Moved),
+    /// Something whose numbers the area makes itself.
+    Errand(Box<dyn Errand>),
+}
+
+/// A job, or a few, whose stamps the area itself turns into samples.
+pub trait Errand {
+    /// Order of its workload within the area.
+    fn order(&self) -> usize;
+    /// The workload.
+    fn workload(&self) -> &'static str;
+    /// The active CPUs.
+    fn cpus(&self) -> Vec<CpuId>;
+    /// The one that samples with these further parameters are of: see [`Run::parts`].
+    fn cpu_of(&self, _part: &BTreeMap<String, String>) -> CpuId {
+        self.cpus()[0]
+    }
+    /// How long one block of it takes, as planned.
+    fn duration(&self) -> Seconds;
+    /// For how much of that its CPUs are at work.
+    fn busy(&self) -> Seconds {
+        self.duration()
+    }
+    /// Whether the placement of its CPUs is probed before and after each sweep. Where they are many
+    /// pairs, or what is measured is what a probe would measure, it is not.
+    fn is_probed(&self) -> bool {
+        true
+    }
+    /// Whether it is gone through once, after all sweeps: what goes on over time has no blocks.
+    fn is_once(&self) -> bool {
+        false
+    }
+    /// Runs one block of it. What the machine says of itself meanwhile may be read.
+    fn run(
+        &self,
+        executor: &mut dyn Executor,
+        rulers: &Rulers,
+        machine: &Machine,
+    ) -> Result<Run, RunError>;
+}
+
+/// What one block of an [`Errand`] gave.
+#[derive(Default)]
+pub struct Run {
+    /// What went on around it.
+    pub around: Around,
+    /// Its samples.
+    pub readings: Readings,
+    /// What says whether anybody else used the core meanwhile: guards of quantities ask it.
+    pub witness: Option<Witness>,
+    /// Samples of parts of it, each with what else tells its series apart.
+    pub parts: Vec<(BTreeMap<String, String>, Readings)>,
+}
+
+impl Run {
+    /// A run, or the reason why these quantities of it have no numbers.
+    pub(crate) fn or_reason(
+        run: Result<Run, Unavailable>,
+        quantities: impl IntoIterator<Item = &'static str>,
+    ) -> Run {
+        let without = |reason: Unavailable| {
+            let of = quantities.into_iter().map(|quantity| (quantity, Err(reason.clone())));
+            Run { readings: of.collect(), ..Run::default() }
+        };
+        run.unwrap_or_else(without)
+    }
+}
+
+/// Streams on CPUs.
+pub struct Streams {
+    /// The active CPUs, and what they execute.
+    pub members: Vec<Active>,
+    /// How.
+    pub phases: Vec<Phase>,
+}
+
+/// An active CPU of a cell.
+#[derive(Clone, Copy)]
+pub struct Active {
+    /// Order of its workload within the area.
+    pub order: usize,
+    /// What the thread executes, and where.
+    pub member: Member,
+}
+
+/// Data that is moved.
+pub struct Moved {
+    /// Order of its workload within the area.
+    pub order: usize,
+    /// The workload.
+    pub workload: &'static str,
+    /// The ways to do it; of several, a short trial chooses the fastest before the first sweep.
+    pub candidates: Vec<Candidate>,
+    /// Whether all of it goes through memory controllers, so that it is worth counting there.
+    pub counted: bool,
+}
+
+/// A way to move data.
+pub struct Candidate {
+    /// What it adds to the parameters of the cell.
+    pub parameters: BTreeMap<String, String>,
+    /// The job.
+    pub job: Traffic,
+}
+
+/// A workload of a cell, and the first CPU that it runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Workload {
+    /// Order within the area.
+    pub order: usize,
+    /// Its id.
+    pub id: &'static str,
+    /// Where.
+    pub cpu: CpuId,
+}
+
+impl Cell {
+    /// One load on all of these CPUs.
+    pub fn uniform(order: usize, load: Load, cpus: &[CpuId], phases: Vec<Phase>) -> Cell {
+        let active = |&cpu: &CpuId| Active { order, member: Member::new(cpu, load) };
+        Cell::streams(cpus.iter().map(active).collect(), phases)
+    }
+
+    /// Streams, with the parameters that all of them have.
+    pub fn streams(members: Vec<Active>, phases: Vec<Phase>) -> Cell {
+        Cell { work: Work::Streams(Streams { members, phases }), parameters: stream_parameters() }
+    }
+
+    /// The active CPUs.
+    pub fn cpus(&self) -> Vec<CpuId> {
+        match &self.work {
+            Work::Streams(streams) => streams.members.iter().map(|a| a.member.cpu).collect(),
+            Work::Traffic(moved) => moved.candidates[0].job.cpus(),
+            Work::Errand(errand) => errand.cpus(),
+        }
+    }
+
+    /// Whether the placement of its CPUs is probed.
+    pub fn is_probed(&self) -> bool {
+        match &self.work {
+            Work::Streams(_) | Work::Traffic(_) => true,
+            Work::Errand(errand) => errand.is_probed(),
+        }
+    }
+
+    /// Whether it is gone through once.
+    pub fn is_once(&self) -> bool {
+        matches!(&self.work, Work::Errand(errand) if errand.is_once())
+    }
+
+    /// What is executed, each workload once.
+    pub fn workloads(&self) -> Vec<Workload> {
+        let mut workloads: Vec<Workload> = match &self.work {
+            Work::Streams(streams) => {
+                let of = |active: &Active| Workload {
+                    order: active.order,
+                    id: active.member.payload.id,
+                    cpu: active.member.cpu,
+                };
+                streams.members.iter().map(of).collect()
+            }
+            Work::Traffic(moved) => {
+                let cpu = moved.candidates[0].job.cpus()[0];
+                vec![Workload { order: moved.order, id: moved.workload, cpu }]
+            }
+            Work::Errand(errand) => {
+                let (order, cpu) = (errand.order(), errand.cpus()[0]);
+                vec![Workload { order, id: errand.workload(), cpu }]
+            }
+        };
+        workloads.sort_by_key(|workload| (workload.order, workload.id));
+        workloads.dedup_by_key(|workload| (workload.order, workload.id));
+        workloads
+    }
+
+    /// What it takes of the time that five blocks of everything have, for one of them.
+    pub fn cost(&self) -> Seconds {
+        if self.is_once() { self.duration() / BLOCKS_FOR_INTERVAL as f64 } else { self.duration() }
+    }
+
+    /// How long one block of it takes, as planned.
+    pub fn duration(&self) -> Seconds {
+        match &self.work {
+            Work::Streams(streams) => protocol::duration(&streams.phases),
+            Work::Traffic(moved) => protocol::JOB_OVERHEAD + moved.candidates[0].job.duration(),
+            Work::Errand(errand) => protocol::JOB_OVERHEAD + errand.duration(),
+        }
+    }
+
+    /// How long it keeps its CPUs at work.
+    pub(crate) fn busy(&self) -> Seconds {
+        match &self.work {
+            Work::Errand(errand) => protocol::JOB_OVERHEAD + errand.busy(),
+            Work::Streams(_) | Work::Traffic(_) => self.duration(),
+        }
+    }
+}
+
+/// The operands that streams run with, and the parameter that says so.
+pub(crate) const DATA: Data = Data::Quiet;
+
+/// The parameters of a stream's series.
+pub(crate) fn stream_parameters() -> BTreeMap<String, String> {
+    BTreeMap::from([("data".to_owned(), DATA.word().to_owned())])
+}
