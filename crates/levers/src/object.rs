@@ -3,8 +3,8 @@
 use std::fmt;
 
 use machine::isst::settable::Settable;
-use machine::{Machine, Reading, latency_limit};
-use model::{CpuId, Obstacle, Unavailable};
+use machine::{Machine, latency_limit};
+use model::{CpuId, Obstacle, Reading, Unavailable};
 use serde::{Deserialize, Serialize};
 
 /// A file of the kernel, a bit of a register, a value of firmware, or a request to the kernel.

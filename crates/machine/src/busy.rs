@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use model::{CpuId, Obstacle, Unavailable};
+use model::{CpuId, Obstacle, Reading, Unavailable};
 
-use crate::ports::{Machine, Reading, Tree};
+use crate::ports::{Machine, Tree};
 
 /// The time of each CPU since boot.
 #[derive(Debug, Clone)]

@@ -1,9 +1,9 @@
 //! The control groups that limit this process.
 
-use model::{CpuSet, Obstacle, Unavailable};
+use model::{CpuSet, Obstacle, Reading, Unavailable};
 
 use crate::facts::is_contained;
-use crate::ports::{Machine, Reading};
+use crate::ports::Machine;
 use crate::text::{first_number, value_of, whole_number};
 
 /// How often, and for how long, quotas stopped this process.

@@ -1,7 +1,7 @@
 //! What could change between two runs on one machine: one row per condition.
 
 use model::record::{Fact, FactValue};
-use model::{Obstacle, Unavailable};
+use model::{Obstacle, Reading, Unavailable};
 
 use crate::cgroup;
 use crate::facts::frequency::{self, folded_over_policies, gigahertz, no_cpufreq};
@@ -10,7 +10,7 @@ use crate::facts::{
     Maker, bits, flag, folded_over_cpus, hidden_from_guest, identity, idle, no_file, online,
     register_of_all,
 };
-use crate::ports::{Machine, Reading};
+use crate::ports::Machine;
 use crate::rows::{self, Row, row, text};
 use crate::survey::Survey;
 use crate::text::{first_number, tally};

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use model::record::{Fact, FactValue};
-use model::{CpuId, CpuSet, Finding, Obstacle, Severity, Unavailable, Unit};
+use model::{CpuId, CpuSet, Finding, Obstacle, Reading, Severity, Unavailable, Unit};
 
 use crate::busy::{FIELDS, USER_HZ};
 use crate::cgroup;
 use crate::growth::{Places, grown_together};
-use crate::ports::{Machine, Reading};
+use crate::ports::Machine;
 use crate::rows::{fact, number};
 use crate::text::{first_number, tally};
 

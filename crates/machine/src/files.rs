@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Obstacle, Unavailable};
+use model::{Obstacle, Reading, Unavailable};
 
-use crate::ports::{Reading, Tree};
+use crate::ports::Tree;
 
 /// Files by path, held in memory.
 #[derive(Debug, Clone, Default)]

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use model::{CpuId, CpuSet, Obstacle, Unavailable};
+use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 use sys::cpuid::Leaf;
 
 use crate::error::Error;
@@ -15,7 +15,7 @@ use crate::links::Linked;
 use crate::pepc;
 use crate::perf::Elsewhere;
 use crate::permits::{Permits, Question};
-use crate::ports::{Cpuid, Host, Machine, Msr, Reading, Tree};
+use crate::ports::{Cpuid, Host, Machine, Msr, Tree};
 use crate::registers::MsrFolder;
 use crate::text::value_of;
 

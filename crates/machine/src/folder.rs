@@ -12,10 +12,10 @@ use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use model::{Obstacle, Unavailable};
+use model::{Obstacle, Reading, Unavailable};
 
 use crate::files::missing;
-use crate::ports::{Reading, Tree};
+use crate::ports::Tree;
 
 /// The longest text that is read. `/proc/cpuinfo` of 8,192 CPUs has 12 MiB.
 pub(crate) const TEXT_BYTES_MAX: u64 = 32 << 20;

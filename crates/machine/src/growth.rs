@@ -6,9 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Obstacle, Unavailable};
-
-use crate::ports::Reading;
+use model::{Obstacle, Reading, Unavailable};
 
 /// How much a counter grew between two readings.
 ///

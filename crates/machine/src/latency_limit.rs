@@ -9,10 +9,10 @@
 use std::fs::File;
 use std::io::{Read, Write};
 
-use model::{Obstacle, Seconds, Unavailable};
+use model::{Obstacle, Reading, Seconds, Unavailable};
 
 use crate::permits::Question;
-use crate::ports::{Machine, Reading};
+use crate::ports::Machine;
 use crate::simulated::{Model, Request};
 
 const DEVICE: &str = "/dev/cpu_dma_latency";

@@ -55,5 +55,5 @@ mod text;
 pub use describe::describe;
 pub use error::Error;
 pub use files::Files;
-pub use ports::{Cpuid, Host, Isst, IsstDevice, Machine, Msr, Perf, Reading, Tree};
+pub use ports::{Cpuid, Host, Isst, IsstDevice, Machine, Msr, Perf, Tree};
 pub use registers::MsrFolder;

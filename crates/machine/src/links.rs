@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use model::CpuId;
+use model::{CpuId, Reading};
 
-use crate::ports::{Reading, Tree};
+use crate::ports::Tree;
 
 const CPU: &str = "/sys/devices/system/cpu";
 

@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use model::{CpuId, Obstacle, Unavailable};
+use model::{CpuId, Obstacle, Reading, Unavailable};
 
 use crate::files::Files;
-use crate::ports::{Msr, Reading};
+use crate::ports::Msr;
 
 /// Where most files are.
 pub const FILES: &str = "/sys/inlinefiles.txt";

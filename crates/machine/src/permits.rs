@@ -1,6 +1,6 @@
 //! What the kernel lets this process do: asked by trying, never by reasoning from settings.
 
-use crate::ports::Reading;
+use model::Reading;
 
 /// A question that only an attempt answers. No attempt changes the machine: what is opened is
 /// closed, what is mapped is unmapped, and only a thread that ends at once asks for a policy.

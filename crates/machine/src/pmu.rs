@@ -4,10 +4,10 @@
 //! # Source
 //! Linux, `Documentation/ABI/testing/sysfs-bus-event_source-devices`, `-events` and `-format`.
 
-use model::{CpuId, CpuSet, Obstacle, Unavailable};
+use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 
 use crate::files::or_empty;
-use crate::ports::{Reading, Tree};
+use crate::ports::Tree;
 use crate::text::whole_number;
 
 /// Where the kernel describes the PMUs that it knows.

@@ -4,16 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{CpuId, CpuSet, Unavailable};
+use model::{CpuId, CpuSet, Reading, Unavailable};
 
 use crate::error::Error;
 use crate::isst::{Message, Refusal};
 use crate::perf::{Reader, Wanted};
 use crate::permits::Permits;
 use crate::{files_only, real, recorded, simulated};
-
-/// A value, or the reason why it cannot be read.
-pub type Reading<T> = Result<T, Unavailable>;
 
 /// The files through which the kernel describes machine and process.
 pub trait Tree {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use model::{CpuId, CpuSet, Obstacle, Unavailable};
+use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 
 use crate::attempts::Attempts;
 use crate::error::Error;
@@ -13,7 +13,7 @@ use crate::files_only;
 use crate::folder::Folder;
 use crate::isst::real::RealIsst;
 use crate::perf::Kernel;
-use crate::ports::{Cpuid, Host, Machine, Reading};
+use crate::ports::{Cpuid, Host, Machine};
 use crate::registers::MsrFolder;
 
 pub(crate) fn machine() -> Machine {

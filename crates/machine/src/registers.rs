@@ -10,11 +10,11 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use model::{CpuId, Obstacle, Unavailable};
+use model::{CpuId, Obstacle, Reading, Unavailable};
 
 use crate::attempts::{Surroundings, no_msr_device};
 use crate::folder::Folder;
-use crate::ports::{Msr, Reading};
+use crate::ports::Msr;
 
 const DEV_CPU: &str = "/dev/cpu";
 

@@ -1,9 +1,8 @@
 //! A table of facts: one row per fact, read in order.
 
 use model::record::{Fact, FactValue};
-use model::{Known, Obstacle, Unavailable, Unit};
+use model::{Known, Obstacle, Reading, Unavailable, Unit};
 
-use crate::ports::Reading;
 use crate::survey::Survey;
 
 /// One fact: its id, what people call it, how it is read.

@@ -6,12 +6,12 @@ use std::cell::OnceCell;
 use std::ops::Deref;
 
 use model::record::{IdleState, Topology, TurboLimit};
-use model::{Finding, Obstacle};
+use model::{Finding, Obstacle, Reading};
 
 use crate::facts::{
     self, Architecture, Claimed, Cpuinfo, Ground, HighestLevels, IdleSwitches, Policies,
 };
-use crate::ports::{Machine, Reading};
+use crate::ports::Machine;
 
 /// A machine, and what was read of it so far.
 pub(crate) struct Survey<'a> {

@@ -2,9 +2,7 @@
 
 use std::collections::HashMap;
 
-use model::{Obstacle, Unavailable};
-
-use crate::ports::Reading;
+use model::{Obstacle, Reading, Unavailable};
 
 /// The first number of a text.
 pub(crate) fn first_number(path: &str, text: &str) -> Reading<f64> {

@@ -17,6 +17,9 @@ pub enum Obstacle {
     Measurement,
 }
 
+/// A value, or the reason why it cannot be read.
+pub type Reading<T> = Result<T, Unavailable>;
+
 /// Why a cell has no number (invariant I5: no number stands for absence).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -3,9 +3,9 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
+use machine::IsstDevice;
 use machine::isst::{MailboxQuestion, Refusal};
-use machine::{IsstDevice, Reading};
-use model::{CpuId, Obstacle, Unavailable};
+use model::{CpuId, Obstacle, Reading, Unavailable};
 use sys::errno::{
     EACCES, EAGAIN, EBUSY, EINTR, EINVAL, EIO, ENODEV, ENOTTY, ENXIO, EPERM, ETIMEDOUT,
 };

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use machine::isst::structures::PlatformInfo;
-use machine::{Machine, Reading, Tree};
-use model::{CpuId, CpuSet, Obstacle, Unavailable};
+use machine::{Machine, Tree};
+use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 
 use crate::error::Error;
 use crate::model::{

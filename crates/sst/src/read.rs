@@ -1,8 +1,8 @@
 //! From the device to a snapshot.
 
 use machine::isst::settable::BRING_BACK;
-use machine::{IsstDevice, Machine, Reading};
-use model::{CpuId, CpuSet, Obstacle, Unavailable};
+use machine::{IsstDevice, Machine};
+use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 
 use crate::asking::Asker;
 use crate::backends::{self, Context, Found};

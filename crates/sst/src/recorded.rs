@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use machine::{Machine, Reading};
+use machine::Machine;
 use model::record::{
     BaseFrequencies, CeilingBy, ChosenCores, ClockCeiling, ClockPair, Conditions, CoreAssociation,
     CorePowerSwitches, CoreStep, DomainCore, ExpectedClocks, FabricFrequencies, FeatureState,
@@ -11,7 +11,7 @@ use model::record::{
     ServiceClass, SpeedSelect, SpeedSelectDriver, SpeedSelectQuestion, Tool, TurboFrequencies,
     UnplacedCpus,
 };
-use model::{CpuId, CpuSet, Hertz, Known, Obstacle, Unavailable};
+use model::{CpuId, CpuSet, Hertz, Known, Obstacle, Reading, Unavailable};
 
 use crate::change::{self, Ceiling, Clocks, Expected};
 use crate::model::{

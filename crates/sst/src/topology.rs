@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use machine::{Reading, Tree};
-use model::{CpuId, CpuSet, Obstacle, Unavailable};
+use machine::Tree;
+use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 
 const CPU: &str = "/sys/devices/system/cpu";
 

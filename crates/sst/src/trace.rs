@@ -1,10 +1,11 @@
 //! Every ioctl with its answers, for those who want to see what firmware was asked.
 
+use model::Reading;
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use machine::isst::{Message, Refusal};
-use machine::{Isst, IsstDevice, Machine, Reading};
+use machine::{Isst, IsstDevice, Machine};
 
 /// What was asked, a line each; clones share it. Who plans and reads back asks the same again and again: what is
 /// answered as before is counted.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use machine::{Machine, Reading};
-use model::{CpuId, CpuSet, Obstacle, Unavailable};
+use machine::Machine;
+use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 
 /// A load on CPUs, until it is dropped.
 pub(super) struct Busy<'m> {

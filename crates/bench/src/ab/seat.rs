@@ -5,10 +5,10 @@ use std::time::Instant;
 use fastrand::Rng;
 use levers::Session;
 use levers::plan::Change;
-use machine::{Machine, Reading, facts};
+use machine::{Machine, facts};
 use model::record::{ArmFailure, BusyClocks, CpuRole, Proof, Ran};
 use model::stats::paired::{Arm as Side, Better, Kind, Quad, Rules, Slot};
-use model::{CpuId, CpuSet, Known, Obstacle, Seconds, Unavailable};
+use model::{CpuId, CpuSet, Known, Obstacle, Reading, Seconds, Unavailable};
 
 use super::beside::Beside;
 use super::busy::Busy;

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use machine::Machine;
 use machine::activity::Activity;
-use machine::{Machine, Reading};
 use model::record::{ArmClock, BusyClock, BusyClocks, ClockSpread, CpuPlace, CpuRole};
 use model::stats::paired::Arm as Side;
 use model::stats::{median, quantile};
-use model::{CpuId, CpuSet, Obstacle, Unavailable};
+use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 
 use super::seat::index;
 

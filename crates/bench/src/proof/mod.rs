@@ -16,10 +16,10 @@ use levers::{Drivers, Of, deciders};
 use machine::instruments::clock::{self, RateChoice};
 use machine::instruments::idle::IdleCounters;
 use machine::memory;
-use machine::{Machine, Reading, Tree, facts};
+use machine::{Machine, Tree, facts};
 use model::record::{Proof as Proven, ProofAnswer};
 use model::stats::{median, quantile};
-use model::{CpuId, Hertz, Obstacle, Pages, Seconds, Unavailable};
+use model::{CpuId, Hertz, Obstacle, Pages, Reading, Seconds, Unavailable};
 use sys::memory::Mapping;
 
 use crate::ab::own::Own;

@@ -6,11 +6,10 @@
 
 use kernels::memory::chase::Walk;
 use kernels::memory::{MemoryKernel, Mover, Stores, Variant, WrongNumber};
-use machine::Reading;
 use machine::instruments::traffic::{Carried, TrafficCounts};
 use model::page::si;
 use model::ticks::Stamp;
-use model::{CpuId, Obstacle, Pages, Rate, Seconds, Ticks, Unavailable, Unit};
+use model::{CpuId, Obstacle, Pages, Rate, Reading, Seconds, Ticks, Unavailable, Unit};
 
 use super::job::{Around, Interval};
 

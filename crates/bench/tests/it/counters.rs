@@ -13,9 +13,9 @@ use crate::common::{assert_near, counters, measured, of, streams, why};
 use crate::patience::patiently;
 use bench::areas::turbo::Options;
 use bench::rig::placement::Choice;
-use machine::{Machine, Msr, MsrFolder, Reading};
+use machine::{Machine, Msr, MsrFolder};
 use model::record::{InstrumentState, Outcome, Record};
-use model::{CpuId, CpuSet};
+use model::{CpuId, CpuSet, Reading};
 use msr_fuse::Mounted;
 
 const MPERF: u32 = 0xe7;

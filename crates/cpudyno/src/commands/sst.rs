@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
 
-use machine::{Machine, Reading};
+use machine::Machine;
 use model::name::did_you_mean;
 use model::record::{
     FeatureState, PageKind, PerformanceLevel, SpeedSelect, SpeedSelectQuestion, TurboFrequencies,
 };
-use model::{Known, Obstacle, Unavailable};
+use model::{Known, Obstacle, Reading, Unavailable};
 use sst::change::{Refused, What, Wish};
 use sst::{Calls, Command, Domain, Error, Levels, Snapshot, Wanted};
 

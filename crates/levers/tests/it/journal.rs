@@ -1,5 +1,6 @@
 //! Sessions and their journal: what was there before comes back, whoever ends it.
 
+use model::Reading;
 use std::fs;
 use std::io;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use levers::journal::Shelf;
 use levers::plan::Plan;
 use levers::{Error, Levers, Object, Others, Session, undo};
-use machine::{Machine, Reading, Tree};
+use machine::{Machine, Tree};
 
 use crate::fake::{Fake, asked, plan, set};
 

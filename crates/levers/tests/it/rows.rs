@@ -12,9 +12,9 @@ use levers::ask::Asked;
 use levers::plan::Plan;
 use levers::port::Kernel;
 use levers::{Error, Levers, Object, Others, Session, undo};
-use machine::{Host, Machine, Msr, MsrFolder, Reading};
+use machine::{Host, Machine, Msr, MsrFolder};
 use model::record::{PageKind, Presentation, Record, Settings};
-use model::{CpuId, CpuSet, Known, Obstacle, Unavailable};
+use model::{CpuId, CpuSet, Known, Obstacle, Reading, Unavailable};
 use msr_fuse::{Mounted, Registers};
 
 use crate::fake::{

@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use model::ticks::Ticks;
-use model::{Hertz, Obstacle, Seconds, Unavailable, Unit};
+use model::{Hertz, Obstacle, Reading, Seconds, Unavailable, Unit};
 use sys::clock::{Probe, Tsc};
 
 use super::{Column, Look, Places, Scope, Source, kernel, no_interval};
 use crate::instruments::aperf_mperf::{Counts, CycleCounters, calibrate_mperf};
-use crate::ports::{Machine, Reading};
+use crate::ports::Machine;
 
 const AVERAGE: (&str, &str, Unit) = ("Avg_MHz", "average_clock", Unit::Hertz);
 const BUSY: (&str, &str, Unit) = ("Bzy_MHz", "busy_clock", Unit::Hertz);

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Read;
 use std::time::Duration;
 
-use model::{CpuId, Obstacle, Unavailable, Unit};
+use model::{CpuId, Obstacle, Reading, Unavailable, Unit};
 use sys::clock::{Probe, Tsc};
 use sys::perf_open::{Event, Scope as Whose, open};
 
@@ -13,7 +13,7 @@ use super::{Column, Look, Places, Scope, Source, no_interval};
 use crate::attempts::for_everybody;
 use crate::growth::grown;
 use crate::pmu::Pmu;
-use crate::ports::{Machine, Reading};
+use crate::ports::Machine;
 
 const RESIDENCY: &str = "residency";
 const POWER: &str = "power";

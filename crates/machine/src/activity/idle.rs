@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use model::{CpuId, Obstacle, Unavailable, Unit};
+use model::{CpuId, Obstacle, Reading, Unavailable, Unit};
 
 use super::{Column, Look, Places, Scope, Source, no_interval};
 use crate::facts::idle::{folder, numbers};
 use crate::growth::grown;
-use crate::ports::{Machine, Reading, Tree};
+use crate::ports::{Machine, Tree};
 use crate::survey::Survey;
 use crate::text::whole_number;
 

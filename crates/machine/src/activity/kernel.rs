@@ -1,10 +1,10 @@
 //! Busy and stolen time by the kernel's own account.
 
-use model::{CpuId, Obstacle, Unavailable, Unit};
+use model::{CpuId, Obstacle, Reading, Unavailable, Unit};
 
 use super::{Column, Look, Places, Scope, Source, no_interval};
 use crate::busy::{BusyCpu, BusySnapshot};
-use crate::ports::{Machine, Reading};
+use crate::ports::Machine;
 
 pub(super) const BUSY: (&str, &str, Unit) = ("Busy%", "busy_share", Unit::One);
 const STEAL: (&str, &str, Unit) = ("Steal%", "steal_share", Unit::One);

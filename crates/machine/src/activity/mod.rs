@@ -19,10 +19,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use model::record::{CpuPlace, Topology};
-use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable, Unit};
+use model::{CpuId, CpuSet, Obstacle, Reading, Seconds, Unavailable, Unit};
 
 use crate::facts;
-use crate::ports::{Machine, Reading, Tree};
+use crate::ports::{Machine, Tree};
 
 /// Whose number a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,11 +1,11 @@
 //! Time in idle states that the hardware entered, by its registers, where the kernel has no PMU for them.
 
-use model::{CpuId, Obstacle, Unavailable, Unit};
+use model::{CpuId, Obstacle, Reading, Unavailable, Unit};
 use sys::clock::{Probe, Tsc};
 
 use super::{Column, Look, Places, Scope, Source, no_interval};
 use crate::growth::grown;
-use crate::ports::{Machine, Reading};
+use crate::ports::Machine;
 
 const QUANTITY: &str = "residency";
 

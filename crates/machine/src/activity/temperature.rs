@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use model::{CpuId, Obstacle, Unavailable, Unit};
+use model::{CpuId, Obstacle, Reading, Unavailable, Unit};
 
 use super::{Column, Look, Places, Scope, Source};
 use crate::conditions::millidegrees;
 use crate::facts::{cpu_vendor, hidden_from_guest, to_load};
-use crate::ports::{Machine, Reading, Tree};
+use crate::ports::{Machine, Tree};
 use crate::survey::Survey;
 
 const QUANTITY: &str = "temperature";

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use model::{Obstacle, Unavailable, Unit};
+use model::{Obstacle, Reading, Unavailable, Unit};
 use sys::clock::{Probe, Tsc};
 
 use super::{Column, Look, Places, Scope, Source, no_interval};
-use crate::ports::{Machine, Reading};
+use crate::ports::Machine;
 use crate::simulated::Model;
 
 const HEADER: &str = "TSC_MHz";

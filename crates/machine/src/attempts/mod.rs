@@ -5,7 +5,7 @@ mod refusal;
 use std::fs::{File, OpenOptions};
 use std::io;
 
-use model::CpuId;
+use model::{CpuId, Reading};
 use sys::perf_open::{self, Event, Scope};
 
 pub(crate) use self::refusal::{
@@ -15,7 +15,7 @@ pub(crate) use self::refusal::{
 use crate::perf::user_access;
 use crate::permits::{Permits, Question};
 use crate::pmu::{self, Pmu};
-use crate::ports::{Reading, Tree};
+use crate::ports::Tree;
 
 /// Tries on this machine; the files tell why the kernel refused.
 pub(crate) struct Attempts {

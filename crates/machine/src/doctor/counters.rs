@@ -1,13 +1,13 @@
 //! The kernel's and the hardware's counters.
 
-use model::CpuId;
+use model::{CpuId, Reading};
 
 use super::Survey;
 use crate::attempts::PARANOID;
 use crate::perf::{Limits, limits};
 use crate::permits::Question;
 use crate::pmu::of_cores;
-use crate::ports::{Machine, Reading};
+use crate::ports::Machine;
 use crate::rows::{Row, row, text};
 use crate::text::tally;
 

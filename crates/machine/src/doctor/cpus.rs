@@ -1,12 +1,11 @@
 //! Which CPUs this process has, for how long, and how firmly.
 
-use model::Obstacle;
+use model::{Obstacle, Reading};
 
 use super::{Survey, not_permitted};
 use crate::cgroup;
 use crate::facts::{self, can_be_pinned_to, isolated, online};
 use crate::permits::Question;
-use crate::ports::Reading;
 use crate::rows::{Row, row, text};
 use crate::text::tally;
 

@@ -1,11 +1,11 @@
 //! Pages: huge ones, transparent ones, locked ones.
 
-use model::Obstacle;
+use model::{Obstacle, Reading};
 
 use super::{Survey, not_permitted, said_elsewhere};
 use crate::facts;
 use crate::permits::Question;
-use crate::ports::{Machine, Reading};
+use crate::ports::Machine;
 use crate::rows::{Row, row, text};
 use crate::text::first_number;
 

@@ -11,12 +11,12 @@ mod registers;
 mod surroundings;
 
 use model::record::{Fact, FactValue};
-use model::{Obstacle, Unavailable};
+use model::{Obstacle, Reading, Unavailable};
 
 pub(crate) use self::memory::transparent_huge_pages;
 pub use self::surroundings::locked_registers;
 use crate::attempts::Surroundings;
-use crate::ports::{Machine, Reading};
+use crate::ports::Machine;
 use crate::rows::{self, Row};
 use crate::survey::Survey;
 use crate::{conditions, facts};

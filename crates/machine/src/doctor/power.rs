@@ -1,12 +1,11 @@
 //! Frequency, idle states, energy and temperature.
 
-use model::{Obstacle, Unavailable};
+use model::{Obstacle, Reading, Unavailable};
 
 use super::{Survey, not_permitted, said_elsewhere};
 use crate::activity::temperature::with_driver;
 use crate::facts::{self, ON_THE_HOST, first_cpu};
 use crate::permits::Question;
-use crate::ports::Reading;
 use crate::rows::{Row, row, text};
 
 #[rustfmt::skip]

@@ -1,12 +1,11 @@
 //! Model-specific registers.
 
-use model::{Obstacle, Unavailable};
+use model::{Obstacle, Reading, Unavailable};
 
 use super::{not_permitted, surroundings};
 use crate::attempts::no_msr_device;
 use crate::facts::{ON_THE_HOST, first_cpu};
 use crate::permits::Question;
-use crate::ports::Reading;
 use crate::rows::{Row, row, text};
 use crate::survey::Survey;
 

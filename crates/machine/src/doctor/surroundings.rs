@@ -1,12 +1,12 @@
 //! What stands around the process: clock, hypervisor, container, filters, locks, rights.
 
-use model::{Obstacle, Unavailable};
+use model::{Obstacle, Reading, Unavailable};
 
 use super::{Survey, not_permitted, said_elsewhere, surroundings};
 use crate::attempts::{MOUNT_PROC, setcap};
 use crate::facts::{self, Ground, TimeStampCounter};
 use crate::permits::Question;
-use crate::ports::{Machine, Reading};
+use crate::ports::Machine;
 use crate::rows::{Row, row, text};
 use crate::text::value_of;
 

@@ -3,13 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use model::{CpuId, CpuSet, Obstacle, Unavailable};
+use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 
 use super::cppc::boosted_by_hwp;
 use super::frequency::{self, gigahertz, stands_for_turbo, turbo_without_number};
 use super::groups::alike;
 use crate::conditions;
-use crate::ports::Reading;
 use crate::rows::{Row, row, text};
 use crate::survey::Survey;
 

@@ -6,13 +6,12 @@
 
 use std::collections::BTreeMap;
 
-use model::{CpuId, Obstacle, Unavailable};
+use model::{CpuId, Obstacle, Reading, Unavailable};
 
 use super::frequency::{base_of_policy, gigahertz};
 use super::groups::{Maker, by_kind, byte, groups, identity, register};
 use super::platform::{hidden_from_guest, no_file};
 use super::topology::first_cpu;
-use crate::ports::Reading;
 use crate::rows::{Row, row, text};
 use crate::survey::Survey;
 use crate::text::first_number;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::iter::repeat_n;
 
-use model::{Obstacle, Unavailable};
+use model::{Obstacle, Reading, Unavailable};
 use sys::cpuid::Leaf;
 
 use super::cores::{self, Core};
@@ -11,7 +11,7 @@ use super::cpuinfo::{Architecture, CPUINFO, Cpuinfo};
 use super::microarchitecture;
 use super::platform::not_offered;
 use super::topology;
-use crate::ports::{Machine, Reading};
+use crate::ports::Machine;
 use crate::rows::{Row, row, text};
 use crate::survey::Survey;
 use crate::text::folded;

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use model::{CpuId, CpuSet, Obstacle, Unavailable};
+use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 
 use super::claimed::{self, BY_KERNEL};
 use super::frequency::{Policy, gigahertz};
 use super::groups::alike;
 use super::platform::not_offered;
 use crate::conditions;
-use crate::ports::Reading;
 use crate::rows::{Row, row, text};
 use crate::survey::Survey;
 use crate::text::first_number;

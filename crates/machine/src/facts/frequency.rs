@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use model::record::FactValue;
-use model::{CpuId, CpuSet, Obstacle, Unavailable, Unit};
+use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable, Unit};
 
 use super::claimed::is_sold;
 use super::cpuinfo::Architecture;
@@ -12,7 +12,7 @@ use super::kernel::to_load;
 use super::platform::{hidden_from_guest, no_file, not_offered};
 use super::topology::{first_cpu, online};
 use super::{cppc, turbo_ratio};
-use crate::ports::{Machine, Reading};
+use crate::ports::Machine;
 use crate::rows::{Row, number, row, text};
 use crate::survey::Survey;
 use crate::text::{first_number, folded};

@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter::repeat_n;
 
-use model::{CpuId, CpuSet, Obstacle, Unavailable};
+use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 
 use super::cpu::{self, Signature};
-use crate::ports::Reading;
 use crate::survey::Survey;
 use crate::text::folded;
 

@@ -4,10 +4,9 @@
 //! Intel SDM volume 3B, section on hardware-controlled performance states; volume 4,
 //! `IA32_PM_ENABLE`, `IA32_HWP_CAPABILITIES`.
 
-use model::{CpuId, Obstacle, Unavailable};
+use model::{CpuId, Obstacle, Reading, Unavailable};
 
 use super::groups::{Maker, by_kind, byte, flag, groups, identity, register};
-use crate::ports::Reading;
 use crate::rows::{Row, row, text};
 use crate::survey::Survey;
 

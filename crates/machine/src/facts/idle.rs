@@ -6,14 +6,14 @@
 use std::collections::BTreeMap;
 
 use model::record::IdleState;
-use model::{CpuId, CpuSet, Obstacle, Unavailable};
+use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 
 use super::cpuinfo::Architecture;
 use super::groups::{Group, groups};
 use super::kernel::parameters;
 use super::platform::hidden_from_guest;
 use super::topology::online;
-use crate::ports::{Machine, Reading};
+use crate::ports::Machine;
 use crate::rows::{Row, row, text};
 use crate::survey::Survey;
 use crate::text::first_number;

@@ -3,14 +3,14 @@
 //! CPUID says what the CPU has, XCR0 which register files the operating system saves; an
 //! instruction set is allowed where both agree. Where there is no CPUID, the kernel's list counts.
 
-use model::{Isa, Obstacle, Unavailable};
+use model::{Isa, Obstacle, Reading, Unavailable};
 use sys::cpuid::Leaf;
 
 use super::cpu::cpuinfo;
 use super::cpuinfo::{Architecture, CPUINFO};
 use super::platform::not_offered;
 use super::topology;
-use crate::ports::{Machine, Reading};
+use crate::ports::Machine;
 use crate::rows::{Row, row, text};
 use crate::survey::Survey;
 

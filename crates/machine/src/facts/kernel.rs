@@ -1,9 +1,9 @@
 //! The kernel: which one, and which of its settings change performance.
 
-use model::{Obstacle, Unavailable, Unit};
+use model::{Obstacle, Reading, Unavailable, Unit};
 
 use crate::cgroup;
-use crate::ports::{Machine, Reading};
+use crate::ports::Machine;
 use crate::rows::{Row, number, row, text};
 use crate::text::tally;
 

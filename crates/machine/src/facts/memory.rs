@@ -1,10 +1,10 @@
 //! How much memory there is, and what is set aside or withheld.
 
-use model::{Obstacle, Unavailable, Unit};
+use model::{Obstacle, Reading, Unavailable, Unit};
 
 use super::platform::{no_file, not_offered};
 use crate::cgroup;
-use crate::ports::{Machine, Reading};
+use crate::ports::Machine;
 use crate::rows::{Row, number, row, text};
 use crate::text::{bytes, first_number, value_of};
 

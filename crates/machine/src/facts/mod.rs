@@ -25,7 +25,7 @@ mod turbo_ratio;
 mod uncore;
 
 use model::record::Topology;
-use model::{CpuSet, Finding};
+use model::{CpuSet, Finding, Reading};
 
 pub(crate) use self::claimed::{BY_KERNEL, Claimed, claimed, is_sold};
 pub(crate) use self::cppc::{
@@ -53,7 +53,7 @@ pub(crate) use self::turbo_ratio::{is_per_core, turbo_limits};
 pub use self::uncore::agents as uncore_agents;
 use crate::cgroup;
 pub use crate::cgroup::{Quota, restored_cpuset};
-use crate::ports::{Machine, Reading};
+use crate::ports::Machine;
 use crate::rows::{self, Row};
 use crate::survey::Survey;
 use crate::text::folded;

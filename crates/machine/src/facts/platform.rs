@@ -1,11 +1,11 @@
 //! What surrounds CPU and kernel: hypervisor, container, model, firmware.
 
-use model::{Obstacle, Unavailable};
+use model::{Obstacle, Reading, Unavailable};
 
 use super::cpu::brand_by_cpuid;
 use super::cpuinfo::Architecture;
 use super::groups::flag;
-use crate::ports::{Machine, Reading, Tree};
+use crate::ports::{Machine, Tree};
 use crate::rows::{Row, row, text};
 use crate::survey::Survey;
 use crate::text::value_of;

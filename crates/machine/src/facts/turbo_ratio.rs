@@ -7,12 +7,11 @@
 use std::collections::BTreeSet;
 
 use model::record::{TurboLimit, TurboStep};
-use model::{Obstacle, Unavailable};
+use model::{Obstacle, Reading, Unavailable};
 
 use super::cpu::Signature;
 use super::groups::{Group, Maker, bits, byte, groups, identity, register};
 use super::microarchitecture::{Turbo, clock_of_intel};
-use crate::ports::Reading;
 use crate::rows::{Row, row, text};
 use crate::survey::Survey;
 

@@ -4,11 +4,11 @@
 //! Linux, `Documentation/admin-guide/pm/intel_uncore_frequency_scaling.rst`; Intel SDM volume 4,
 //! `MSR_UNCORE_RATIO_LIMIT`.
 
-use model::{Obstacle, Unavailable};
+use model::{Obstacle, Reading, Unavailable};
 
 use super::frequency::gigahertz;
 use super::groups::{Maker, bits, by_kind, groups, identity, register};
-use crate::ports::{Machine, Reading};
+use crate::ports::Machine;
 use crate::rows::{Row, row, text};
 use crate::survey::Survey;
 use crate::text::{first_number, folded};

@@ -7,10 +7,10 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use model::{CpuId, Obstacle, Unavailable};
+use model::{CpuId, Obstacle, Reading, Unavailable};
 
 use crate::facts::idle::{folder, numbers};
-use crate::ports::{Machine, Reading};
+use crate::ports::Machine;
 use crate::simulated::Model;
 use crate::survey::Survey;
 

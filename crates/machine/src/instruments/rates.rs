@@ -1,9 +1,7 @@
 //! Which source of a clock's rate to believe, and what to say when they disagree. Pure.
 
 use model::record::{CalibratedRate, RateSource};
-use model::{Finding, Hertz, Known, Obstacle, Severity, Unavailable};
-
-use crate::ports::Reading;
+use model::{Finding, Hertz, Known, Obstacle, Reading, Severity, Unavailable};
 
 /// What a source is good for.
 #[derive(Debug, Clone, Copy, PartialEq)]

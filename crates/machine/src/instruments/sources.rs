@@ -2,13 +2,13 @@
 
 use std::io;
 
-use model::{Obstacle, Unavailable};
+use model::{Obstacle, Reading, Unavailable};
 use sys::clock::{Cntvct, Tsc};
 
 use super::rates::{Role, Source};
 use super::regression::{self, Regression};
 use crate::conditions::CLOCKSOURCE;
-use crate::ports::{Machine, Reading};
+use crate::ports::Machine;
 use crate::simulated::Model;
 
 const KERNEL: &str = "kernel's conversion";

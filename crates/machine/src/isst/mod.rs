@@ -15,7 +15,7 @@ pub mod settable;
 pub mod structures;
 pub(crate) mod tpmi;
 
-use model::{CpuId, Obstacle, Unavailable};
+use model::{CpuId, Obstacle, Reading, Unavailable};
 use serde::{Deserialize, Serialize};
 use sys::isst::{REQUESTS, Request};
 
@@ -27,7 +27,7 @@ use self::structures::{
     FabricInfo, InstanceCount, MailboxCommand, MmioCommand, MsrCommand, PerfLevelInfo, PerfLevels,
     PlatformInfo, TurboFreqInfo,
 };
-use crate::ports::{Isst, IsstDevice, Reading};
+use crate::ports::{Isst, IsstDevice};
 
 /// Where the device is.
 pub const DEVICE: &str = "/dev/isst_interface";

@@ -1,12 +1,13 @@
 //! The device of the kernel that this process runs on.
 
+use model::Reading;
 use std::path::Path;
 
 use super::{DEVICE, Message, Refusal};
 use crate::attempts::{Surroundings, refusal};
 use crate::folder::Folder;
 use crate::permits::Question;
-use crate::ports::{Isst, IsstDevice, Reading};
+use crate::ports::{Isst, IsstDevice};
 
 /// Opens the device at each operation: while it is open, no part of the driver can come or go.
 pub(crate) struct RealIsst;

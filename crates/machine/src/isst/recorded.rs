@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use model::{CpuId, Obstacle, Unavailable};
+use model::{CpuId, Obstacle, Reading, Unavailable};
 use sys::errno::{EINVAL, ENOTTY};
 
 use super::layout::Layout;
@@ -15,7 +15,7 @@ use super::registers::TpmiRegisters;
 use super::structures::{CpuMap, MsrCommand, PlatformInfo};
 use super::tpmi::{self, COMMANDS_MAX};
 use super::{Message, Refusal};
-use crate::ports::{Isst, IsstDevice, Msr, Reading, Tree};
+use crate::ports::{Isst, IsstDevice, Msr, Tree};
 
 /// What helps where something was not recorded.
 pub(super) const CAPTURE_AS_ROOT: &str =

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{Obstacle, Unavailable};
+use model::{Obstacle, Reading, Unavailable};
 
 use super::recorded::CAPTURE_AS_ROOT;
 use super::structures::{
@@ -19,7 +19,7 @@ use super::structures::{
 };
 use super::tpmi::Tpmi;
 use crate::files::missing;
-use crate::ports::{Reading, Tree};
+use crate::ports::Tree;
 
 const DEBUGFS: &str = "/sys/kernel/debug";
 /// The feature's number.

@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use model::{CpuId, CpuSet, Obstacle, Unavailable};
+use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 use serde::{Deserialize, Serialize};
 use sys::errno::{EACCES, EINVAL, EPERM};
 
@@ -16,7 +16,7 @@ use super::structures::{
 };
 use super::{AboutLevel, DomainAddress, MailboxQuestion, Message, Refusal};
 use crate::folder::Folder;
-use crate::ports::{Isst, IsstDevice, Reading, Tree};
+use crate::ports::{Isst, IsstDevice, Tree};
 
 /// What helps where CPUs are offline.
 pub const BRING_BACK: &str = "`cpudyno set online@N=on` brings CPU N back";

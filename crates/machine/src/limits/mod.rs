@@ -17,11 +17,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::record::{
     AllowedClock, ClockRecord, CoreLevel, LimitReason, LimitState, LimitSwitch, PowerLimit,
 };
-use model::{CpuId, CpuSet, Obstacle, Unavailable};
+use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 
 use crate::conditions;
 use crate::facts::{BY_KERNEL, Maker, Policy, hidden_from_guest, identity};
-use crate::ports::{Machine, Reading};
+use crate::ports::Machine;
 use crate::survey::Survey;
 use reasons::{Bit, Register, Switch, Whose};
 

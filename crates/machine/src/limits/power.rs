@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use model::record::{PowerLimit, PowerLimitBeside, PowerTerm};
-use model::{CpuId, Obstacle, Unavailable};
+use model::{CpuId, Obstacle, Reading, Unavailable};
 
 use crate::facts::bits;
-use crate::ports::{Machine, Reading};
+use crate::ports::Machine;
 use crate::text::first_number;
 
 /// What power and time are counted in.

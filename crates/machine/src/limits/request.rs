@@ -1,11 +1,10 @@
 //! What software asks of the hardware where that chooses the clock itself (HWP, CPPC of AMD).
 
 use model::record::AllowedClock;
-use model::{CpuId, CpuSet, Obstacle, Unavailable};
+use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 
 use super::together;
 use crate::facts::{Maker, bits, identity, nominal_frequency};
-use crate::ports::Reading;
 use crate::survey::Survey;
 
 const PM_ENABLE: u32 = 0x770;

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::ops::Range;
 
-use model::{Obstacle, Pages, Unavailable};
+use model::{Obstacle, Pages, Reading, Unavailable};
 
 use crate::doctor;
-use crate::ports::{Machine, Reading};
+use crate::ports::Machine;
 use crate::survey::Survey;
 use crate::text::{bytes, value_of, whole_number};
 

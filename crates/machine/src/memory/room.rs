@@ -1,10 +1,10 @@
 //! How much memory this process may still use without anybody being killed for it.
 
-use model::{Obstacle, Pages, Unavailable};
+use model::{Obstacle, Pages, Reading, Unavailable};
 
 use crate::cgroup;
 use crate::facts::{self, HUGE_PAGES, MEMINFO};
-use crate::ports::{Machine, Reading};
+use crate::ports::Machine;
 use crate::text::{value_of, whole_number};
 
 const NODE: &str = "/sys/devices/system/node";

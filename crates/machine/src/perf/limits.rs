@@ -1,9 +1,9 @@
 //! How many counters a thread has.
 
-use ::model::{CpuId, Obstacle, Unavailable};
+use ::model::{CpuId, Obstacle, Reading, Unavailable};
 
 use super::{fixed_counter, general_counters};
-use crate::ports::{Machine, Reading};
+use crate::ports::Machine;
 use sys::cpuid::Leaf;
 
 /// The counters of a core that a thread on it may use.

@@ -9,7 +9,7 @@ mod limits;
 use std::io;
 use std::time::Duration;
 
-use ::model::{CpuId, CpuSet, Obstacle, Unavailable};
+use ::model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 use sys::perf_open::{Attributes, Begin, Count, Counter, Modes, Scope, USER_ACCESS};
 use sys::perf_page::UserCounter;
 
@@ -18,7 +18,7 @@ pub(crate) use self::limits::is_amd;
 pub use self::limits::{Limits, limits};
 use crate::attempts::{Surroundings, counter_refused};
 use crate::pmu::Pmu;
-use crate::ports::{Machine, Perf, Reading, Tree};
+use crate::ports::{Machine, Perf, Tree};
 use crate::simulated::SimulatedCounter;
 
 /// A counter that somebody wants.

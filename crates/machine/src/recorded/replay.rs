@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use model::{CpuId, CpuSet, Obstacle, Unavailable};
+use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 use sys::cpuid::Leaf;
 
 use super::folded::{self, Folded, Span};
@@ -17,7 +17,7 @@ use crate::isst::RecordedIsst;
 use crate::links::Linked;
 use crate::perf::Elsewhere;
 use crate::permits::{Permits, Question};
-use crate::ports::{Cpuid, Host, Machine, Msr, Reading, Tree};
+use crate::ports::{Cpuid, Host, Machine, Msr, Tree};
 use crate::simulated;
 
 /// What stands in a capture.

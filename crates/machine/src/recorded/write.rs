@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
 use model::record::Tool;
-use model::{CpuId, CpuSet, Obstacle, Unavailable};
+use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 use sys::cpuid::Leaf;
 
 use super::folded::{self, fold};
@@ -16,7 +16,7 @@ use super::{END, FIRST_LINE, cpuid, registers};
 use crate::facts::online;
 use crate::files::missing;
 use crate::permits::Question;
-use crate::ports::{Machine, Reading, Tree};
+use crate::ports::{Machine, Tree};
 
 /// Everything that the tables of this module name, as this machine answers it.
 pub fn capture(machine: &Machine) -> String {

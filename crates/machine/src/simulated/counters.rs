@@ -1,10 +1,9 @@
 //! APERF and MPERF of a simulated machine: the simulated executor says how far they got.
 
-use model::{Obstacle, Seconds, Unavailable};
+use model::{Obstacle, Reading, Seconds, Unavailable};
 
 use super::model::{Fault, Model};
 use crate::instruments::aperf_mperf::Counts;
-use crate::ports::Reading;
 
 /// The counters of a simulated machine.
 #[derive(Debug, Clone, Copy, PartialEq)]

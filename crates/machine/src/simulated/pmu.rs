@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
-use model::{CpuId, Obstacle, Seconds, Unavailable};
+use model::{CpuId, Obstacle, Reading, Seconds, Unavailable};
 use serde::Deserialize;
 use sys::errno::{EACCES, EINVAL, ENOENT};
 use sys::perf_open::{Attributes, Begin, Count, Modes, Scope};
@@ -18,7 +18,6 @@ use super::model::{Fault, Model};
 use crate::files::Files;
 use crate::perf::{Limits, Needs, fits, fixed_counter, general_counters};
 use crate::pmu::PMUS;
-use crate::ports::Reading;
 
 /// A PMU of cores.
 #[derive(Debug, Clone, Deserialize)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{CpuId, CpuSet, Obstacle, Unavailable};
+use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 use sys::cpuid::Leaf;
 use sys::errno::{EACCES, ENOENT, ENOMEM, EPERM};
 
@@ -15,7 +15,7 @@ use crate::attempts::{Surroundings, counter_refused, refusal};
 use crate::facts::Ground;
 use crate::perf::{Reader, Wanted, lacked};
 use crate::permits::{Permits, Question};
-use crate::ports::{Cpuid, Host, Machine, Perf, Reading};
+use crate::ports::{Cpuid, Host, Machine, Perf};
 
 /// The ports of a simulated machine.
 pub(crate) fn machine(model: Model) -> Machine {

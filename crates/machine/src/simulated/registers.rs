@@ -1,6 +1,6 @@
 //! Registers of a simulated machine.
 
-use model::{CpuId, Obstacle, Unavailable};
+use model::{CpuId, Obstacle, Reading, Unavailable};
 
 use super::firmware::Firmware;
 use super::model::{Fault, Model, Registers};
@@ -8,7 +8,7 @@ use super::obeyed::{BOOST_DISABLED, HWCR};
 use super::tree::CPU;
 use super::work::Power;
 use crate::facts::is_per_core;
-use crate::ports::{Msr, Reading};
+use crate::ports::Msr;
 
 /// Registers as Skylake servers and their successors lay them out; frequencies are multiples of
 /// 100 MHz.

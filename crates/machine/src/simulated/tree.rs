@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use model::{CpuId, CpuSet};
+use model::{CpuId, CpuSet, Reading};
 
 use super::controllers::put_controllers;
 use super::firmware::Firmware;
@@ -14,7 +14,7 @@ use super::settings::{GOVERNORS, PREFERENCES, Settings};
 use super::uncore::{self, put_uncore};
 use super::work::{HWMON, drawn, put_power};
 use crate::files::{Files, missing};
-use crate::ports::{Reading, Tree};
+use crate::ports::Tree;
 
 pub(super) const CPU: &str = "/sys/devices/system/cpu";
 const NODE: &str = "/sys/devices/system/node";

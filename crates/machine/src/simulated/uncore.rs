@@ -6,13 +6,12 @@
 //! # Source
 //! Linux, Documentation/admin-guide/pm/intel_uncore_frequency_scaling.rst, "SoC with TPMI".
 
-use model::CpuId;
+use model::{CpuId, Reading};
 
 use super::firmware::Firmware;
 use super::model::{Model, Registers};
 use super::tree::{CPU, kilohertz};
 use crate::files::{Files, missing};
-use crate::ports::Reading;
 
 const FOLDER: &str = "intel_uncore_frequency";
 /// What can be set.

@@ -4,13 +4,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use model::{CpuId, CpuSet, Seconds};
+use model::{CpuId, CpuSet, Reading, Seconds};
 use serde::Deserialize;
 
 use super::model::Model;
 use crate::files::Files;
 use crate::instruments::aperf_mperf::Counts;
-use crate::ports::Reading;
 
 /// Somebody else's work.
 #[derive(Debug, Clone, Deserialize)]

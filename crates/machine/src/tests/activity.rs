@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable};
+use model::{CpuId, CpuSet, Obstacle, Reading, Seconds, Unavailable};
 
 use super::machine_of;
 use crate::activity::{Activity, Interval, Scope};
 use crate::files::Files;
-use crate::ports::{Machine, Msr, Reading, Tree};
+use crate::ports::{Machine, Msr, Tree};
 use crate::simulated::Model;
 
 fn watched(model: Model, cpus: &str, seconds: f64) -> (Vec<(String, Scope)>, Interval) {

@@ -3,13 +3,13 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 use std::time::Duration;
 
-use model::CpuId;
+use model::{CpuId, Reading};
 use proptest::prelude::*;
 
 use super::{machine_of, simulated};
 use crate::busy::{BusyCpu, BusySnapshot, culprits};
 use crate::files::Files;
-use crate::ports::{Machine, Reading, Tree};
+use crate::ports::{Machine, Tree};
 
 fn snapshot(stat: &str) -> BusySnapshot {
     let mut files = Files::default();

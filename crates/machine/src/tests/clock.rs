@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use model::record::{PageKind, Presentation, Record};
-use model::{CpuId, CpuSet, Obstacle, Unavailable};
+use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 use proptest::prelude::*;
 
 use super::{machine_of, said};
 use crate::files::Files;
-use crate::ports::{Machine, Msr, Reading};
+use crate::ports::{Machine, Msr};
 use crate::{conditions, describe, facts};
 
 const CPU: &str = "/sys/devices/system/cpu";

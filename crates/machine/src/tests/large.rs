@@ -1,12 +1,13 @@
 //! A machine of 2,048 CPUs: how often which file is read.
 
+use model::Reading;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use model::record::{PageKind, Presentation};
 
-use crate::ports::{Machine, Reading, Tree};
+use crate::ports::{Machine, Tree};
 use crate::simulated::{self, Model};
 
 type Counts = Rc<RefCell<BTreeMap<String, usize>>>;

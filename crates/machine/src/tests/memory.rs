@@ -1,12 +1,12 @@
 //! Room for memory and what it is made of: files in, bytes and words out.
 
-use model::{Obstacle, Pages};
+use model::{Obstacle, Pages, Reading};
 
 use super::{machine_of, simulated};
 use crate::files::Files;
 use crate::memory::transparent_huge_pages;
 use crate::memory::{Backing, Room, backing, free_huge_pages, room, room_on_node};
-use crate::ports::{Machine, Reading};
+use crate::ports::Machine;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;

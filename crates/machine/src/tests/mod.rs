@@ -20,13 +20,13 @@ mod topology;
 use std::sync::Arc;
 
 use model::record::{Fact, FactValue};
-use model::{CpuId, CpuSet, Obstacle, Unavailable};
+use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 use sys::cpuid::Leaf;
 
 use crate::files::Files;
 use crate::perf::Elsewhere;
 use crate::permits::{Permits, Question};
-use crate::ports::{Cpuid, Host, Machine, Msr, Reading};
+use crate::ports::{Cpuid, Host, Machine, Msr};
 
 /// A machine of these files and CPUs, without CPUID and registers.
 pub(crate) fn machine_of(files: Files, cpus: &str) -> Machine {

@@ -1,10 +1,11 @@
+use model::Reading;
 use std::sync::Arc;
 
 use proptest::prelude::*;
 
 use super::{check_absences, machine_of, said};
 use crate::files::Files;
-use crate::ports::{Machine, Msr, Reading};
+use crate::ports::{Machine, Msr};
 use crate::{conditions, facts};
 
 const CPU: &str = "/sys/devices/system/cpu";

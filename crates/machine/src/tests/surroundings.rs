@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use model::{CpuId, CpuSet, Known, Obstacle, Unavailable};
+use model::{CpuId, CpuSet, Known, Obstacle, Reading, Unavailable};
 use proptest::prelude::*;
 
 use super::cpuid::Leaves;
 use super::{machine_of, said};
 use crate::facts::{self, TimeStampCounter};
 use crate::files::Files;
-use crate::ports::{Host, Machine, Msr, Reading, Tree};
+use crate::ports::{Host, Machine, Msr, Tree};
 use crate::survey::Survey;
 
 /// The fact of a machine of these files alone.

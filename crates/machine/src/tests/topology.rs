@@ -2,14 +2,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::record::{CacheKind, Topology};
-use model::{CpuId, CpuSet, Obstacle, Unavailable};
+use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 use proptest::prelude::*;
 use sys::cpuid::Leaf;
 
 use super::{machine_of, said, simulated};
 use crate::facts;
 use crate::files::Files;
-use crate::ports::{Cpuid, Host, Machine, Msr, Reading};
+use crate::ports::{Cpuid, Host, Machine, Msr};
 
 const CPU: &str = "/sys/devices/system/cpu";
 const NODE: &str = "/sys/devices/system/node";

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use machine::permits::{Permits, Question};
 use machine::recorded::{capture, parse};
-use machine::{Cpuid, Error, Files, Host, Machine, Msr, Reading, Tree};
+use machine::{Cpuid, Error, Files, Host, Machine, Msr, Tree};
 use model::record::Fact;
-use model::{CpuId, CpuSet, Obstacle, Unavailable};
+use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 use sys::cpuid::Leaf;
 
 fn replayed(machine: &Machine) -> (String, Machine) {

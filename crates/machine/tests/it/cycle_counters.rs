@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use machine::instruments::aperf_mperf::{Counts, CountsDelta, CycleCounters};
-use machine::{Machine, MsrFolder, Reading};
+use machine::{Machine, MsrFolder};
 use model::ticks::Ticks;
-use model::{CpuId, Obstacle};
+use model::{CpuId, Obstacle, Reading};
 use msr_fuse::Mounted;
 
 const MPERF: u32 = 0xe7;

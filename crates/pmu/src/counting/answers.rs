@@ -5,10 +5,9 @@
 //! is exact, what is speculated is not, and a cache does not keep what the books say.
 
 use kernels::{memory, streams};
-use machine::ports::Reading;
 use machine::{Machine, perf};
 use model::record::{AnswerFound, Counts, EventCount, KnownAnswer};
-use model::{CpuId, Known, Obstacle, Unavailable, stats};
+use model::{CpuId, Known, Obstacle, Reading, Unavailable, stats};
 
 use super::plan::of_another_kind;
 use super::work::{self, Counted, Kernel, Spec, Under, key};

@@ -5,9 +5,8 @@
 
 use kernels::count_down::count_down;
 use machine::Machine;
-use machine::ports::Reading;
 use machine::simulated::Model;
-use model::{Obstacle, Unavailable};
+use model::{Obstacle, Reading, Unavailable};
 use sys::perf_open::Modes;
 
 use super::pass::{Counted, Execution, Open};

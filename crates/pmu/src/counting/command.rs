@@ -7,9 +7,8 @@ use std::process::{Child, Command, ExitStatus};
 use machine::Machine;
 use machine::perf::{Reader, Wanted};
 use machine::pmu::Pmu;
-use machine::ports::Reading;
 use model::record::{CountedBy, Counts, CountsRun, EventCount};
-use model::{CpuId, Known, Obstacle, Unavailable};
+use model::{CpuId, Known, Obstacle, Reading, Unavailable};
 use sys::perf_open::{Attributes, Begin, Count, Modes, Scope as Whose};
 use sys::process::Usage;
 

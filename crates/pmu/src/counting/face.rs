@@ -5,9 +5,8 @@ use std::io::{self, Write};
 
 use machine::Machine;
 use machine::perf::{Reader, Wanted};
-use machine::ports::Reading;
 use model::record::{CountedUnit, Counts, CountsRun};
-use model::{CpuId, Obstacle, Unavailable};
+use model::{CpuId, Obstacle, Reading, Unavailable};
 use sys::perf_open::{Attributes, Modes};
 
 use super::report::{Report, with_reasons, write_reasons};

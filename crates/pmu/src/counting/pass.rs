@@ -2,8 +2,7 @@
 
 use machine::Machine;
 use machine::perf::{Reader, Sample, Wanted, Way};
-use machine::ports::Reading;
-use model::{Obstacle, Unavailable};
+use model::{Obstacle, Reading, Unavailable};
 use sys::perf_open::{Attributes, Begin, Modes};
 
 use super::{is_share, is_slots, modes_of, needs_counter, slower};

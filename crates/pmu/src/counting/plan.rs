@@ -3,8 +3,7 @@
 use machine::Machine;
 use machine::perf::{Limits, Needs, core_pmu, fits, fixed_counter, general_counters, limits};
 use machine::pmu::Pmu;
-use machine::ports::Reading;
-use model::{CpuId, Obstacle, Unavailable};
+use model::{CpuId, Obstacle, Reading, Unavailable};
 
 use super::{SLOTS, is_share, is_slots, needs_counter, of_kernel};
 use crate::events::sources::kernel;

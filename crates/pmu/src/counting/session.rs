@@ -4,10 +4,9 @@ use std::cell::OnceCell;
 
 use machine::Machine;
 use machine::perf::{Wanted, core_pmu};
-use machine::ports::Reading;
 use machine::simulated::Model;
 use model::record::{AnchorSpread, CountedBy, CountedUnit, Counts, CountsRun, EventCount};
-use model::{CpuId, CpuSet, Isa, Known, Obstacle, Unavailable};
+use model::{CpuId, CpuSet, Isa, Known, Obstacle, Reading, Unavailable};
 use sys::perf_open::{Attributes, Modes};
 
 use super::derived::Core;

@@ -5,10 +5,9 @@ use std::marker::PhantomData;
 
 use machine::Machine;
 use machine::perf::{Reader, Sample, Way, core_pmu};
-use machine::ports::Reading;
 use machine::simulated::Model;
 use model::record::{CountedUnit, Counts, EventCount};
-use model::{Known, Obstacle, Unavailable};
+use model::{Known, Obstacle, Reading, Unavailable};
 use sys::perf_open::Modes;
 
 use super::budget::{Budget, Drift, Expected};

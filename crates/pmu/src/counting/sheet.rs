@@ -5,11 +5,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use machine::ports::Reading;
 use machine::simulated::Model;
 use machine::{Machine, facts};
 use model::record::{CountedUnit, Counts};
-use model::{CpuId, CpuSet, Obstacle, Unavailable};
+use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 
 use sys::memory::Mapping;
 

@@ -11,12 +11,11 @@ use kernels::memory::chase::{LINE_BYTES, Ring, STEPS_AT_ONCE, Walk, flush};
 use kernels::memory::{Arrays, MemoryKernel, Mover, Stores, Variant, fill};
 use kernels::{Operands, Runnable, StreamRow, memory, streams};
 use machine::memory::room;
-use machine::ports::Reading;
 use machine::simulated::Model;
 use machine::{Machine, facts};
 use model::page::si;
 use model::record::{CacheKind, CountedUnit, Counts};
-use model::{CpuId, CpuSet, Isa, Obstacle, Pages, Unavailable, Unit};
+use model::{CpuId, CpuSet, Isa, Obstacle, Pages, Reading, Unavailable, Unit};
 use sys::memory::Mapping;
 
 use super::session::Executable;

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use machine::permits::Question;
 use machine::pmu::{self, Pmu};
-use machine::{Machine, Reading, Tree, facts};
-use model::{Obstacle, Unavailable};
+use machine::{Machine, Tree, facts};
+use model::{Obstacle, Reading, Unavailable};
 use sys::cpuid::Leaf;
 
 use super::cpu::{Cpu, Maker};

@@ -9,9 +9,8 @@
 
 use std::collections::BTreeMap;
 
-use machine::Reading;
 use machine::isst::{AboutLevel, Half, HalfOfLevel, LicenceOfLevel, MailboxQuestion};
-use model::{CpuId, Obstacle, Unavailable};
+use model::{CpuId, Obstacle, Reading, Unavailable};
 
 use super::{Backend, Context, Found, chosen, no_priorities, physical};
 use crate::asking::{Answers, not_given};

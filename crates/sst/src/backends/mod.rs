@@ -5,9 +5,9 @@
 mod mailbox;
 mod tpmi;
 
+use machine::Machine;
 use machine::isst::structures::PlatformInfo;
-use machine::{Machine, Reading};
-use model::{CpuId, Obstacle, Unavailable};
+use model::{CpuId, Obstacle, Reading, Unavailable};
 
 use crate::asking::Asker;
 use crate::model::{Domain, Profiles};

@@ -5,10 +5,10 @@
 
 use std::collections::BTreeMap;
 
+use machine::IsstDevice;
 use machine::isst::DomainAddress;
 use machine::isst::structures::{PerfLevelInfo, PerfLevels, TurboFreqInfo};
-use machine::{IsstDevice, Reading};
-use model::{Obstacle, Unavailable};
+use model::{Obstacle, Reading, Unavailable};
 use sys::errno::ENOTTY;
 
 use super::{Backend, Context, Found, chosen, domain_number, no_priorities, physical};

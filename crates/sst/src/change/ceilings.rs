@@ -8,8 +8,7 @@ use std::collections::HashMap;
 
 use levers::Object;
 use levers::open::is_open;
-use machine::Reading;
-use model::CpuId;
+use model::{CpuId, Reading};
 
 use super::ground::{Ground, cpufreq};
 use super::limits::{LEAST, MAX};

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use machine::{Machine, Reading};
-use model::{CpuId, CpuSet, Obstacle, Unavailable};
+use machine::Machine;
+use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 
 use super::ceilings::{Ceiling, CeilingBy, Ceilings};
 use super::ground::{Ground, Sleepers, modules_of, numbers, registers};

@@ -2,10 +2,10 @@
 
 use levers::plan::Step;
 use levers::{Object, Of};
+use machine::Machine;
 use machine::isst::DomainAddress;
 use machine::isst::settable::{self, Address, BRING_BACK, Die, Settable};
-use machine::{Machine, Reading};
-use model::{CpuId, CpuSet, Unavailable};
+use model::{CpuId, CpuSet, Reading, Unavailable};
 
 use super::{Refused, Wish};
 use crate::error::Error;

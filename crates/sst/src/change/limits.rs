@@ -3,8 +3,7 @@
 use levers::open::{OPEN_KHZ, allows_turbo, is_open};
 use levers::plan::Step;
 use levers::{Object, Of};
-use machine::Reading;
-use model::{CpuId, CpuSet};
+use model::{CpuId, CpuSet, Reading};
 
 use super::clocks::turbo_of;
 use super::ground::{Ground, cpufreq};

@@ -1,7 +1,6 @@
 //! From a snapshot to what the reference tool shows of it. A pure function.
 
-use machine::Reading;
-use model::{CpuId, CpuSet, Obstacle};
+use model::{CpuId, CpuSet, Obstacle, Reading};
 
 use super::Tool;
 use super::tree::{Entry, Node, Shown};

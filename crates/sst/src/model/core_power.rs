@@ -1,8 +1,7 @@
 //! Priorities of cores (SST-CP).
 
-use machine::Reading;
-
 use super::Megahertz;
+use model::Reading;
 
 /// How many classes there are.
 pub const CLASSES: u8 = 4;

@@ -1,8 +1,7 @@
 //! Performance levels, and what belongs to them.
 
-use machine::Reading;
-
 use super::{Celsius, Megahertz, Watts};
+use model::Reading;
 
 /// How many groups of active cores have turbo limits of their own.
 pub const BUCKETS: usize = machine::isst::structures::BUCKETS;

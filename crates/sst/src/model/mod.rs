@@ -8,9 +8,8 @@ mod core_power;
 mod level;
 mod units;
 
-use machine::Reading;
 use machine::isst::structures::PlatformInfo;
-use model::{CpuId, CpuSet, Unavailable};
+use model::{CpuId, CpuSet, Reading, Unavailable};
 
 pub use self::core_power::{CLASSES, Class, CorePower, Priority};
 pub(crate) use self::level::NAMED;

@@ -1,9 +1,10 @@
 //! Machines whose driver answers otherwise than it would.
 
+use model::Reading;
 use std::sync::Arc;
 
 use machine::isst::{Message, Refusal};
-use machine::{Isst, IsstDevice, Machine, Reading};
+use machine::{Isst, IsstDevice, Machine};
 
 /// What becomes of an ioctl that was answered.
 pub(super) type Bend = fn(&mut Message, Result<u32, Refusal>) -> Result<u32, Refusal>;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use machine::isst::{Message, RecordedIsst, Refusal};
-use machine::{Isst, Machine, Reading, Tree};
-use model::Obstacle;
+use machine::{Isst, Machine, Tree};
+use model::{Obstacle, Reading};
 use sys::errno::{EACCES, ENODEV, EPERM};
 
 use super::bent::{Bend, bent};

@@ -4,10 +4,11 @@
 //! repository. Without them every case is shown as ignored. Each is unpacked and read as with `--root`, and the
 //! snapshot is compared with `sst/MACHINE.sst.json`, value by value.
 
+use model::Reading;
 use std::collections::BTreeMap;
 
 use libtest_mimic::{Failed, Trial};
-use machine::{Machine, Reading};
+use machine::Machine;
 use serde_json::{Value, json};
 use sst::model::{Bucket, Class, Domain, Feature, Kind, Level, Megahertz, PerLicence, Profiles};
 use sst::{Levels, Part, Wanted};

@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::CpuId;
+use model::{CpuId, Reading};
 
 use super::super::cpuinfo::Cpuinfo;
 use super::groups::Groups;
 use super::sysfs::{CPU, number, text};
-use crate::ports::{Machine, Reading};
+use crate::ports::Machine;
 
 /// IA32_PM_LOGICAL_ID: thread in bits 2:0, module in 10:3, power domain, which is a die, in 15:11.
 ///

@@ -19,7 +19,7 @@ pub(super) mod by_cpuid;
 use std::collections::BTreeMap;
 
 use model::record::{Cache, CpuPlace, Topology, Unsaid};
-use model::{CpuId, CpuSet, Finding, Obstacle, Unavailable};
+use model::{CpuId, CpuSet, Finding, Obstacle, Reading, Unavailable};
 
 use self::caches::Caches;
 use self::disputes::Disputes;
@@ -27,7 +27,7 @@ pub(super) use self::rows::{ROWS, is_of_one_kind};
 use self::sysfs::Nesting;
 use super::cpuinfo::Cpuinfo;
 use crate::cgroup;
-use crate::ports::{Machine, Reading};
+use crate::ports::Machine;
 use crate::survey::Survey;
 
 /// The topology as far as the kernel says, and where its files contradict each other. It never

@@ -4,11 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use model::record::{Cache, CacheKind, CpuPlace, FactValue, Node, Topology, Unsaid};
-use model::{CpuId, CpuSet, Obstacle, Unavailable};
+use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 
 use super::super::platform::{no_file, not_offered};
 use super::{dies, kinds, nothing_known, sysfs};
-use crate::ports::Reading;
 use crate::rows::{Row, row, text};
 use crate::survey::Survey;
 use crate::text::{bytes, sysfs_bytes, tally};

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::record::Unsaid;
-use model::{CpuId, CpuSet, Obstacle, Unavailable};
+use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 
 use super::super::cpuinfo::Cpuinfo;
 use super::super::platform::{is_contained, no_file};
 use super::disputes::{Disputes, MOST};
 use super::groups::{Claims, Groups, Numbered};
-use crate::ports::{Machine, Reading};
+use crate::ports::Machine;
 
 pub(super) const CPU: &str = "/sys/devices/system/cpu";
 

@@ -1,11 +1,10 @@
 //! What two readings of the counters say together. Pure.
 
 use model::ticks::{Stamp, Ticks};
-use model::{Hertz, Obstacle, Seconds, Unavailable};
+use model::{Hertz, Obstacle, Reading, Seconds, Unavailable};
 
 use super::WHAT;
 use crate::facts::ON_THE_HOST;
-use crate::ports::Reading;
 
 /// Both counters at one moment. Their values mean nothing by themselves.
 ///

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::record::{CalibratedRate, Instrument, InstrumentState};
-use model::{CpuId, Obstacle, Seconds, Unavailable, Unit};
+use model::{CpuId, Obstacle, Reading, Seconds, Unavailable, Unit};
 use sys::rdpru::Rdpru;
 
 pub use self::counts::{Counts, CountsDelta};
 use self::perf::Events;
 pub use self::rate::{MperfRate, calibrate_mperf};
 use crate::facts::ON_THE_HOST;
-use crate::ports::{Machine, Msr, Reading};
+use crate::ports::{Machine, Msr};
 use crate::simulated::Model;
 
 /// The id of the instrument in the record.

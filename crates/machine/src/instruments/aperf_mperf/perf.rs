@@ -5,13 +5,13 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use model::{CpuId, Obstacle, Unavailable};
+use model::{CpuId, Obstacle, Reading, Unavailable};
 use sys::perf_open::{Event, Scope, open};
 
 use super::{Counts, WHAT};
 use crate::attempts::for_everybody;
 use crate::pmu::Pmu;
-use crate::ports::{Reading, Tree};
+use crate::ports::Tree;
 
 /// Both events, and the CPUs on which they are open.
 pub(super) struct Events {

@@ -1,9 +1,7 @@
 //! How fast MPERF counts: measured, not assumed. Pure.
 
 use model::record::{CalibratedRate, RateSource};
-use model::{Finding, Hertz, Known, Obstacle, Seconds, Severity, Unavailable};
-
-use crate::ports::Reading;
+use model::{Finding, Hertz, Known, Obstacle, Reading, Seconds, Severity, Unavailable};
 
 /// The rate of MPERF, and what is to be said of it.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,14 +2,14 @@
 
 use std::io;
 
-use model::{Obstacle, Unavailable};
+use model::{Obstacle, Reading, Unavailable};
 
 use super::{Counter, WHAT, Way};
 use crate::attempts::{Surroundings, load_uncore, refusal};
 use crate::files::or_empty;
 use crate::permits::Question;
 use crate::pmu::{self, PMUS, Pmu};
-use crate::ports::{Reading, Tree};
+use crate::ports::Tree;
 use crate::text::{tally, value_of};
 
 /// PMUs of one kind: how they are called, and their events.

@@ -6,13 +6,13 @@ mod families;
 use std::time::Duration;
 
 use model::record::{Instrument, InstrumentState};
-use model::{CpuId, Obstacle, Seconds, Unavailable, Unit};
+use model::{CpuId, Obstacle, Reading, Seconds, Unavailable, Unit};
 use sys::perf_open::{self, Event, Scope};
 
 use self::families::counters;
 use crate::attempts::{Surroundings, refusal};
 use crate::permits::Question;
-use crate::ports::{Machine, Reading};
+use crate::ports::Machine;
 use crate::simulated::Model;
 use crate::survey::Survey;
 

@@ -13,7 +13,7 @@ mod state;
 mod tests;
 mod tpmi;
 
-use model::CpuId;
+use model::{CpuId, Reading};
 use sys::errno::{EACCES, EBUSY, EINTR, EINVAL, EIO, ENOENT, ENOTTY, ENXIO, EPERM, ETIMEDOUT};
 use sys::isst::Request;
 
@@ -29,7 +29,7 @@ use crate::isst::structures::{CpuMap, MailboxCommand, MmioCommand, MsrCommand, P
 use crate::isst::tpmi::{COMMANDS_MAX, call};
 use crate::isst::{Message, Refusal};
 use crate::permits::Question;
-use crate::ports::{Isst, IsstDevice, Reading};
+use crate::ports::{Isst, IsstDevice};
 
 /// The driver of a simulated machine.
 pub struct SimulatedIsst(Model);

@@ -7,9 +7,9 @@ use machine::isst::{DomainAddress, RecordedIsst};
 use machine::memory::Room;
 use machine::permits::{Permits, Question};
 use machine::pmu::{self, Pmu};
-use machine::{Cpuid, Files, Host, Machine, Msr, Reading};
+use machine::{Cpuid, Files, Host, Machine, Msr};
 use model::record::{Fact, FactValue, PageKind, Presentation};
-use model::{CpuId, CpuSet, Known, Obstacle, Pages, Unavailable};
+use model::{CpuId, CpuSet, Known, Obstacle, Pages, Reading, Unavailable};
 use sys::cpuid::Leaf;
 
 /// Everything that reads a machine, and the pages of it.

@@ -1,8 +1,8 @@
 //! What the kernel names: events that it finds on every PMU, its own counters, and those of sysfs.
 
+use machine::Tree;
 use machine::pmu::{self, NamedEvent, Pmu};
-use machine::{Reading, Tree};
-use model::{Obstacle, Unavailable};
+use model::{Obstacle, Reading, Unavailable};
 
 use super::{EventSource, Listed, no_more};
 use crate::events::cpu::Maker;

@@ -2,9 +2,8 @@
 
 use levers::plan::Step;
 use levers::{Object, Of};
-use machine::Reading;
 use machine::isst::settable::What;
-use model::{CpuId, CpuSet};
+use model::{CpuId, CpuSet, Reading};
 
 use super::super::clocks::turbo_of;
 use super::super::ground::Ground;

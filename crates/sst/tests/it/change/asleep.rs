@@ -2,8 +2,8 @@
 
 use super::here::{BF_ON, CP_ON, CPU, Here, TF_OFF, TF_ON, class, level, on, wish};
 use levers::{Session, port};
-use machine::{Machine, Reading, Tree};
-use model::CpuSet;
+use machine::{Machine, Tree};
+use model::{CpuSet, Reading};
 use sst::change::{ClassWish, Clocks, Expected, What, expected};
 use sst::model::Megahertz;
 

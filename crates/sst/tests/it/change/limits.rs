@@ -1,12 +1,13 @@
 //! Limits of clocks, those of the kernel and of the uncore, as wishes need them.
 
+use model::Reading;
 use std::collections::HashMap;
 use std::fs;
 use std::sync::Mutex;
 
 use super::here::{BF_ON, CP_ON, CPU, Here, level, on, wish};
 use levers::{Object, Session, port};
-use machine::{Machine, Reading, Tree};
+use machine::{Machine, Tree};
 use sst::change::{NotChanged, Refused, What, planned};
 
 /// Without turbo the kernel shows, and allows, the base frequency at most.

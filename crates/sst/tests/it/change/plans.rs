@@ -2,7 +2,7 @@
 
 use super::here::{BF_ON, CP_ON, Here, TF_ON, class, level, on, wish};
 use levers::{Error, port};
-use machine::Reading;
+use model::Reading;
 use sst::change::{ClassWish, What, Wish, expected};
 
 /// What no CPU can do is written all the same, and said.

@@ -2,7 +2,8 @@
 
 use super::here::{BF_OFF, BF_ON, CP_OFF, CP_ON, CPU, Here, TF_OFF, TF_ON, class, level, on, wish};
 use levers::{Error, port};
-use machine::{Machine, Reading, Tree};
+use machine::{Machine, Tree};
+use model::Reading;
 use sst::change::{ClassWish, NotChanged, Refused, What, Wish, base_frequencies, planned};
 use sst::model::Priority;
 
