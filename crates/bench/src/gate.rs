@@ -11,10 +11,10 @@ use model::record::{
 };
 use model::{CpuSet, Finding, Known, Obstacle, Seconds, Severity, Unavailable, Unit};
 
-use crate::areas::wake::methods;
 use crate::areas::{self, AREAS, cores};
 use crate::compare::name;
 use crate::compare::results::{self, Found, Measured};
+use crate::rig::signals;
 use crate::run::plan::Cell;
 use crate::run::{Asked, Request};
 use crate::sheet::parts;
@@ -91,7 +91,7 @@ const NAMED: &[Named] = &[
         quantities: &["time_per_signal", "round_trip"],
         // What most programs sleep on.
         short: &[("latency", "futex", "time_per_signal")],
-        workloads: || methods::TABLE.iter().map(|method| method.id).collect(),
+        workloads: || signals::TABLE.iter().map(|method| method.id).collect(),
     },
     Named {
         area: "openmp",

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{CpuId, CpuSet, Reading, Unavailable};
+use model::{CpuId, CpuSet, Reading};
 
 use crate::error::Error;
 use crate::isst::{Message, Refusal};

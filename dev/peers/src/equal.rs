@@ -78,9 +78,10 @@ fn compare(
     budget: Seconds,
 ) -> anyhow::Result<Record> {
     let what = match subject {
-        Some(id) => {
-            What::Area(ab::find(id).with_context(|| format!("there is no area `{id}`"))?, None)
-        }
+        Some(id) => What::Area(
+            bench::areas::subjects::find(id).with_context(|| format!("there is no area `{id}`"))?,
+            None,
+        ),
         None => What::Command(COMMAND.map(str::to_owned).to_vec(), Metric::Wall),
     };
     let mut comparing = Comparing { budget, ..Comparing::usual(what) };

@@ -8,9 +8,9 @@ use std::process::{Command, ExitCode};
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
-use bench::areas::wake::methods::{self, Method};
 use bench::rig::exchange::{Exchange, Pace};
 use bench::rig::executor::{Executor, Stop};
+use bench::rig::signals::{self, Method};
 use machine::instruments::clock;
 use machine::{Machine, facts};
 use model::{CpuId, CpuSet, stats};
@@ -50,7 +50,7 @@ pub(crate) fn run(rounds: u32, cpus: Option<&str>) -> anyhow::Result<ExitCode> {
         let arguments = pair.map(|cpu| cpu.to_string());
         let mut program = Companion::start(&binary, &arguments)?;
         for id in METHODS {
-            let method = methods::find(id).context("BUG: no such method")?;
+            let method = signals::find(id).context("BUG: no such method")?;
             let (row, good) = ours.against(method, pair, "C", RATIO_MAX, rounds, &mut || {
                 of_program(&mut program, id)
             })?;
@@ -61,7 +61,7 @@ pub(crate) fn run(rounds: u32, cpus: Option<&str>) -> anyhow::Result<ExitCode> {
     }
     let first = usable.iter().next().context("this process may use no CPU")?;
     if Command::new("perf").arg("--version").output().is_ok() {
-        let pipe = methods::find("pipe").context("BUG: no such method")?;
+        let pipe = signals::find("pipe").context("BUG: no such method")?;
         let mut perf = || of_perf(first);
         let (row, good) =
             ours.against(pipe, [first; 2], "perf", PERF_RATIO_MAX, rounds, &mut perf)?;

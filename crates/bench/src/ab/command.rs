@@ -10,8 +10,8 @@ use model::Seconds;
 use regex_lite::Regex;
 use sys::process::ChildUsage;
 
-use super::own::Own;
 use crate::rig::executor::Stop;
+use crate::run::arm::Own;
 
 /// What is measured of a command.
 #[derive(Debug, Clone)]

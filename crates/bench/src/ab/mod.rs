@@ -7,11 +7,9 @@ mod beside;
 mod busy;
 mod command;
 mod course;
-pub mod own;
 mod page;
 mod promised;
 mod seat;
-mod subjects;
 pub(crate) mod surroundings;
 mod watch;
 mod watch_shown;
@@ -19,7 +17,6 @@ mod watch_shown;
 pub use command::Metric;
 pub use page::page;
 pub use promised::{Look, Promise};
-pub use subjects::{SUBJECTS, Subject, find};
 
 use std::time::Instant;
 
@@ -31,8 +28,9 @@ use model::stats::paired::{BAND, Better, Comparison, Verdict};
 use model::{CpuSet, Finding, Known, Obstacle, Seconds, Severity, Unavailable};
 
 use crate::rig::executor::Stop;
+use crate::run::arm::Own;
+use crate::run::single::Subject;
 use crate::run::{Error, Progress};
-use own::Own;
 use seat::Bench;
 use surroundings::Surroundings;
 

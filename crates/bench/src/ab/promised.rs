@@ -7,11 +7,11 @@ use model::record::{Proof, ProofAnswer};
 use model::stats::paired::Arm as Side;
 use model::{CpuId, CpuSet, Hertz};
 
-use super::own::Own;
 use super::seat::Bench;
-use crate::ab;
+use crate::areas::subjects;
 use crate::rig::executor::Stop;
 use crate::run::Error;
+use crate::run::arm::Own;
 use crate::run::single::Single;
 
 /// The clock that a CPU is promised by each arm; none: nobody says.
@@ -111,7 +111,7 @@ impl<'m> Bench<'m, '_, '_> {
 
 /// The clock of a CPU by the chain, in hertz; none: it cannot be told now.
 fn clock(machine: &Machine, cpu: CpuId, stop: &Stop) -> Result<Option<f64>, Error> {
-    let Some(subject) = ab::find("turbo") else { return Ok(None) };
+    let Some(subject) = subjects::find("turbo") else { return Ok(None) };
     let own = Own { cpus: Some(CpuSet::from_iter([cpu])), ..Own::default() };
     let mut single = Single::new(machine, stop)?;
     let ready = single.prepare(subject, &own, subject.quantity, None)?;

@@ -12,7 +12,6 @@ use model::{CpuId, CpuSet, Known, Obstacle, Reading, Seconds, Unavailable};
 
 use super::beside::Beside;
 use super::busy::Busy;
-use super::own::Own;
 use super::watch::Watch;
 use super::{Comparing, What, command};
 use crate::ab::Metric;
@@ -20,6 +19,7 @@ use crate::proof::{self, Observer};
 use crate::rig::executor::{RunError, Stop};
 use crate::rig::placement::Choice;
 use crate::run::Error;
+use crate::run::arm::Own;
 use crate::run::single::{Ready, Single};
 
 /// What measures an arm.

@@ -8,6 +8,7 @@ pub mod openmp;
 pub mod pause;
 pub mod pmu;
 pub mod sst;
+pub mod subjects;
 pub mod top;
 pub mod turbo;
 pub mod wait;

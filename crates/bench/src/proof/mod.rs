@@ -22,15 +22,16 @@ use model::stats::{median, quantile};
 use model::{CpuId, Hertz, Obstacle, Pages, Reading, Seconds, Unavailable};
 use sys::memory::Mapping;
 
-use crate::ab::own::Own;
+use crate::areas::subjects;
 use crate::rig::alarm::{Alarm, By};
 use crate::rig::executor::{Executor, RunError, Stop};
 use crate::rig::job::Tools;
 use crate::rig::reduce;
 use crate::rig::rise::{self, Rise};
 use crate::rig::ruler::{self, Ruler, Rulers};
+use crate::run::arm::Own;
 use crate::run::single::{Ready, Single};
-use crate::{ab, run, streams};
+use crate::{run, streams};
 use chase::Chased;
 pub(crate) use heat::SWITCHES;
 
@@ -223,7 +224,7 @@ impl<'a> Observer<'a> {
         let ready = match self.ready.entry((workload, cpu)) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(empty) => {
-                let Some(subject) = ab::find(workload) else {
+                let Some(subject) = subjects::find(workload) else {
                     panic!("BUG: there is no workload `{workload}`")
                 };
                 let own = Own { cpus: Some([cpu].into_iter().collect()), ..Own::default() };

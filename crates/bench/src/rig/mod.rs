@@ -23,6 +23,7 @@ pub mod regions;
 pub mod rise;
 pub mod ruler;
 pub mod schedule;
+pub mod signals;
 pub mod trace;
 pub mod traffic;
 pub mod verdict;

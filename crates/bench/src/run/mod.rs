@@ -1,5 +1,6 @@
 //! A run: what areas ask for, measured within its time, as one record.
 
+pub mod arm;
 mod assemble;
 mod controllers;
 mod counters;
@@ -7,7 +8,7 @@ pub(crate) mod findings;
 pub(crate) mod neighbours;
 mod outline;
 pub mod plan;
-pub(crate) mod single;
+pub mod single;
 mod sweep;
 mod trials;
 

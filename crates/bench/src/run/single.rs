@@ -5,16 +5,49 @@ use machine::{Machine, facts};
 use model::record::Machine as Description;
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable};
 
+use super::arm::Own;
+use super::plan::{Candidate, Cell, Planning, Work};
 use super::sweep::{Sweeper, Swept};
 use super::{Error, Program, Request, executor};
-use crate::ab::Subject;
-use crate::ab::own::Own;
 use crate::areas;
 use crate::rig::collect::Quantity;
 use crate::rig::executor::{Executor, RunError, Stop};
 use crate::rig::placement::Placement;
 use crate::rig::ruler;
-use crate::run::plan::{Candidate, Planning, Work};
+
+/// What is compared of an area: one workload.
+pub struct Subject {
+    /// The area, or the area and its question.
+    pub id: &'static str,
+    /// The quantity that is compared unless somebody says otherwise.
+    pub quantity: &'static str,
+    /// What it is, in words.
+    pub doc: &'static str,
+    /// The settings of an arm that it heeds.
+    pub(crate) heeds: &'static [&'static str],
+    /// What is to be measured.
+    pub(crate) request: fn(&Own) -> Request,
+    /// Which cell.
+    pub(crate) is_it: fn(&Cell) -> bool,
+}
+
+impl Subject {
+    /// The run that has it, or what it cannot heed.
+    fn request(&self, own: &Own) -> Result<Request, String> {
+        match own.names().into_iter().find(|name| !self.heeds.contains(name)) {
+            Some(name) => {
+                let heeds = self.heeds.join(", ");
+                Err(format!("`{}` does not heed `{name}`, but {heeds}", self.id))
+            }
+            None => Ok((self.request)(own)),
+        }
+    }
+
+    /// The cell that is measured: the last one that is it, as cells grow.
+    fn cell<'a>(&self, cells: impl Iterator<Item = &'a Cell>) -> Option<usize> {
+        cells.enumerate().filter(|(_, cell)| (self.is_it)(cell)).map(|(index, _)| index).last()
+    }
+}
 
 /// A machine that is measured by whoever asks.
 pub(crate) struct Single<'m> {

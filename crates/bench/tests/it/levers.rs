@@ -129,7 +129,7 @@ fn comparing(machine: &Machine, a: &[&str], b: &[&str]) -> Comparing {
     let levers = port::of(machine).unwrap();
     let (a, b) = (asked(a), asked(b));
     let (changes, _) = Plan::arms(machine, &*levers, [&a, &b], false).unwrap();
-    let turbo = What::Area(ab::find("turbo").unwrap(), None);
+    let turbo = What::Area(bench::areas::subjects::find("turbo").unwrap(), None);
     let mut comparing = Comparing { changes, budget: Seconds(20.0), ..Comparing::usual(turbo) };
     for own in &mut comparing.own {
         own.cpus = Some("0".parse().unwrap());

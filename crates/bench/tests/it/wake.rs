@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use bench::areas::Area;
-use bench::areas::wake::methods::{Method, TABLE, Waits};
 use bench::areas::wake::{Asked, Options, Pair, Question, Wake, page};
 use bench::rig::alarm::{Alarm, By};
 use bench::rig::exchange::{Exchange, Pace};
 use bench::rig::executor::threads::Threads;
 use bench::rig::executor::{Executor, RunError, Stop};
+use bench::rig::signals::{Method, TABLE, Waits};
 use machine::Machine;
 use machine::simulated::Model;
 use model::record::{Outcome, PageKind, Presentation, Record, Relation, Samples, Series};

@@ -1,6 +1,8 @@
 //! Arguments of `cpudyno ab`.
 
-use bench::ab::{self, Subject, own};
+use bench::areas::subjects;
+use bench::run::arm;
+use bench::run::single::Subject;
 use clap::{Args, ValueEnum};
 use levers::ask::Asked;
 use model::Seconds;
@@ -115,8 +117,9 @@ impl std::fmt::Debug for Area {
 }
 
 fn area(name: &str) -> Result<Area, BadValue> {
-    ab::find(name).map(Area).ok_or_else(|| {
-        let known: Vec<String> = ab::SUBJECTS.iter().map(|s| s.id.replace(' ', "-")).collect();
+    subjects::find(name).map(Area).ok_or_else(|| {
+        let known: Vec<String> =
+            subjects::SUBJECTS.iter().map(|s| s.id.replace(' ', "-")).collect();
         let hint = match did_you_mean(name, known.iter().map(String::as_str)) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("areas: {}", known.join(", ")),
@@ -127,7 +130,7 @@ fn area(name: &str) -> Result<Area, BadValue> {
 
 fn arm(text: &str) -> Result<ArmSetting, BadValue> {
     if let Some((name, value)) = text.split_once('=')
-        && let Some(taken) = own::Own::default().take(name.trim(), value)
+        && let Some(taken) = arm::Own::default().take(name.trim(), value)
     {
         taken.map_err(|why| BadValue::new(why, LIST))?;
         let kind = ArmKind::Own(name.trim().to_owned(), value.to_owned());

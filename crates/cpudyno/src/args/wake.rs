@@ -1,7 +1,7 @@
 //! Arguments of `cpudyno wake`.
 
-use bench::areas::wake::methods::{self, Method};
 use bench::areas::wake::{Asked, Pair};
+use bench::rig::signals::{self, Method};
 use clap::{Args, Subcommand};
 use model::name::did_you_mean;
 use model::record::Relation;
@@ -101,8 +101,8 @@ impl std::fmt::Debug for WakeMethod {
 
 fn method(id: &str) -> Result<WakeMethod, BadValue> {
     let id = id.trim();
-    methods::find(id).map(WakeMethod).ok_or_else(|| {
-        let hint = match methods::near(id) {
+    signals::find(id).map(WakeMethod).ok_or_else(|| {
+        let hint = match signals::near(id) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "`cpudyno wake --list` prints them".to_owned(),
         };

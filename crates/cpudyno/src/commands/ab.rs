@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
-use bench::ab::own::Own;
 use bench::ab::{self, Comparing, Metric, What};
+use bench::run::arm::Own;
 use bench::run::{Progress, refuse_elsewhere};
 use levers::ask::Asked;
 use levers::plan::Plan;

@@ -35,7 +35,7 @@ pub(super) fn settings(machine: &Machine, args: SettingsArgs) -> Result<ExitCode
     let levers = port::of(machine);
     let levers = settings::settings(machine, levers.as_deref());
     let mut listed: Vec<Setting> = levers.into_iter().map(Into::into).collect();
-    listed.extend(bench::ab::own::listed());
+    listed.extend(bench::run::arm::listed());
     let is_asked = |name: &String, setting: &Setting| {
         *name == setting.id
             || *name == "env.NAME" && setting.id.starts_with("env.")

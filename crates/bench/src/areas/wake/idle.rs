@@ -9,7 +9,6 @@ use machine::latency_limit::LatencyLimits;
 use model::record::Relation;
 use model::{CpuId, Seconds, Unavailable};
 
-use super::methods::Method;
 use super::pairs::Pair;
 use super::{IDLE, LIMIT, PAIR, QUESTION, REST, STATE};
 use crate::rig::exchange::{Channel, Exchange, Pace, RawExchange};
@@ -17,6 +16,7 @@ use crate::rig::executor::{Executor, RunError};
 use crate::rig::line::Line;
 use crate::rig::reduce::Readings;
 use crate::rig::ruler::Rulers;
+use crate::rig::signals::Method;
 use crate::run::plan::{Cell, Errand, Run, Work};
 
 /// How long the sleeper rests.

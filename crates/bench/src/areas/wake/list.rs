@@ -3,11 +3,11 @@
 use machine::Machine;
 use model::page::{Align, Block, Page, Table, Text, Tone};
 
-use super::methods::TABLE;
+use crate::rig::signals::{Method, TABLE};
 
 /// A page of all methods.
 pub fn list(machine: &Machine) -> Page {
-    let row = |method: &&'static super::methods::Method| {
+    let row = |method: &&'static Method| {
         let here = match method.missing(machine) {
             None => Text::from("yes"),
             Some(reason) => Text::toned(reason.why, Tone::Faint),

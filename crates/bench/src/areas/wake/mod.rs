@@ -5,7 +5,6 @@ mod claims;
 mod findings;
 mod idle;
 mod list;
-pub mod methods;
 mod page;
 mod pairs;
 mod read;

@@ -11,7 +11,6 @@ use model::record::{Presentation, Relation};
 use model::{CpuSet, Known, Obstacle, Seconds, Unavailable};
 
 use super::idle::{RESTS, Rested};
-use super::methods::{self, Method, Waits};
 use super::pairs::{self, Asked, Pair};
 use super::signals::Signals;
 use super::timer::{Alarms, WAYS, Way};
@@ -19,6 +18,7 @@ use super::{Wake, idle};
 use crate::rig::job::Manner;
 use crate::rig::placement::{Choice, Order, Refusal};
 use crate::rig::protocol::JOB_OVERHEAD;
+use crate::rig::signals::{self, Method, Waits};
 use crate::run::plan::{Planning, Wishes};
 use crate::run::{self, Error, Request, Span};
 
@@ -134,7 +134,7 @@ impl Options {
     fn signals(&self, plan: &Planning<'_>, wishes: &mut Wishes) {
         let every_kind: Vec<Asked> = pairs::kinds(plan.topology()).map(Asked::Relation).collect();
         let asked = self.pairs.as_deref().unwrap_or(&every_kind);
-        let methods = self.methods(plan, methods::TABLE, wishes);
+        let methods = self.methods(plan, signals::TABLE, wishes);
         for asked in asked {
             let Some((kind, pair)) = pair(plan, *asked, wishes) else { continue };
             for &method in &methods {
@@ -158,7 +158,7 @@ impl Options {
     }
 
     fn idle(&self, plan: &Planning<'_>, wishes: &mut Wishes) {
-        let futex: Vec<&'static Method> = methods::find("futex").into_iter().collect();
+        let futex: Vec<&'static Method> = signals::find("futex").into_iter().collect();
         let methods = self.methods(plan, &futex, wishes);
         let limit = self.limit.and_then(|limit| match LatencyLimits::of(plan.machine) {
             Ok(limits) => Some((limit, Arc::new(limits))),
@@ -333,7 +333,7 @@ pub(super) fn in_brief(plan: &Planning<'_>) -> Wishes {
     let cpus = &plan.placement.cpus;
     let two = pairs::nearest_two(plan.topology(), cpus);
     let alone = pairs::of_kind(plan.topology(), cpus, Relation::SameCpu);
-    let all: Vec<&'static Method> = BETWEEN.iter().filter_map(|id| methods::find(id)).collect();
+    let all: Vec<&'static Method> = BETWEEN.iter().filter_map(|id| signals::find(id)).collect();
     let known = available(plan, &all, &mut wishes);
     for (pair, ids) in [(&two, &BETWEEN[..]), (&alone, &ALONE[..])] {
         let Ok(pair) = pair else { continue };

@@ -7,7 +7,6 @@ use machine::Machine;
 use model::record::Relation;
 use model::{CpuId, Obstacle, Seconds, Unavailable, stats};
 
-use super::methods::{Method, Waits};
 use super::pairs::Pair;
 use super::{PAIR, QUESTION, SIGNALS};
 use crate::rig::exchange::{Channel, Exchange, Pace, RawExchange};
@@ -15,6 +14,7 @@ use crate::rig::executor::{Executor, RunError};
 use crate::rig::line::{LINE, Line};
 use crate::rig::reduce::Readings;
 use crate::rig::ruler::Rulers;
+use crate::rig::signals::{Method, Waits};
 use crate::run::plan::{Cell, Errand, Run, Work};
 
 /// A method between two CPUs.

@@ -109,7 +109,7 @@ impl Alarms {
 
 impl Errand for Alarms {
     fn order(&self) -> usize {
-        super::methods::TABLE.len() + usize::from(self.way.by == By::TimerFile)
+        crate::rig::signals::TABLE.len() + usize::from(self.way.by == By::TimerFile)
     }
 
     fn workload(&self) -> &'static str {

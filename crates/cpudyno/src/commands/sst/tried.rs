@@ -2,8 +2,9 @@
 
 use std::process::ExitCode;
 
-use bench::ab::own::Own;
 use bench::ab::{self, Comparing, Metric, Promise, What as Measured};
+use bench::areas::subjects;
+use bench::run::arm::Own;
 use levers::Session;
 use levers::journal::Shelf;
 use machine::Machine;
@@ -445,7 +446,7 @@ fn comparing(tried: &TryArgs, on: [&CpuSet; 2]) -> Result<Comparing, Failure> {
             TriedWorkload::Pipe => "wake",
             TriedWorkload::Clock => "turbo",
         };
-        let subject = ab::find(subject).expect("BUG: a subject has a row");
+        let subject = subjects::find(subject).expect("BUG: a subject has a row");
         Measured::Area(subject, None)
     } else {
         Measured::Command(tried.command.clone(), Metric::Wall)

@@ -4,10 +4,10 @@ use model::page::{Align, Block, Table, Text, Tone};
 use model::record::{Record, Relation};
 
 use super::super::SIGNALS;
-use super::super::methods::Waits;
 use super::super::pairs::title;
 use super::super::read::{Cell, cells, in_order};
 use super::{columns, dash, distribution, microseconds, note, percent};
+use crate::rig::signals::Waits;
 
 /// As many as the ancestor counts.
 const COUNTED: f64 = 100_000.0;

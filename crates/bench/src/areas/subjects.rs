@@ -1,32 +1,15 @@
 //! What areas let be compared: one workload each.
 
+use machine::instruments::clock::RateChoice;
 use model::record::{PageKind, Presentation};
 
-use super::own::Own;
-use crate::areas::openmp;
-use crate::areas::wake::{self, methods};
-use crate::areas::{cores, memory, pause, turbo};
+use super::{cores, memory, openmp, pause, turbo, wake};
 use crate::rig::job::Manner;
 use crate::rig::placement::Choice;
+use crate::rig::signals;
 use crate::run::Request;
-use crate::run::plan::Cell;
-use machine::instruments::clock::RateChoice;
-
-/// What is measured of an area.
-pub struct Subject {
-    /// The area, or the area and its question.
-    pub id: &'static str,
-    /// The quantity that is compared unless somebody says otherwise.
-    pub quantity: &'static str,
-    /// What it is, in words.
-    pub doc: &'static str,
-    /// The settings of an arm that it heeds.
-    heeds: &'static [&'static str],
-    /// What is to be measured.
-    request: fn(&Own) -> Request,
-    /// Which cell.
-    is_it: fn(&Cell) -> bool,
-}
+use crate::run::arm::Own;
+use crate::run::single::Subject;
 
 /// All of them.
 pub static SUBJECTS: &[Subject] = &[
@@ -133,7 +116,7 @@ pub static SUBJECTS: &[Subject] = &[
         doc: "round trip of two threads that wake each other",
         heeds: &["cpus", "wake"],
         request: |own| {
-            let method = own.wake.or_else(|| methods::find("futex"));
+            let method = own.wake.or_else(|| signals::find("futex"));
             let options = wake::Options {
                 methods: method.map(|method| vec![method]),
                 cpus: own.cpus.clone(),
@@ -180,24 +163,6 @@ fn choice(own: &Own) -> Choice {
 pub fn find(name: &str) -> Option<&'static Subject> {
     let name = name.replace('-', " ");
     SUBJECTS.iter().find(|subject| subject.id == name)
-}
-
-impl Subject {
-    /// The run that has it, or what it cannot heed.
-    pub(crate) fn request(&self, own: &Own) -> Result<Request, String> {
-        match own.names().into_iter().find(|name| !self.heeds.contains(name)) {
-            Some(name) => {
-                let heeds = self.heeds.join(", ");
-                Err(format!("`{}` does not heed `{name}`, but {heeds}", self.id))
-            }
-            None => Ok((self.request)(own)),
-        }
-    }
-
-    /// The cell that is measured: the last one that is it, as cells grow.
-    pub(crate) fn cell<'a>(&self, cells: impl Iterator<Item = &'a Cell>) -> Option<usize> {
-        cells.enumerate().filter(|(_, cell)| (self.is_it)(cell)).map(|(index, _)| index).last()
-    }
 }
 
 /// The runtimes that know the variables of both arms.

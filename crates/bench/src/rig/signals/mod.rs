@@ -111,12 +111,12 @@ pub fn near(word: &str) -> Option<&'static str> {
 
 impl Method {
     /// Its place in the table.
-    pub(super) fn order(&self) -> usize {
+    pub(crate) fn order(&self) -> usize {
         TABLE.iter().position(|method| method.id == self.id).unwrap_or(TABLE.len())
     }
 
     /// Why this machine has none.
-    pub(super) fn missing(&self, machine: &Machine) -> Option<Unavailable> {
+    pub(crate) fn missing(&self, machine: &Machine) -> Option<Unavailable> {
         if let Some(model) = &machine.simulated {
             let why = format!("sim:{} has no cost for it", model.name);
             let known = model.signals.contains_key(self.id);

@@ -7,7 +7,7 @@ use model::name::did_you_mean;
 use model::record::Setting;
 use model::{CpuSet, Known, Pages};
 
-use crate::areas::wake::methods::{self, Method};
+use crate::rig::signals::{self, Method};
 
 /// How an arm runs.
 #[derive(Clone, Default)]
@@ -79,7 +79,7 @@ pub static ROWS: &[Row] = &[
         doc: "The way in which the area wake signals a thread.",
         takes: "a method of `cpudyno wake --list`",
         take: |own, text| {
-            own.wake = Some(methods::find(text)?);
+            own.wake = Some(signals::find(text)?);
             Some(())
         },
     },
@@ -111,19 +111,19 @@ impl Own {
     }
 
     /// Whether another arm runs as this one does.
-    pub(super) fn is_like(&self, other: &Own) -> bool {
+    pub(crate) fn is_like(&self, other: &Own) -> bool {
         let wake = |own: &Own| own.wake.map(|method| method.id);
         let rest = |own: &Own| (own.cpus.clone(), own.threads, own.pages, own.nice);
         self.variables == other.variables && wake(self) == wake(other) && rest(self) == rest(other)
     }
 
     /// The names of the variables of both arms.
-    pub(super) fn known_variables(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn known_variables(&self) -> impl Iterator<Item = &str> {
         self.variables.keys().chain(&self.beside).map(String::as_str)
     }
 
     /// The names of what was set, in words for areas that cannot heed it.
-    pub(super) fn names(&self) -> Vec<&'static str> {
+    pub(crate) fn names(&self) -> Vec<&'static str> {
         let set = [
             (!self.variables.is_empty(), "env"),
             (self.cpus.is_some(), "cpus"),
