@@ -13,7 +13,6 @@
 
 use std::collections::BTreeMap;
 
-use machine::pages::parts::value_text;
 use model::page::{Align, Block, Table, Text, Tone, si};
 use model::record::{
     Brief, LeftOutRecords, Record, ReferencePlace, ReferencePosition, ReferenceRun, ReferenceSide,
@@ -22,6 +21,7 @@ use model::record::{
 use model::stats::paired::{BAND, Better};
 use model::stats::{median, quantile_sorted};
 use model::{Finding, Known, Obstacle, Severity, Unavailable};
+use report::kit::value_text;
 
 use crate::compare::results::{self, Found, Measured};
 use crate::compare::{is_judged, name};

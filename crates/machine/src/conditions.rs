@@ -13,7 +13,8 @@ use crate::facts::{
 use crate::ports::Machine;
 use crate::rows::{self, Row, row, text};
 use crate::survey::Survey;
-use crate::text::{first_number, tally};
+use crate::text::first_number;
+use model::page::tally;
 
 /// In reading order.
 #[rustfmt::skip]

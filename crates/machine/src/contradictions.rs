@@ -7,7 +7,7 @@ use model::page::si;
 use model::record::{Fact, FactValue, Machine as Description};
 use model::{CpuId, CpuSet, Finding, Severity, Unit};
 
-use crate::text::tally;
+use model::page::tally;
 
 /// What contradicts itself, and what is said then.
 type Row = (&'static str, fn(&Description, &[Fact]) -> Option<String>);

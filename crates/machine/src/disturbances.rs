@@ -10,7 +10,8 @@ use crate::cgroup;
 use crate::growth::{Places, grown_together};
 use crate::ports::Machine;
 use crate::rows::{fact, number};
-use crate::text::{first_number, tally};
+use crate::text::first_number;
+use model::page::tally;
 
 /// How one counter is read, of each place that has its own.
 struct Row {

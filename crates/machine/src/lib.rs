@@ -36,7 +36,6 @@ pub mod latency_limit;
 pub mod limits;
 mod links;
 pub mod memory;
-pub mod pages;
 pub mod pepc;
 pub mod perf;
 pub mod permits;

@@ -32,11 +32,6 @@ pub(crate) fn value_of<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     })
 }
 
-/// `1 package`, `2 packages`.
-pub(crate) fn tally(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
-}
-
 /// `48 KiB`, `2 MiB`, `1.5 MiB`.
 pub(crate) fn bytes(bytes: f64) -> String {
     let (divisor, unit) = match bytes {

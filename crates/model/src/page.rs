@@ -8,6 +8,11 @@ use std::collections::BTreeSet;
 
 use crate::{Finding, Severity};
 
+/// `1 package`, `2 packages`.
+pub fn tally(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 /// A whole page.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Page {

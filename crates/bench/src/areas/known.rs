@@ -2,7 +2,6 @@
 
 use std::sync::LazyLock;
 
-use machine::pages::parts::text;
 use model::record::{PlannedWorkload, Record};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -272,7 +271,7 @@ pub(crate) fn distinct(texts: impl Iterator<Item = String>, between: &str) -> St
 
 /// The name of a core in the table: the microarchitecture, and the type where there are several.
 pub(crate) fn core(record: &Record, core_type: Option<&str>) -> Option<String> {
-    let name = text(record, "cpu.microarchitecture")?;
+    let name = record.text("cpu.microarchitecture")?;
     Some(core_type.map_or(name.to_owned(), |core_type| format!("{name} {core_type}")))
 }
 

@@ -12,12 +12,12 @@ mod settings;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
-use machine::pages::parts::value_text;
 pub use model::record::ResultKey as What;
 use model::record::{Brief, Fact};
 use model::stats::paired::{BAND, Better};
 use model::stats::welch::{false_shares, welch};
 use model::{Known, Unit};
+use report::kit::value_text;
 use serde::Serialize;
 
 pub use self::page::{drawn, name, page};

@@ -344,7 +344,7 @@ fn distinct(counts: &[&Count]) -> usize {
 
 /// What is left out, by reason.
 fn not_planned(program: &Program) -> Vec<Block> {
-    let mut absences = machine::pages::parts::Absences::default();
+    let mut absences = report::kit::Absences::default();
     for (_, _, reason) in &program.absent {
         absences.note(reason, reason.what.clone());
     }

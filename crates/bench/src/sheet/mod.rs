@@ -9,10 +9,10 @@ use std::collections::VecDeque;
 
 use kernels::StreamRow;
 use machine::instruments::clock::RateChoice;
-use machine::pages::parts::{fact, value_text};
 use model::page::{Block, Page, Text, Tone};
 use model::record::{Presentation, Record};
 use model::{CpuSet, Known, Seconds};
+use report::kit::value_text;
 
 use crate::areas::contained::wishes;
 use crate::areas::{AREAS, Area, turbo};
@@ -196,7 +196,7 @@ fn top_box(record: &Record) -> Block {
         if *id == parts::VIRTUALISATION {
             return parts::runs_on(record);
         }
-        let fact = fact(record, id)?;
+        let fact = record.fact(id)?;
         let value = fact.value.value().is_some().then(|| value_text(&fact.value).text)?;
         // A bare switch or version needs its name in front.
         let bare = id.starts_with("cpufreq.") || *id == "kernel.release";
@@ -206,7 +206,7 @@ fn top_box(record: &Record) -> Block {
         let parts: Vec<String> = ids.iter().filter_map(known).collect();
         let text = || Text::from(parts.join(", "));
         let why = || {
-            let Known::No { unavailable } = &fact(record, ids.first()?)?.value else { return None };
+            let Known::No { unavailable } = &record.fact(ids.first()?)?.value else { return None };
             Some(Text::toned(format!("not known: {}", unavailable.why), Tone::Faint))
         };
         let text = if parts.is_empty() { why() } else { Some(text()) };

@@ -1,9 +1,9 @@
 //! Parts of pages that show what was measured.
 
-use machine::pages::parts::{Absences, columns, fact, fact_table, value_text};
 use model::page::{Align, Block, Page, Remark, Table, Text, Tone, si};
 use model::record::{Fact, FactValue, Instrument, InstrumentState, Outcome, Record, Series};
 use model::{Known, Severity, Unavailable, Unit};
+use report::kit::{Absences, columns, fact_table, value_text};
 
 use super::IN_BRIEF;
 use crate::areas::{self, Area};
@@ -70,7 +70,7 @@ pub(crate) fn leaf(record: &Record, verbosity: u8, leaf: Leaf) -> Page {
 
 /// What the machine says of that, where it does.
 pub(crate) fn known(record: &Record, id: &str) -> Option<String> {
-    let fact = fact(record, id)?;
+    let fact = record.fact(id)?;
     match &fact.value {
         Known::Yes(_) => Some(value_text(&fact.value).text),
         Known::No { .. } => None,

@@ -134,8 +134,8 @@ impl<'a> Telling<'a> {
             PageKind::Changes => levers::pages::changes(record),
             PageKind::Pmu => ::pmu::counting::page(record, verbosity),
             PageKind::Sst => ::sst::pages::page(record, verbosity),
-            PageKind::Info => machine::pages::info(record, verbosity),
-            PageKind::Doctor => machine::pages::doctor(record, verbosity),
+            PageKind::Info => report::info(record, verbosity),
+            PageKind::Doctor => report::doctor(record, verbosity),
         })
     }
 }

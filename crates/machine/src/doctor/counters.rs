@@ -9,7 +9,7 @@ use crate::permits::Question;
 use crate::pmu::of_cores;
 use crate::ports::Machine;
 use crate::rows::{Row, row, text};
-use crate::text::tally;
+use model::page::tally;
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[

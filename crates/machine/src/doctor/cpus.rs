@@ -7,7 +7,7 @@ use crate::cgroup;
 use crate::facts::{self, can_be_pinned_to, isolated, online};
 use crate::permits::Question;
 use crate::rows::{Row, row, text};
-use crate::text::tally;
+use model::page::tally;
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[

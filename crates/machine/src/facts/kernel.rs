@@ -5,7 +5,7 @@ use model::{Obstacle, Reading, Unavailable, Unit};
 use crate::cgroup;
 use crate::ports::Machine;
 use crate::rows::{Row, number, row, text};
-use crate::text::tally;
+use model::page::tally;
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[

@@ -43,8 +43,7 @@ pub(crate) use self::memory::{HUGE_PAGES, MEMINFO, huge_page_pools};
 pub(crate) use self::microarchitecture::{Reasons as ReasonsLayout, clock_of_intel};
 pub use self::platform::is_guest;
 pub(crate) use self::platform::{
-    Ground, ON_THE_HOST, ROOT_PARTITION, container, ground, hidden_from_guest, is_contained,
-    no_file,
+    Ground, ON_THE_HOST, container, ground, hidden_from_guest, is_contained, no_file,
 };
 pub use self::topology::{can_be_pinned_to, not_shown};
 pub(crate) use self::topology::{first_cpu, isolated, online};

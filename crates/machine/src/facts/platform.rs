@@ -1,5 +1,6 @@
 //! What surrounds CPU and kernel: hypervisor, container, model, firmware.
 
+use model::record::ROOT_PARTITION;
 use model::{Obstacle, Reading, Unavailable};
 
 use super::cpu::brand_by_cpuid;
@@ -140,9 +141,6 @@ enum Below {
 }
 
 const NAMELESS: &str = "hypervisor without a name";
-
-/// How the name of a hypervisor ends for the kernel that it leaves the machine to.
-pub(crate) const ROOT_PARTITION: &str = ", its root partition";
 
 /// Whether a hypervisor is known to be below, and keeps the machine; an absence of signs is no
 /// proof.

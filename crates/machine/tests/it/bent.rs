@@ -46,8 +46,8 @@ fn record(text: &str) -> Option<Record> {
 fn described(machine: &Machine) -> Record {
     let look = Presentation { width: 80, colour: false, verbosity: 1, page: PageKind::Info };
     let record = machine::describe(machine, Vec::new(), look);
-    machine::pages::info(&record, 1);
-    machine::pages::doctor(&record, 1);
+    report::info(&record, 1);
+    report::doctor(&record, 1);
     record
 }
 

@@ -1,6 +1,7 @@
 //! The machine: real files, captures, and what no kernel would make.
 
 mod bent;
+mod capabilities;
 mod capture;
 mod cycle_counters;
 pub mod hostile;

@@ -116,6 +116,30 @@ pub struct Record {
 }
 
 impl Record {
+    /// Facts, then conditions as they were first.
+    pub fn facts(&self) -> impl Iterator<Item = &Fact> {
+        self.machine.facts.iter().chain(&self.conditions.before)
+    }
+
+    /// The fact or condition of that id.
+    pub fn fact(&self, id: &str) -> Option<&Fact> {
+        self.facts().find(|fact| fact.id == id)
+    }
+
+    /// A fact or condition that is a text.
+    pub fn text(&self, id: &str) -> Option<&str> {
+        match self.fact(id)?.value.value()? {
+            FactValue::Text(text) => Some(text),
+            FactValue::Number { .. } => None,
+        }
+    }
+
+    /// Whether a hypervisor runs the machine, and not this kernel below it.
+    pub fn is_guest(&self) -> bool {
+        let runs_it = |text: &str| !text.starts_with("none") && !text.contains(ROOT_PARTITION);
+        self.text("platform.virtualisation").is_some_and(runs_it)
+    }
+
     /// The series of one area and quantity.
     pub fn series_of<'a>(
         &'a self,
@@ -406,6 +430,9 @@ pub enum PageKind {
     /// Whether a machine passes.
     Gate,
 }
+
+/// How the name of a hypervisor ends for the kernel that it leaves the machine to.
+pub const ROOT_PARTITION: &str = ", its root partition";
 
 /// A value that people read, or that is compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

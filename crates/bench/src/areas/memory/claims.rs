@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use machine::pages::parts::{is_guest, text};
 use model::record::Record;
 use serde::Deserialize;
 
@@ -187,7 +186,7 @@ struct Peak {
 
 impl Peak {
     fn of(record: &Record) -> Option<&'static Peak> {
-        let [core, brand] = ["cpu.microarchitecture", "cpu.brand"].map(|id| text(record, id));
+        let [core, brand] = ["cpu.microarchitecture", "cpu.brand"].map(|id| record.text(id));
         let (core, brand) = (core?, brand?);
         PEAKS.iter().find(|peak| peak.of.iter().any(|of| of == core) && brand.contains(&peak.brand))
     }
@@ -220,7 +219,7 @@ fn bandwidth(record: &Record) -> Option<Band> {
     let packages: BTreeSet<u32> = widest.active.iter().filter_map(package).collect();
     let expected = peak.bytes_per_second() * packages.len() as f64;
     let share = moved / expected;
-    let guest = is_guest(record);
+    let guest = record.is_guest();
     let few = widest.active.len() < CORES_MIN * packages.len();
     let verdict = if share > 1.0 {
         normal::Verdict::Outside("more than memory can give: caches took part".to_owned())

@@ -2,7 +2,6 @@
 
 use std::sync::LazyLock;
 
-use machine::pages::parts::is_guest;
 use model::Pages;
 use model::record::Record;
 use serde::Deserialize;
@@ -90,7 +89,7 @@ pub(super) fn bands(record: &Record) -> Vec<Band> {
     let Some(sweep) = sweep(record) else { return Vec::new() };
     let kind = record.machine.topology.place(sweep.cpu).and_then(|place| place.kind.as_deref());
     let core = known::core(record, kind);
-    let around = Around { guest: is_guest(record), small_pages: has_small_pages(record) };
+    let around = Around { guest: record.is_guest(), small_pages: has_small_pages(record) };
     let levels = sweep.levels.iter().filter_map(|level| Some((level, Place::of(level.whose)?)));
     let band = |(level, place), count: Count| {
         let measured = match count {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use machine::Machine;
-use machine::pages::parts::fact;
 use model::page::{Align, Block, Table, Text, Tone};
 use model::record::{CoreLevel, Record, Series};
 use model::stats::median;
@@ -170,7 +169,7 @@ pub(super) fn blocks(record: &Record) -> Option<Block> {
 /// Whether cores that firmware calls faster are so: a sentence for each type of core.
 fn verdicts(record: &Record, cores: &[Core<'_>]) -> Vec<String> {
     if cores.iter().any(|core| core.level.is_none()) {
-        let stated = fact(record, "cppc.favoured_cores").map(|fact| &fact.value);
+        let stated = record.fact("cppc.favoured_cores").map(|fact| &fact.value);
         let why = match stated {
             Some(Known::No { unavailable }) => unavailable.why.as_str(),
             _ => "firmware states no level of each core",

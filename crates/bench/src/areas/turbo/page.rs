@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use machine::pages::parts::{fact, value_text};
 use model::page::{
     Align, Block, HeatCell, HeatMap, HeatRow, Outline, Page, Ruled, Table, Text, Tone,
 };
 use model::record::{Record, Series};
 use model::{Known, in_order};
+use report::kit::value_text;
 
 use super::super::known::{Comparison, Verdict, citations};
 use super::claims::AS_CLAIMED;
@@ -65,7 +65,7 @@ fn title(record: &Record) -> Block {
 fn header(record: &Record) -> Block {
     let known = |id: &str| {
         let conditions = record.conditions.before.iter().chain(&record.machine.capabilities);
-        let fact = fact(record, id).or_else(|| conditions.into_iter().find(|f| f.id == id))?;
+        let fact = record.fact(id).or_else(|| conditions.into_iter().find(|f| f.id == id))?;
         Some(match &fact.value {
             Known::Yes(_) => value_text(&fact.value).text,
             Known::No { unavailable } => format!("no: {}", unavailable.why),
@@ -436,7 +436,7 @@ pub(super) fn promised(record: &Record) -> Option<Block> {
     let mut notes = in_order(own.map(|limit| format!("turbo limit: {}", limit.source)));
     notes.extend(left_out);
     // Levels of performance without a unit stand as the firmware and the registers state them.
-    let levels = ["turbo.hwp", "cppc.performance"].into_iter().filter_map(|id| fact(record, id));
+    let levels = ["turbo.hwp", "cppc.performance"].into_iter().filter_map(|id| record.fact(id));
     notes.extend(
         levels.filter(|level| level.value.value().is_some()).map(|level| {
             format!("{}: {}", level.label.to_lowercase(), value_text(&level.value).text)

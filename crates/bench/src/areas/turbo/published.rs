@@ -3,7 +3,6 @@
 
 use std::sync::LazyLock;
 
-use machine::pages::parts::text;
 use model::record::Record;
 use serde::Deserialize;
 
@@ -56,7 +55,7 @@ struct Transition {
 impl Cpu {
     /// That of the machine of a record; none: nobody states any.
     pub(super) fn of(record: &Record) -> Option<&'static Cpu> {
-        let brand = text(record, "cpu.brand")?;
+        let brand = record.text("cpu.brand")?;
         let brand = format!(" {brand} ");
         TABLE.cpu.iter().find(|cpu| brand.contains(&format!(" {} ", cpu.brand)))
     }
@@ -80,7 +79,7 @@ impl Cpu {
 
 /// What others found changes of licence to take on this microarchitecture, in a sentence.
 pub(super) fn transition(record: &Record) -> Option<String> {
-    let core = text(record, "cpu.microarchitecture")?;
+    let core = record.text("cpu.microarchitecture")?;
     let known = TABLE.transition.iter().find(|it| it.of.iter().any(|of| of == core))?;
     Some(known.words())
 }

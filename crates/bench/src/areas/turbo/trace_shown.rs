@@ -1,6 +1,5 @@
 //! Transitions as people read them: what the payload causes, what the machine loses anyway, and the timeline.
 
-use machine::pages::parts::is_guest;
 use model::page::{Align, Block, Lines, Mark, Scale, Table, Text, Tone, si};
 use model::record::{Outcome, Record, Series};
 use model::stats::median;
@@ -261,7 +260,7 @@ fn events(record: &Record, watched: &[Watched<'_>]) -> Block {
             }));
         }
     }
-    if is_guest(record) {
+    if record.is_guest() {
         notes.push(
             "this is a guest: what its host takes away comes at any phase, and is among the gaps below"
                 .to_owned(),

@@ -11,7 +11,6 @@ use std::collections::BTreeSet;
 
 use kernels::StreamRow;
 use machine::limits::BOOST;
-use machine::pages::parts::{self, fact};
 use model::record::{
     AccountStep, AdvertisedClock, AllowedClock, ClockAccount, FactValue, LimitReason, LimitSwitch,
     PerformanceLevel, PowerDomain, PowerTerm, Record, RefutedLimit,
@@ -223,8 +222,8 @@ impl<'a> Descent<'a> {
     /// Limits that state a clock.
     fn stated(&mut self) {
         let record = self.record;
-        let base = fact(record, "cpu.base_frequency").and_then(number);
-        let boost = parts::text(record, "cpufreq.boost");
+        let base = record.fact("cpu.base_frequency").and_then(number);
+        let boost = record.text("cpufreq.boost");
         if let (Some("off"), Some(base)) = (boost, base) {
             self.cap_core("boost", "boost is off", base, format!("boost: off; base {}", mhz(base)));
         }
@@ -355,7 +354,7 @@ impl<'a> Descent<'a> {
     /// Why a limit that states no clock may have held without being seen; none: it could not.
     fn hidden(&self) -> Option<String> {
         let Some(clock) = &self.record.clock else { return Some("nothing was asked".to_owned()) };
-        let vendor = parts::text(self.record, "cpu.vendor");
+        let vendor = self.record.text("cpu.vendor");
         if vendor.is_some_and(|vendor| ["AuthenticAMD", "HygonGenuine"].contains(&vendor)) {
             return Some("CPUs of AMD state no reasons".to_owned());
         }
@@ -538,7 +537,7 @@ impl<'a> Descent<'a> {
             )
         });
         // A host need not say what it takes.
-        let others = if parts::is_guest(record) { "threads, hypervisor" } else { "threads" };
+        let others = if record.is_guest() { "threads, hypervisor" } else { "threads" };
         let taken_by = format!("taken away (interrupts, other {others})");
         let steps = [
             ("quota", "quota of the control group", quota, of_quota),
@@ -654,7 +653,7 @@ fn claimed(
     cpu: CpuId,
     core_type: Option<&str>,
 ) -> Result<AdvertisedClock, Unavailable> {
-    let max = fact(record, "cpu.max_frequency");
+    let max = record.fact("cpu.max_frequency");
     match max.map(|max| &max.value) {
         Some(Known::Yes(FactValue::Number { value, .. })) => {
             let source = "the machine's highest frequency".to_owned();

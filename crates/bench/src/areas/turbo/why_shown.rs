@@ -3,7 +3,6 @@
 
 use machine::disturbances;
 use machine::limits::BOOST;
-use machine::pages::parts::text;
 use model::page::{Align, Bar, Bars, Block, Table, Text, Tone};
 use model::record::{
     AccountStep, ClockAccount, ClockRecord, LimitReason, LimitSwitch, PowerLimit, Record,
@@ -180,7 +179,7 @@ fn settings(record: &Record, clock: &ClockRecord) -> Option<Text> {
     }
     let has_step = |word: &str| clock.allowed.iter().any(|it| it.source.starts_with(word));
     let set = |(word, id): &(&str, &str)| {
-        let value = text(record, id)?;
+        let value = record.text(id)?;
         let is_silent = !PERFORMANCE.contains(&value) && !has_step(word);
         is_silent.then(|| format!("{word}{value}"))
     };
@@ -234,7 +233,7 @@ fn evidence(record: &Record, clock: &ClockRecord) -> Vec<Block> {
 /// `core performance boost: on (MSR C0010015h bit 25)`; what only permits boost is not on while the kernel asks for
 /// none.
 fn position(record: &Record, LimitSwitch { label, on, source, .. }: &LimitSwitch) -> String {
-    if *on && label == BOOST && text(record, BOOST_FILE) == Some("off") {
+    if *on && label == BOOST && record.text(BOOST_FILE) == Some("off") {
         return format!(
             "{label}: permitted ({source}), and switched off by the kernel (its file `boost`)"
         );
@@ -248,7 +247,7 @@ const BOOST_FILE: &str = "cpufreq.boost";
 
 /// That boost is off, where no clock is known that it costs.
 fn boost_unstated(record: &Record, clock: &ClockRecord) -> Option<String> {
-    let is_off = text(record, BOOST_FILE) == Some("off")
+    let is_off = record.text(BOOST_FILE) == Some("off")
         || clock.switches.iter().any(|it| it.label == BOOST && !it.on);
     let has_line = |it: &ClockAccount| {
         let (taken, refuted) = (it.steps.iter(), it.refuted.iter());

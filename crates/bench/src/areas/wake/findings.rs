@@ -1,6 +1,5 @@
 //! Remarks on wake-ups, and the verdict: which idle states there are, what they cost, what to set.
 
-use machine::pages::parts::is_guest;
 use model::page::Text;
 use model::record::{FactValue, Record};
 use model::{Finding, Known, Severity};
@@ -170,7 +169,7 @@ fn without_counters(record: &Record) -> Vec<String> {
     if cells(record, super::IDLE).is_empty() {
         return Vec::new();
     }
-    let guest = is_guest(record);
+    let guest = record.is_guest();
     let mut lines = Vec::new();
     if guest {
         lines.push(

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use bench::ab::{self, Comparing, Metric, Promise, What as Measured};
+use bench::ab::{Comparing, Metric, Promise, What as Measured};
 use bench::areas::subjects;
 use bench::run::arm::Own;
 use levers::Session;

@@ -10,7 +10,8 @@ use super::super::platform::{no_file, not_offered};
 use super::{dies, kinds, nothing_known, sysfs};
 use crate::rows::{Row, row, text};
 use crate::survey::Survey;
-use crate::text::{bytes, sysfs_bytes, tally};
+use crate::text::{bytes, sysfs_bytes};
+use model::page::tally;
 
 #[rustfmt::skip]
 pub(in crate::facts) const ROWS: &[Row] = &[

@@ -10,7 +10,8 @@ use crate::files::or_empty;
 use crate::permits::Question;
 use crate::pmu::{self, PMUS, Pmu};
 use crate::ports::Tree;
-use crate::text::{tally, value_of};
+use crate::text::value_of;
+use model::page::tally;
 
 /// PMUs of one kind: how they are called, and their events.
 struct Family {

@@ -21,8 +21,8 @@ pub fn survey(machine: &Machine) {
         check(facts);
     }
     for verbosity in 0..2 {
-        machine::pages::info(&record, verbosity);
-        machine::pages::doctor(&record, verbosity);
+        report::info(&record, verbosity);
+        report::doctor(&record, verbosity);
     }
     for name in pmu::names(&*machine.tree).unwrap_or_default() {
         check_pmu(Pmu::new(&*machine.tree, &name));

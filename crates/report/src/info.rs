@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use model::page::{Block, Page, Remark, Table, Text, si};
+use model::page::{Block, Page, Remark, Table, Text, si, tally};
 use model::record::{
     AllowedClock, Cache, CacheKind, CpuPlace, Fact, FactValue, LimitReason, LimitSwitch, Node,
     PowerLimit, Record, Unsaid,
 };
 use model::{CpuSet, Known, Unit};
 
-use super::parts::{self, Absences, columns, fact, value_text};
-use crate::text::tally;
+use crate::kit::{self, Absences, columns, value_text};
 
 /// A line of the page: facts that people read together.
 enum Line {
@@ -169,7 +168,7 @@ impl Line {
 
 impl Piece {
     fn say(&self, record: &Record) -> Option<String> {
-        let fact = fact(record, self.id)?;
+        let fact = record.fact(self.id)?;
         fact.value.value()?;
         let value = value_text(&fact.value).text;
         let said = !self.unless.contains(&value.as_str());
@@ -196,7 +195,7 @@ fn remarks(record: &Record) -> Vec<Block> {
 fn note_missing<'a>(absences: &mut Absences<'a>, record: &'a Record) {
     for line in GROUPS.iter().copied().flatten() {
         let Of(label, pieces) = line else { continue };
-        let facts: Vec<&Fact> = pieces.iter().filter_map(|piece| fact(record, piece.id)).collect();
+        let facts: Vec<&Fact> = pieces.iter().filter_map(|piece| record.fact(piece.id)).collect();
         let all = facts.iter().all(|fact| fact.value.value().is_none());
         for fact in facts {
             if let Known::No { unavailable } = &fact.value {
@@ -433,7 +432,7 @@ const FAMILIES: &[Family] = &[
 ];
 
 fn instruction_sets(record: &Record) -> Vec<(String, Text)> {
-    let known = fact(record, "cpu.isa").filter(|fact| fact.value.value().is_some());
+    let known = record.fact("cpu.isa").filter(|fact| fact.value.value().is_some());
     let names = known.map_or(String::new(), |fact| value_text(&fact.value).text);
     let home = |name: &str| {
         let fit = |family: &Family| {
@@ -458,7 +457,7 @@ fn details(record: &Record) -> Vec<Block> {
     let topology = &record.machine.topology;
     // These have a table of their own.
     let facts = record.machine.facts.iter().filter(|fact| fact.id != EACH_MITIGATION);
-    let mut blocks = vec![Block::Heading("Facts".to_owned()), parts::fact_table(facts)];
+    let mut blocks = vec![Block::Heading("Facts".to_owned()), kit::fact_table(facts)];
     let row = |fact: &Fact| vec![Text::from(fact.label.as_str()), value_text(&fact.value)];
     let table = |caption: &str, names: &[&str], rows| {
         Block::Table(Table {
@@ -512,7 +511,7 @@ fn without_empty_tables(blocks: Vec<Block>) -> Vec<Block> {
 const EACH_MITIGATION: &str = "kernel.mitigations.each";
 
 fn mitigations(record: &Record) -> Vec<Vec<Text>> {
-    let each = fact(record, EACH_MITIGATION).and_then(|fact| fact.value.value());
+    let each = record.fact(EACH_MITIGATION).and_then(|fact| fact.value.value());
     let Some(FactValue::Text(each)) = each else { return Vec::new() };
     let row = |part: &str| {
         let (name, state) = part.split_once(": ").unwrap_or((part, ""));

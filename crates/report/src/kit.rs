@@ -4,8 +4,6 @@ use model::page::{Align, Block, Remark, Table, Text, Tone, si};
 use model::record::{Fact, FactValue, Record};
 use model::{Known, Unavailable};
 
-use crate::facts::ROOT_PARTITION;
-
 /// The value as people read it; the reason where there is none.
 pub fn value_text(value: &Known<FactValue>) -> Text {
     match value {
@@ -15,30 +13,6 @@ pub fn value_text(value: &Known<FactValue>) -> Text {
             Text::toned(format!("unavailable: {}", unavailable.why), Tone::Faint)
         }
     }
-}
-
-/// The fact or condition of that id.
-pub fn fact<'a>(record: &'a Record, id: &str) -> Option<&'a Fact> {
-    facts(record).find(|fact| fact.id == id)
-}
-
-/// A fact or condition that is a text.
-pub fn text<'a>(record: &'a Record, id: &str) -> Option<&'a str> {
-    match fact(record, id)?.value.value()? {
-        FactValue::Text(text) => Some(text),
-        FactValue::Number { .. } => None,
-    }
-}
-
-/// Whether the record says that a hypervisor runs the machine, and not this kernel below it.
-pub fn is_guest(record: &Record) -> bool {
-    let runs_it = |text: &str| !text.starts_with("none") && !text.contains(ROOT_PARTITION);
-    text(record, "platform.virtualisation").is_some_and(runs_it)
-}
-
-/// Facts, then conditions as they were first.
-pub fn facts(record: &Record) -> impl Iterator<Item = &Fact> {
-    record.machine.facts.iter().chain(&record.conditions.before)
 }
 
 /// Columns of words.
@@ -73,7 +47,7 @@ impl<'a> Absences<'a> {
 
     /// Adds the facts and conditions of these that have no value.
     pub fn note_facts(&mut self, record: &'a Record, of: impl Fn(&Fact) -> bool) {
-        for fact in facts(record).filter(|fact| of(fact)) {
+        for fact in record.facts().filter(|fact| of(fact)) {
             if let Known::No { unavailable } = &fact.value {
                 self.note(unavailable, fact.label.to_lowercase());
             }
