@@ -6,7 +6,6 @@
 
 use std::time::Duration;
 
-use levers::pages;
 use machine::Machine;
 use machine::activity::Activity;
 use machine::busy::BusySnapshot;
@@ -363,9 +362,9 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
     blocks.extend(remedy(run).map(Block::Paragraph));
     if let Some(settings) = &record.settings {
         if !settings.changes.is_empty() {
-            blocks.push(pages::change_table(&settings.changes));
+            blocks.push(report::settings::change_table(&settings.changes));
         }
-        blocks.extend(pages::proofs(&settings.proofs));
+        blocks.extend(report::settings::proofs(&settings.proofs));
         if !settings.remarks.is_empty() {
             let remarks = settings.remarks.iter().map(|remark| remark.as_str().into());
             blocks.push(Block::List(remarks.collect()));

@@ -1,8 +1,6 @@
 use std::path::PathBuf;
 
-use model::{Obstacle, Unavailable};
-
-use crate::pages::ROOT;
+use model::{AS_ROOT, Obstacle, Unavailable};
 
 /// What helps where not everything was put back.
 pub const LEFT: &str = "`cpudyno undo` says what is still changed, and tries again";
@@ -159,7 +157,7 @@ impl Error {
         let Unavailable { why, remedy, obstacle, .. } = reason;
         match obstacle {
             Obstacle::Permission => {
-                let remedy = remedy.filter(|remedy| !remedy.starts_with(ROOT));
+                let remedy = remedy.filter(|remedy| !remedy.starts_with(AS_ROOT));
                 Error::Rights { setting, why, remedy }
             }
             _ => Error::Absent { setting, why, remedy },

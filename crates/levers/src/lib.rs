@@ -15,7 +15,6 @@ mod error;
 pub mod journal;
 pub mod object;
 pub mod open;
-pub mod pages;
 pub mod plan;
 pub mod port;
 mod put_back;

@@ -3,10 +3,9 @@
 use std::collections::HashSet;
 
 use machine::Machine;
-use model::{CpuSet, Known, Obstacle, Unavailable};
+use model::{AS_ROOT, CpuSet, Known, Obstacle, Unavailable};
 
 use crate::object::Object;
-use crate::pages::ROOT;
 use crate::plan::{REFUSES_ROOT, locked, wanted};
 use crate::port::Levers;
 use crate::rows::{Lever, Scope, Values};
@@ -239,7 +238,7 @@ fn settable(
                 Known::No { unavailable }
                     if error.kind() == std::io::ErrorKind::PermissionDenied =>
                 {
-                    let remedy = if machine.host.is_root() { REFUSES_ROOT } else { ROOT };
+                    let remedy = if machine.host.is_root() { REFUSES_ROOT } else { AS_ROOT };
                     Known::No { unavailable: unavailable.with_remedy(remedy) }
                 }
                 other => other,

@@ -9,6 +9,7 @@
 use std::fs::File;
 use std::io::{Read, Write};
 
+use model::record::NO_LATENCY_LIMIT_US;
 use model::{Obstacle, Reading, Seconds, Unavailable};
 
 use crate::permits::Question;
@@ -16,9 +17,6 @@ use crate::ports::Machine;
 use crate::simulated::{Model, Request};
 
 const DEVICE: &str = "/dev/cpu_dma_latency";
-
-/// Microseconds that the device says where nobody asks for less.
-pub const NO_LIMIT: u64 = 2_000_000_000;
 
 /// The limit that holds now, in microseconds, whoever asked for it.
 pub fn effective(machine: &Machine) -> Reading<u64> {
@@ -30,7 +28,7 @@ pub fn effective(machine: &Machine) -> Reading<u64> {
     machine.permits.ask(Question::CpuDmaLatency)?;
     if let Some(model) = &machine.simulated {
         let limit = model.idled.limit().map(|limit| (limit.0 * 1e6).round() as u64);
-        return Ok(limit.unwrap_or(NO_LIMIT));
+        return Ok(limit.unwrap_or(NO_LATENCY_LIMIT_US));
     }
     let mut bytes = [0; 4];
     let read = File::open(DEVICE).and_then(|mut file| file.read_exact(&mut bytes));

@@ -27,4 +27,4 @@ pub use memory::Pages;
 pub use order::in_order;
 pub use quantity::{Hertz, Seconds, Unit};
 pub use ticks::{Rate, Ticks};
-pub use unavailable::{Known, Obstacle, Reading, Unavailable};
+pub use unavailable::{AS_ROOT, Known, Obstacle, Reading, Unavailable};

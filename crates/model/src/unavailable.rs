@@ -35,7 +35,15 @@ pub struct Unavailable {
     pub obstacle: Obstacle,
 }
 
+/// The remedy where rights are missing, and how more of a remedy begins there.
+pub const AS_ROOT: &str = "run as root";
+
 impl Unavailable {
+    /// Whether root may do what this user may not.
+    pub fn needs_root(&self) -> bool {
+        self.remedy.as_deref().is_some_and(|remedy| remedy.starts_with(AS_ROOT))
+    }
+
     /// An absence without a remedy.
     pub fn new(obstacle: Obstacle, what: impl Into<String>, why: impl Into<String>) -> Self {
         Unavailable { what: what.into(), why: why.into(), remedy: None, obstacle }

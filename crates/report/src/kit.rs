@@ -98,7 +98,7 @@ enum Remedy<'a> {
 impl Remedy<'_> {
     fn of(reason: &Unavailable) -> Option<Remedy<'_>> {
         let remedy = reason.remedy.as_deref()?;
-        Some(if remedy.starts_with("run as root") { Remedy::Root } else { Remedy::Other(remedy) })
+        Some(if reason.needs_root() { Remedy::Root } else { Remedy::Other(remedy) })
     }
 }
 

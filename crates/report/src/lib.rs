@@ -7,6 +7,8 @@
 mod doctor;
 mod info;
 pub mod kit;
+pub mod settings;
+pub mod speed_select;
 
 pub use doctor::{capabilities, doctor};
 pub use info::info;

@@ -19,7 +19,6 @@ pub mod commands;
 pub mod compat;
 mod error;
 pub mod model;
-pub mod pages;
 mod processor;
 mod read;
 mod recorded;

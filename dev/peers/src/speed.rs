@@ -236,7 +236,7 @@ fn speed_select_ms(_: &Path) -> anyhow::Result<f64> {
             Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Sst };
         let record = sst::record(&machine, told, Vec::new(), presentation);
         let layout = Layout { width: 100, colour: false };
-        let page = views::text::render(&sst::pages::page(&record, 0), layout);
+        let page = views::text::render(&report::speed_select::page(&record, 0), layout);
         times_ms.push(begun.elapsed().as_secs_f64() * 1e3);
         if snapshot.domains.len() != 16 * 5 || page.is_empty() {
             bail!("{} power domains were read", snapshot.domains.len());

@@ -1,6 +1,5 @@
 //! The page of `cpudyno ab`, a pure function of the record (invariant I2).
 
-use levers::pages;
 use model::page::{Align, Block, Lines, Page, Remark, Scale, Table, Text, Tone};
 use model::record::{AbRun, FactValue, LeftOut, Record};
 use model::stats::paired::{
@@ -32,9 +31,9 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
         blocks.extend(quads(run));
     }
     blocks.extend(super::watch_shown::clocks(run));
-    blocks.extend(sst::pages::expected(record));
+    blocks.extend(report::speed_select::expected(record));
     if let Some(settings) = &record.settings {
-        blocks.extend(pages::proofs(&settings.proofs));
+        blocks.extend(report::settings::proofs(&settings.proofs));
     }
     blocks.push(Block::Heading("How noisy it was".to_owned()));
     blocks.push(Block::List(noise(record, run)));

@@ -146,7 +146,7 @@ pub fn listed() -> impl Iterator<Item = Setting> {
     ROWS.iter().map(|row| Setting {
         id: row.id.to_owned(),
         doc: row.doc.to_owned(),
-        of: Some(levers::pages::ARM.to_owned()),
+        of: Some(model::record::ARM.to_owned()),
         value: Known::Yes("as it is".to_owned()),
         takes: Some(row.takes.to_owned()),
         fixed: None,

@@ -4,7 +4,7 @@
 //! Linux, Documentation/admin-guide/pm/cpuidle.rst, Documentation/ABI/testing/sysfs-devices-power,
 //! Documentation/power/pm_qos_interface.rst; include/linux/pm_qos.h for what "no limit" is written as.
 
-use machine::latency_limit::NO_LIMIT;
+use model::record::NO_LATENCY_LIMIT_US;
 
 use super::{Lever, Place, Proof, Scope, Values, honoured};
 
@@ -31,7 +31,7 @@ pub(super) static LEVERS: &[Lever] = &[
         values: Values::NumberOr {
             word: "none",
             text: "2000000000",
-            max: NO_LIMIT - 1,
+            max: NO_LATENCY_LIMIT_US - 1,
             unit: "us",
         },
         rule: honoured,

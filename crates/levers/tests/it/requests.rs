@@ -4,7 +4,7 @@ use levers::journal::Shelf;
 use levers::plan::Plan;
 use levers::{Error, Others, Session, port, undo};
 use machine::Machine;
-use machine::latency_limit::{LatencyLimits, NO_LIMIT, effective};
+use machine::latency_limit::{LatencyLimits, NO_LATENCY_LIMIT_US, effective};
 use machine::simulated::{Fault, Model};
 use model::Seconds;
 use tempfile::TempDir;
@@ -52,7 +52,7 @@ fn it_holds_as_long_as_the_session_and_leaves_nothing_to_undo() {
         // Whoever is killed now leaves a journal of nothing: the kernel forgets.
         assert_eq!(shelf.pending().unwrap().unwrap().kept.len(), 0);
         end(session);
-        assert_eq!(effective(&machine), Ok(NO_LIMIT));
+        assert_eq!(effective(&machine), Ok(NO_LATENCY_LIMIT_US));
         let levers = port::of(&machine).unwrap();
         let undone = undo(&machine, levers, &shelf, Others::Spare, "test").unwrap();
         assert!(undone.is_complete() && undone.restored.is_empty(), "{undone:?}");
@@ -67,7 +67,7 @@ fn the_arms_of_a_comparison_ask_for_it_by_turns() {
     let asked = [&asked(&["cpu_dma_latency=0"])[..], &asked(&["thp=never"])];
     let (arms, _) = Plan::arms(&machine, session.levers(), asked, false).unwrap();
     for _ in 0..2 {
-        for (arm, limit) in std::iter::zip(&arms, [0, NO_LIMIT]) {
+        for (arm, limit) in std::iter::zip(&arms, [0, NO_LATENCY_LIMIT_US]) {
             session.switch(arm).unwrap();
             assert_eq!(effective(&machine), Ok(limit));
         }

@@ -303,7 +303,7 @@ fn what_only_root_may_read_is_counted_as_what_root_could_set() {
             Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Settings };
         let described = machine::describe(machine, Vec::new(), look);
         let settings = Some(Settings { listed, ..Settings::default() });
-        format!("{:?}", levers::pages::settings(&Record { settings, ..described }, 0))
+        format!("{:?}", report::settings::settings(&Record { settings, ..described }, 0))
     };
     let text = page(&machine);
     assert!(text.contains("With root, 4 more could be set."), "{text}");

@@ -385,7 +385,7 @@ fn registers_of_reasons_are_told_as_they_stand() {
         (0x1fc, 0x2),
     ]);
     let record = made.record();
-    let page = format!("{:?}", crate::pages::info(&record, 1));
+    let page = format!("{:?}", report::info(&record, 1));
     for words in [
         "turbo limit of the active cores",
         "in force now, and logged",
@@ -407,10 +407,10 @@ fn a_bound_of_the_kernel_is_told_beside_the_clock_that_it_keeps() {
     let made = Made::new(AMD, 25, 80, 4)
         .put_all("cpuinfo_max_freq", &4_463_000)
         .put_all("scaling_max_freq", &400_000);
-    let page = format!("{:?}", crate::pages::info(&made.record(), 0));
+    let page = format!("{:?}", report::info(&made.record(), 0));
     assert!(page.contains("CPUs 0-3 at 400.0 MHz of 4.463 GHz"), "{page}");
     let free = made.put_all("scaling_max_freq", &4_463_000);
-    assert!(!format!("{:?}", crate::pages::info(&free.record(), 0)).contains("Held down"));
+    assert!(!format!("{:?}", report::info(&free.record(), 0)).contains("Held down"));
 }
 
 /// A good tree: a table of 5.7 GHz, the kernel's claim of it, levels, limits of power.

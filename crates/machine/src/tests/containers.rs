@@ -222,7 +222,7 @@ fn nodes_beyond_a_view_are_not_empty() {
         page: model::record::PageKind::Info,
     };
     let record = crate::describe(&machine, Vec::new(), presentation);
-    let page = format!("{:?}", crate::pages::info(&record, 0));
+    let page = format!("{:?}", report::info(&record, 0));
     assert!(page.contains("CPUs 2-3 (not shown here)"), "{page}");
     assert!(page.contains("not shown: CPUs 2-3"), "{page}");
 }

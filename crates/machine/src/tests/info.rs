@@ -6,8 +6,8 @@ use model::{CpuId, CpuSet};
 
 use super::{machine_of, simulated};
 use crate::files::Files;
-use crate::pages::info;
 use crate::{Machine, describe};
+use report::info;
 
 fn record(machine: &Machine) -> Record {
     let presentation =

@@ -41,13 +41,15 @@ pub use reference::{
     LeftOutRecords, ReferencePlace, ReferencePosition, ReferenceRun, ReferenceSide, ResultKey,
 };
 pub use samples::Samples;
-pub use settings::{ChangeOutcome, Proof, ProofAnswer, Setting, SettingChange, Settings};
+pub use settings::{
+    ARM, ChangeOutcome, NO_LATENCY_LIMIT_US, Proof, ProofAnswer, Setting, SettingChange, Settings,
+};
 pub use speed_select::{
-    BaseFrequencies, CeilingBy, ChosenCores, ClockCeiling, ClockPair, CoreAssociation,
+    BaseFrequencies, CLASSES, CeilingBy, ChosenCores, ClockCeiling, ClockPair, CoreAssociation,
     CorePowerSwitches, CoreStep, DomainCore, ExpectedClocks, FabricFrequencies, FeatureState,
-    LevelProperties, LicenceFrequency, LicenceSteps, PerformanceLevel, PerformanceProfiles,
-    PowerDomain, PowerDomainKind, ProcessorNumbers, ServiceClass, SpeedSelect, SpeedSelectDriver,
-    SpeedSelectQuestion, TurboFrequencies, UnplacedCpus,
+    LevelProperties, LicenceFrequency, LicenceSteps, OUTSIDE, PerformanceLevel,
+    PerformanceProfiles, PowerDomain, PowerDomainKind, ProcessorNumbers, ServiceClass, SpeedSelect,
+    SpeedSelectDriver, SpeedSelectQuestion, TurboFrequencies, UnplacedCpus,
 };
 pub use topology::{Cache, CacheKind, CpuPlace, Node, Relation, Topology, Unsaid};
 

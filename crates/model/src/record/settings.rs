@@ -48,6 +48,15 @@ pub struct Setting {
     pub proof: String,
 }
 
+/// Whose settings belong to no machine.
+pub const ARM: &str = "an arm of `cpudyno ab`";
+
+/// What `/dev/cpu_dma_latency` holds where nobody set a limit, in microseconds.
+///
+/// # Source
+/// `include/linux/pm_qos.h`, PM_QOS_CPU_LATENCY_DEFAULT_VALUE.
+pub const NO_LATENCY_LIMIT_US: u64 = 2_000_000_000;
+
 /// A setting that was changed, or put back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -6,6 +6,12 @@ use crate::cpus::CpuSet;
 use crate::quantity::Hertz;
 use crate::unavailable::{Known, Unavailable};
 
+/// What CPUs lack that are in no level.
+pub const OUTSIDE: &str = "a part in the level";
+
+/// Classes of service of each domain.
+pub const CLASSES: u8 = 4;
+
 /// What was asked, and what the firmware answered.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use machine::Machine;
+use model::record::OUTSIDE;
 use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 
 use super::ceilings::{Ceiling, CeilingBy, Ceilings};
@@ -77,9 +78,6 @@ struct Standing<'a> {
 
 /// The first class of low priority, where turbo frequencies are of two kinds.
 pub(super) const LOW: u8 = 2;
-
-/// What CPUs lack that are in no level.
-pub(crate) const OUTSIDE: &str = "a part in the level";
 
 /// As things are, or as they would be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

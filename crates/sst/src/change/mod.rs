@@ -20,7 +20,6 @@ use model::CpuSet;
 
 pub use self::apply::{NotChanged, apply, arms, foreseen, foreseen_at, make, planned};
 pub use self::ceilings::{Ceiling, CeilingBy};
-pub(crate) use self::clocks::OUTSIDE;
 pub use self::clocks::{
     Clocks, Expected, Time, expected, expected_at, expected_with, first_class, gainers, others,
 };

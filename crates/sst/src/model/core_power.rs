@@ -3,9 +3,6 @@
 use super::Megahertz;
 use model::Reading;
 
-/// How many classes there are.
-pub const CLASSES: u8 = 4;
-
 /// Whether cores have priorities. The older generation has two switches, which can disagree.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CorePower {

@@ -11,7 +11,7 @@ mod units;
 use machine::isst::structures::PlatformInfo;
 use model::{CpuId, CpuSet, Reading, Unavailable};
 
-pub use self::core_power::{CLASSES, Class, CorePower, Priority};
+pub use self::core_power::{Class, CorePower, Priority};
 pub(crate) use self::level::NAMED;
 pub use self::level::{
     BUCKETS, BaseFreq, Bucket, Fabric, Feature, Features, Level, Licence, Modules, On, PerLicence,
@@ -19,6 +19,7 @@ pub use self::level::{
 };
 pub use self::units::{Celsius, Megahertz, Watts};
 use crate::processor::Processor;
+pub use model::record::CLASSES;
 
 /// Speed Select of a machine at one moment.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,7 +2,7 @@
 //!
 //! It measures nothing and asks for no time. Where there is none, nothing is said.
 
-use ::sst::{Command, Error, Part, Wanted, pages};
+use ::sst::{Command, Error, Part, Wanted};
 use machine::Machine;
 use model::page::{Block, Text};
 use model::record::{Record, SpeedSelect, SpeedSelectQuestion};
@@ -48,7 +48,7 @@ impl Area for Sst {
     }
 
     fn section(&self, record: &Record) -> Vec<Block> {
-        pages::section(record)
+        report::speed_select::section(record)
     }
 }
 
@@ -96,7 +96,7 @@ mod tests {
         let machine = Machine::from(Model::named("guide").unwrap());
         let look = Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Sheet };
         let record = machine::describe(&machine, Vec::new(), look);
-        pages::section(&Record { speed_select: Some(told), ..record })
+        report::speed_select::section(&Record { speed_select: Some(told), ..record })
     }
 
     #[test]

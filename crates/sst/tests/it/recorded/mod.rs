@@ -127,7 +127,7 @@ fn told(machine: &Machine, listed: u64) {
         let question = SpeedSelectQuestion { command: row.words.to_owned(), ..Default::default() };
         let look = Presentation { width: 80, colour: false, verbosity: 1, page: PageKind::Sst };
         let answered = sst::speed_select(&snapshot, question, Vec::new());
-        sst::pages::page(&sst::record(machine, answered, Vec::new(), look), 1);
+        report::speed_select::page(&sst::record(machine, answered, Vec::new(), look), 1);
     }
 }
 

@@ -171,5 +171,5 @@ fn of_domain(told: &Told<'_>, domain: &PowerDomain) -> Vec<Vec<Text>> {
             ]
         })
     };
-    (0..crate::model::CLASSES).filter_map(row).collect()
+    (0..model::record::CLASSES).filter_map(row).collect()
 }

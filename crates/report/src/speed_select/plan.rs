@@ -5,7 +5,7 @@ use model::record::{CeilingBy, ClockCeiling, ClockPair, ExpectedClocks};
 use model::{CpuSet, Hertz, Known};
 
 use super::parts::{NONE, Told, mhz, table};
-use crate::change::OUTSIDE;
+use model::record::OUTSIDE;
 
 /// `plan`.
 pub(super) fn blocks(told: &mut Told<'_>) -> Vec<Block> {

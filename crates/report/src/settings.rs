@@ -1,13 +1,11 @@
 //! Pages about settings, pure functions of the record (invariant I2).
 
 use model::page::{Align, Block, Page, Remark, Table, Text, Tone};
-use model::record::{ChangeOutcome, Proof, ProofAnswer, Record, Setting, SettingChange, Settings};
+use model::record::{
+    ARM, ChangeOutcome, NO_LATENCY_LIMIT_US, Proof, ProofAnswer, Record, Setting, SettingChange,
+    Settings,
+};
 use model::{CpuSet, Known, Obstacle, Unavailable};
-
-use crate::rows::{Lever, Values};
-
-/// Whose settings belong to no machine.
-pub const ARM: &str = "an arm of `cpudyno ab`";
 
 /// All settings: what they hold, what they take, and why some cannot be set.
 pub fn settings(record: &Record, verbosity: u8) -> Page {
@@ -73,7 +71,7 @@ fn summary(listed: &[Setting], movable: usize, fixed: usize) -> Text {
     let missing = listed.iter().filter(|s| reason(s).is_some()).count() - hidden;
     let fixed = fixed + hidden;
     let rights = listed.iter().filter_map(|setting| setting.fixed.as_ref());
-    let rights = rights.filter(|reason| is_rights(reason)).count() + hidden;
+    let rights = rights.filter(|reason| reason.needs_root()).count() + hidden;
     let could = match rights {
         0 => String::new(),
         rights => format!(" With root, {rights} more could be set."),
@@ -82,13 +80,6 @@ fn summary(listed: &[Setting], movable: usize, fixed: usize) -> Text {
         "{movable} can be set by this user, {fixed} cannot, {missing} are not there.{could}"
     );
     Text::toned(text, Tone::Strong)
-}
-
-/// The remedy where rights are missing.
-pub(crate) const ROOT: &str = "run as root";
-
-fn is_rights(reason: &Unavailable) -> bool {
-    reason.remedy.as_deref().is_some_and(|remedy| remedy.starts_with(ROOT))
 }
 
 /// Why there is no value.
@@ -101,7 +92,7 @@ fn reason(setting: &Setting) -> Option<&Unavailable> {
 
 /// Whether it is there, and this user may not even read it.
 fn is_hidden(setting: &Setting) -> bool {
-    reason(setting).is_some_and(is_rights)
+    reason(setting).is_some_and(Unavailable::needs_root)
 }
 
 fn table(caption: &str, settings: &[&Setting], verbosity: u8) -> Block {
@@ -332,10 +323,7 @@ pub fn change_table(changes: &[SettingChange]) -> Block {
 
 /// A value by the word that the setting has for it, as it is asked for.
 fn in_words<'a>(id: &str, value: &'a str) -> &'a str {
-    match Lever::all().find(|lever| lever.id == id).map(|lever| lever.values) {
-        Some(Values::NumberOr { word, text, .. }) if text == value => word,
-        _ => value,
-    }
+    if id == "cpu_dma_latency" && value.parse() == Ok(NO_LATENCY_LIMIT_US) { "none" } else { value }
 }
 
 fn outcome(outcome: &ChangeOutcome) -> Text {

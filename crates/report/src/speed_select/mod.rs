@@ -9,9 +9,9 @@ mod picture;
 mod plan;
 mod summary;
 
+use crate::kit::Absences;
 use model::page::{Block, Page, Remark, Text, Tone};
 use model::record::{Record, SpeedSelect};
-use report::kit::Absences;
 
 use self::parts::Told;
 

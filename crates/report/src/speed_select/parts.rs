@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use crate::kit::Absences;
 use model::page::{Align, Block, Table, Text, Tone};
 use model::record::{
     ChosenCores, PerformanceLevel, PerformanceProfiles, PowerDomain, PowerDomainKind, SpeedSelect,
 };
 use model::{CpuId, CpuSet, Hertz, Known, Obstacle, Unavailable};
-use report::kit::Absences;
 
 /// A reading page under construction.
 pub(super) struct Told<'a> {
