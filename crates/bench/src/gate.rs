@@ -169,7 +169,7 @@ impl Bound {
             return Err(unknown(path));
         }
         let quantity = quantity.unwrap_or_else(|| named.usual(workload.as_deref()));
-        let known = areas::area(named.area).and_then(|area| areas::quantity(area, quantity));
+        let known = model::areas::quantity(named.area, quantity);
         let unit = known.map(|quantity| quantity.unit).ok_or_else(|| unknown(path))?;
         let limit =
             in_base_units(value, unit).map_err(|why| NoBound { why, hint: such_as(path, unit) })?;

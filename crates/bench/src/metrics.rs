@@ -10,7 +10,6 @@ use std::fmt::Write;
 use model::Unit;
 use model::record::{FactValue, GateVerdict, Record};
 
-use crate::areas;
 use crate::compare::results::{self, Found};
 
 /// Labels and their values, in the order in which they are written.
@@ -69,7 +68,7 @@ fn results_of(record: &Record) -> Vec<Family> {
         let Found::Is(measured) = found else { continue };
         let unit = suffix(measured.unit);
         let named = name(&what.area, &what.quantity, unit);
-        let quantity = areas::area(&what.area).and_then(|a| areas::quantity(a, &what.quantity));
+        let quantity = model::areas::quantity(&what.area, &what.quantity);
         let help = || {
             let label = quantity.map_or(what.quantity.as_str(), |quantity| quantity.label);
             let better = quantity.map_or("", |quantity| quantity.better);

@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod areas;
 pub mod cpus;
 pub mod finding;
 pub mod isa;

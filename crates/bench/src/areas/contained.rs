@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use model::areas::Quantity;
 use model::page::{Block, Remark, Text, Tone};
 use model::record::{Record, Series};
 use model::{Finding, Severity, Unavailable};
 
 use super::Area;
-use crate::rig::collect::Quantity;
+use crate::rig::collect::Taken;
 use crate::rig::executor::guarded;
 use crate::run::plan::{Planning, Wishes};
 use crate::sheet::claims::Claim;
@@ -53,6 +54,10 @@ impl Area for Contained {
 
     fn quantities(&self) -> &'static [Quantity] {
         self.0.quantities()
+    }
+
+    fn taken(&self, quantity: &str) -> Taken {
+        self.0.taken(quantity)
     }
 
     fn offers(&self, workload: &str, quantity: &Quantity) -> bool {

@@ -17,11 +17,12 @@ pub mod wake;
 use std::collections::BTreeMap;
 
 use model::Finding;
+use model::areas::Quantity;
 use model::page::{Block, Text};
 use model::record::{Record, Series};
 
 pub use self::contained::Contained;
-use crate::rig::collect::Quantity;
+use crate::rig::collect::Taken;
 use crate::run::plan::{Planning, Wishes};
 use crate::sheet::claims::Claim;
 use crate::sheet::normal::Band;
@@ -36,6 +37,10 @@ pub trait Area: Sync {
     fn weight(&self) -> f64;
     /// What its numbers mean.
     fn quantities(&self) -> &'static [Quantity];
+    /// How a quantity is taken, by its id.
+    fn taken(&self, _quantity: &str) -> Taken {
+        Taken::NAMED
+    }
     /// Whether a workload has that quantity, where it is measured at all.
     fn offers(&self, _workload: &str, _quantity: &Quantity) -> bool {
         true
@@ -85,7 +90,7 @@ pub(crate) fn area(id: &str) -> Option<&'static dyn Area> {
     AREAS.iter().copied().find(|area| area.id() == id)
 }
 
-/// What an area means by a quantity's id.
-pub(crate) fn quantity(area: &dyn Area, id: &str) -> Option<&'static Quantity> {
-    area.quantities().iter().find(|quantity| quantity.id == id)
+/// The quantities of an area, each with how it is taken.
+pub(crate) fn taken(area: &dyn Area) -> Vec<(&'static Quantity, Taken)> {
+    area.quantities().iter().map(|quantity| (quantity, area.taken(quantity.id))).collect()
 }

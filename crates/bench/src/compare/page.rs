@@ -314,7 +314,7 @@ fn elsewhere(comparison: &Comparison, named: &[usize]) -> Vec<String> {
 /// What was measured, in words.
 pub fn name(what: &What) -> String {
     let area = areas::area(&what.area);
-    let quantity = area.and_then(|area| areas::quantity(area, &what.quantity));
+    let quantity = model::areas::quantity(&what.area, &what.quantity);
     let label = quantity.map_or(what.quantity.as_str(), |quantity| quantity.label);
     let apart = area.and_then(|area| area.apart(&what.parameters));
     let apart = apart.unwrap_or_else(|| words(&what.parameters));

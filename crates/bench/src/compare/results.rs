@@ -9,7 +9,6 @@ use model::stats::{block_medians, median, median_interval};
 use model::{Obstacle, Unavailable, Unit};
 
 use super::{Value, What};
-use crate::areas;
 
 /// What a record knows of a result.
 #[derive(Debug, Clone)]
@@ -217,7 +216,7 @@ fn found(what: &What, cell: &[&Part]) -> Found {
         let measured = cell.iter().filter(|part| part.class == *class);
         let medians = measured.filter_map(|part| Some(&part.outcome.as_ref().ok()?.medians));
         let blocks = block_medians(medians.flatten().copied());
-        let quantity = areas::quantity(areas::area(&what.area)?, &what.quantity)?;
+        let quantity = model::areas::quantity(&what.area, &what.quantity)?;
         // Samples are kept in bins of that width.
         let bin = quantity.packing;
         let widened = |[low, high]: [f64; 2]| [low * (1.0 - bin), high * (1.0 + bin)];

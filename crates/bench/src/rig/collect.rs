@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use model::areas::Quantity;
 use model::record::{Disturbance, Outcome, Samples, Series};
 use model::stats::{cut_to_digits, to_digits};
-use model::{CpuId, CpuSet, Obstacle, Unavailable, Unit};
+use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
 use super::job::Around;
 use super::placement;
@@ -12,49 +13,39 @@ use super::reduce::{Evidence, PerOp, Reduced, WITNESS_TOLERANCE};
 use super::traffic::{CountedHaul, Haul};
 use super::verdict;
 
-/// What a number means, and how it is taken from what a member saw: one row per quantity.
-pub struct Quantity {
-    /// Its id in records.
-    pub id: &'static str,
-    /// What people call it, with its unit.
-    pub label: &'static str,
-    /// The unit of its samples.
-    pub unit: Unit,
-    /// Which direction is better, in words; empty where neither is.
-    pub better: &'static str,
-    /// What it is and how it is obtained.
-    pub doc: &'static str,
+/// How the numbers of a quantity are taken from what a member saw.
+#[derive(Clone, Copy)]
+pub struct Taken {
     /// What makes it worth nothing.
-    pub guard: Guard,
+    guard: Guard,
     /// Whether only some workloads offer it: the others have no series of it.
-    pub if_offered: bool,
-    /// Bins of this relative width lose nothing that matters when samples are packed; 0: their order matters,
-    /// and they never are.
-    pub packing: f64,
+    if_offered: bool,
     /// Its samples.
-    pub take: Take,
+    take: Take,
 }
 
-impl Quantity {
-    /// One that an errand gives by its id, as it is.
-    pub const fn named(
-        id: &'static str,
-        label: &'static str,
-        unit: Unit,
-        better: &'static str,
-        doc: &'static str,
-    ) -> Quantity {
-        Quantity {
-            id,
-            label,
-            unit,
-            better,
-            doc,
-            guard: Guard::None,
-            if_offered: true,
-            packing: 1e-3,
-            take: Take::Named(id),
-        }
+impl Taken {
+    /// Given by an errand by the quantity's id, as it is.
+    pub const NAMED: Taken = Taken::by(Take::Named);
+
+    /// In that way, of workloads that offer it, whatever else happened.
+    pub const fn by(take: Take) -> Taken {
+        Taken { guard: Guard::None, if_offered: true, take }
+    }
+
+    /// Whether an errand gives them.
+    pub fn is_named(self) -> bool {
+        matches!(self.take, Take::Named)
+    }
+
+    /// Of each workload.
+    pub const fn always(self) -> Taken {
+        Taken { if_offered: false, ..self }
+    }
+
+    /// Unless that makes it worth nothing.
+    pub const fn guarded(self, guard: Guard) -> Taken {
+        Taken { guard, ..self }
     }
 }
 
@@ -84,7 +75,7 @@ pub enum Take {
     /// Of what memory controllers counted meanwhile.
     Counted(fn(&CountedHaul) -> &Vec<f64>),
     /// What the area made of its own jobs, by the quantity's id.
-    Named(&'static str),
+    Named,
 }
 
 /// What one block gave.
@@ -95,17 +86,17 @@ enum Block {
 
 impl Take {
     /// Why a block has no number, where it says so itself.
-    fn refusal(self, reduced: &Reduced) -> Option<Unavailable> {
+    fn refusal(self, id: &str, reduced: &Reduced) -> Option<Unavailable> {
         match self {
             Take::Reading(reading) => reading(reduced)?.err(),
             Take::Haul(_) => reduced.haul.as_ref()?.as_ref().err().cloned(),
-            Take::Named(id) => reduced.readings.get(id)?.as_ref().err().cloned(),
+            Take::Named => reduced.readings.get(id)?.as_ref().err().cloned(),
             // Repetitions that were not counted are left out one by one.
             Take::Samples(_) | Take::PerOp(_) | Take::Counted(_) => None,
         }
     }
 
-    fn block(self, reduced: &Reduced) -> Option<Block> {
+    fn block(self, id: &str, reduced: &Reduced) -> Option<Block> {
         match self {
             Take::Samples(samples) => {
                 Some(samples(reduced)).filter(|s| !s.is_empty()).map(Block::Samples)
@@ -121,7 +112,7 @@ impl Take {
                 let samples = samples(counted(reduced)?).clone();
                 Some(samples).filter(|s| !s.is_empty()).map(Block::Samples)
             }
-            Take::Named(id) => {
+            Take::Named => {
                 let samples = reduced.readings.get(id)?.as_ref().ok()?;
                 Some(samples.clone()).filter(|s| !s.is_empty()).map(Block::Samples)
             }
@@ -137,17 +128,21 @@ fn counted(reduced: &Reduced) -> Option<&CountedHaul> {
     reduced.haul.as_ref()?.as_ref().ok()?.counted.as_ref()
 }
 
-impl Quantity {
+impl Taken {
     /// The middle of what one block gave; an error where it says so itself, or where somebody else used
     /// the core.
-    pub fn middle(&self, reduced: &Reduced) -> Result<Option<f64>, Unavailable> {
-        if let Some(reason) = self.take.refusal(reduced) {
+    pub fn middle(
+        self,
+        quantity: &Quantity,
+        reduced: &Reduced,
+    ) -> Result<Option<f64>, Unavailable> {
+        if let Some(reason) = self.take.refusal(quantity.id, reduced) {
             return Err(reason);
         }
         if self.guard != Guard::None && reduced.contended() {
-            return Err(verdict::contended(false, self.label.to_owned()));
+            return Err(verdict::contended(false, quantity.label.to_owned()));
         }
-        let samples = match self.take.block(reduced) {
+        let samples = match self.take.block(quantity.id, reduced) {
             None => return Ok(None),
             Some(Block::Samples(samples)) => samples,
             Some(Block::PerOp(per_op)) => per_op.samples(),
@@ -205,7 +200,7 @@ pub struct Key {
 }
 
 struct Entry {
-    quantities: &'static [Quantity],
+    quantities: Vec<(&'static Quantity, Taken)>,
     /// By quantity.
     blocks: Vec<Vec<Option<Block>>>,
     /// By quantity: how many blocks were held back.
@@ -247,15 +242,15 @@ impl Collector {
     pub fn add(
         &mut self,
         key: Key,
-        quantities: &'static [Quantity],
+        quantities: Vec<(&'static Quantity, Taken)>,
         around: &Around,
         reduced: &Reduced,
     ) {
         let entry = self.entries.entry(key).or_insert_with(|| Entry {
-            quantities,
             blocks: quantities.iter().map(|_| Vec::new()).collect(),
             contended: vec![0; quantities.len()],
             reasons: vec![None; quantities.len()],
+            quantities,
             uncounted: Vec::new(),
             evidence: Vec::new(),
             is_named: false,
@@ -269,11 +264,11 @@ impl Collector {
         entry.deviations.extend(reduced.witness.map(|witness| witness.deviation));
         entry.step = reduced.witness.map_or(entry.step, |witness| entry.step.max(witness.step()));
         entry.uncounted.extend(counted(reduced).into_iter().flat_map(|it| it.left_out.clone()));
-        for (index, quantity) in quantities.iter().enumerate() {
-            let block = quantity.take.block(reduced);
-            let rejected = quantity.guard != Guard::None && reduced.contended();
+        for (index, (quantity, taken)) in entry.quantities.iter().enumerate() {
+            let block = taken.take.block(quantity.id, reduced);
+            let rejected = taken.guard != Guard::None && reduced.contended();
             entry.contended[index] += u64::from(block.is_some() && rejected);
-            if let Some(reason) = quantity.take.refusal(reduced) {
+            if let Some(reason) = taken.take.refusal(quantity.id, reduced) {
                 entry.reasons[index] = Some(reason);
             }
             // A block that is held back keeps its place, so that CPUs can be compared block by block.
@@ -300,24 +295,24 @@ impl Collector {
         let many = self.sample_count() > PLAIN_SAMPLES_MAX;
         let mut series = Vec::new();
         for (key, entry) in self.entries {
-            for (index, quantity) in entry.quantities.iter().enumerate() {
+            for (index, (quantity, taken)) in entry.quantities.iter().enumerate() {
                 let none = entry.blocks[index].iter().all(Option::is_none);
                 let has_reason = entry.reasons[index].is_some()
                     || entry.contended[index] > 0
                     || entry.is_lost(index);
-                if (quantity.if_offered || entry.is_named) && none && !has_reason {
+                if (taken.if_offered || entry.is_named) && none && !has_reason {
                     continue;
                 }
-                let absent = match quantity.take {
+                let absent = match taken.take {
                     Take::Reading(_) => no_counters,
                     Take::Samples(_) | Take::PerOp(_) => no_ruler.get(&key.cpu),
-                    Take::Haul(_) | Take::Counted(_) | Take::Named(_) => None,
+                    Take::Haul(_) | Take::Counted(_) | Take::Named => None,
                 };
                 let outcome = entry.outcome(index, &key, absent, many);
                 let mut disturbance = entry.disturbance;
                 disturbance.witness_deviation =
                     model::stats::median(&entry.deviations).map(rounded);
-                if quantity.guard == Guard::None {
+                if taken.guard == Guard::None {
                     disturbance.contended_blocks = 0;
                 }
                 let one = Series {
@@ -372,7 +367,7 @@ impl Entry {
         absent: Option<&Unavailable>,
         many: bool,
     ) -> Outcome {
-        let quantity = &self.quantities[index];
+        let (quantity, _) = &self.quantities[index];
         let plain = Samples::Plain(samples(&self.blocks[index]));
         let many = many || self.sample_count(index) > PLAIN_SERIES_MAX;
         let samples = match plain.summary() {
@@ -399,7 +394,7 @@ impl Entry {
 
     /// Whether fewer than half of the repetitions were counted, where that is what the quantity is of.
     fn is_lost(&self, index: usize) -> bool {
-        matches!(self.quantities[index].take, Take::Counted(_))
+        matches!(self.quantities[index].1.take, Take::Counted(_))
             && self.uncounted.len() > self.sample_count(index)
     }
 
@@ -423,7 +418,7 @@ impl Entry {
     /// Whether all blocks together say that the core is shared, though each may be within chance.
     fn shared(&self, index: usize) -> bool {
         let deviation = model::stats::median(&self.deviations);
-        self.quantities[index].guard != Guard::None
+        self.quantities[index].1.guard != Guard::None
             && deviation.is_some_and(|deviation| deviation.abs() > WITNESS_TOLERANCE + self.step)
     }
 
@@ -438,8 +433,8 @@ impl Entry {
 
     /// Why a clock that was measured is not believed.
     fn refuted(&self, index: usize, key: &Key) -> Option<Unavailable> {
-        let quantity = &self.quantities[index];
-        if quantity.guard != Guard::Clock {
+        let (quantity, taken) = &self.quantities[index];
+        if taken.guard != Guard::Clock {
             return None;
         }
         let dense = self.mildest(|evidence| evidence.dense)?;
@@ -449,7 +444,7 @@ impl Entry {
     }
 
     fn reason(&self, index: usize, key: &Key, absent: Option<&Unavailable>) -> Unavailable {
-        let quantity = &self.quantities[index];
+        let (quantity, _) = &self.quantities[index];
         let what = format!("{} of `{}` on CPU {}", quantity.id, key.workload, key.cpu);
         if let Some(reason) = &self.reasons[index] {
             return Unavailable { what, ..reason.clone() };

@@ -6,6 +6,7 @@ use machine::Machine;
 use machine::instruments::clock::StampClock;
 use machine::instruments::traffic::Carried;
 use machine::{conditions, contradictions};
+use model::areas::Quantity;
 use model::record::{
     ClockRecord, Conditions, Disturbance, Fact, Instrument, Outcome, PlacedMemory, Plan,
     PlannedWorkload, Record, Run, SCHEMA, Samples, Series, ToldCell, Tool,
@@ -422,7 +423,7 @@ fn series_without(
     active: &CpuSet,
     reason: &Unavailable,
 ) -> Vec<Series> {
-    let of_quantity = |quantity: &crate::rig::collect::Quantity| Series {
+    let of_quantity = |quantity: &Quantity| Series {
         area: area.id().to_owned(),
         workload: workload.to_owned(),
         quantity: quantity.id.to_owned(),

@@ -2,6 +2,7 @@
 
 use machine::instruments::clock::{self, RateChoice};
 use machine::{Machine, facts};
+use model::areas::Quantity;
 use model::record::Machine as Description;
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable};
 
@@ -10,7 +11,7 @@ use super::plan::{Candidate, Cell, Planning, Work};
 use super::sweep::{Sweeper, Swept};
 use super::{Error, Program, Request, executor};
 use crate::areas;
-use crate::rig::collect::Quantity;
+use crate::rig::collect::Taken;
 use crate::rig::executor::{Executor, RunError, Stop};
 use crate::rig::placement::Placement;
 use crate::rig::ruler;
@@ -67,6 +68,7 @@ pub(crate) struct Ready {
     chosen: usize,
     /// What is measured of it.
     pub(crate) quantity: &'static Quantity,
+    taken: Taken,
     /// What it is, in words.
     pub(crate) workload: String,
 }
@@ -111,8 +113,8 @@ impl<'m> Single<'m> {
         program.cells = vec![program.cells.swap_remove(cell)];
         let area = program.areas[program.cells[0].area];
         let known = || area.quantities().iter().map(|quantity| quantity.id);
-        let found = areas::quantity(area, quantity);
-        let quantity = found.ok_or_else(|| {
+        let found = areas::taken(area).into_iter().find(|(known, _)| known.id == quantity);
+        let (quantity, taken) = found.ok_or_else(|| {
             let list = known().collect::<Vec<_>>().join(", ");
             asked(format!("there is no quantity `{quantity}`, but {list}"))
         })?;
@@ -125,7 +127,7 @@ impl<'m> Single<'m> {
         let chosen = known.map_or_else(|| sweeper.choose(), Ok)?;
         let workload = program.cells[0].cell.workloads().first().map_or("", |workload| workload.id);
         let workload = workload.to_owned();
-        Ok(Ready { request, placement, program, chosen, quantity, workload })
+        Ok(Ready { request, placement, program, chosen, quantity, taken, workload })
     }
 
     /// One measurement; of several CPUs, their mean.
@@ -153,13 +155,13 @@ impl<'m> Single<'m> {
 
     /// One block; or why it has no number, where that is known.
     fn once(&mut self, ready: &Ready) -> Result<Result<f64, Option<Unavailable>>, RunError> {
-        let Ready { request, placement, program, chosen, quantity, .. } = ready;
+        let Ready { request, placement, program, chosen, quantity, taken, .. } = ready;
         let planning = planning(self.machine, &self.description, placement, request);
         let executor = &mut *self.executor;
         let mut sweeper = Sweeper::of_one(executor, &planning, program, request, *chosen);
         let reduced = sweeper.only(&mut self.swept)?;
         let found: Result<Vec<Option<f64>>, Unavailable> =
-            reduced.iter().map(|reduced| quantity.middle(reduced)).collect();
+            reduced.iter().map(|reduced| taken.middle(quantity, reduced)).collect();
         // CPUs are unlike each other: the mean of some is not that of all.
         let lacks_rulers = !self.without_ruler(ready).is_empty();
         Ok(found.map_err(Some).and_then(|values| {

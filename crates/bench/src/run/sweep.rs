@@ -15,6 +15,7 @@ use model::{CpuId, Obstacle, Pages, Seconds, Unavailable};
 use super::findings;
 use super::trials::{self, Trial};
 use super::{Planned, Program, Progress, Request, Rulers, Span};
+use crate::areas;
 use crate::rig::collect::{Collector, Key, rounded};
 use crate::rig::executor::{Executor, RunError, guarded};
 use crate::rig::job::{Around, Repeat};
@@ -638,7 +639,7 @@ impl<'a> Sweeper<'a> {
                 class: class.map(str::to_owned),
                 parameters,
             };
-            swept.collector.add(key, area.quantities(), &piece.around, &piece.reduced);
+            swept.collector.add(key, areas::taken(area), &piece.around, &piece.reduced);
         }
     }
 

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use bench::areas::Area;
 use bench::areas::turbo::Turbo;
-use bench::rig::collect::Quantity;
 use bench::rig::executor::{Executor, RunError, Stop};
 use bench::rig::ruler::Rulers;
 use bench::run::plan::{Cell, Errand, Planning, Run, Wishes, Work};
@@ -13,6 +12,7 @@ use bench::sheet;
 use kernels::StreamRow;
 use machine::Machine;
 use machine::simulated::Fault;
+use model::areas::Quantity;
 use model::page::Block;
 use model::record::{FactValue, Outcome, Presentation, Record, Samples, Series};
 use model::{CpuSet, Known, Obstacle, Seconds, Unavailable};
@@ -343,7 +343,7 @@ impl Area for Faulty {
     }
     fn quantities(&self) -> &'static [Quantity] {
         static OF_NONE: &[Quantity] =
-            &[Quantity::named("clock", "clock", model::Unit::Hertz, "", "none")];
+            &[Quantity::new("clock", "clock", model::Unit::Hertz, "", "none")];
         OF_NONE
     }
     fn wishes(&self, _: &Planning<'_>) -> Wishes {

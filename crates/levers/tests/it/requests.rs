@@ -4,9 +4,10 @@ use levers::journal::Shelf;
 use levers::plan::Plan;
 use levers::{Error, Others, Session, port, undo};
 use machine::Machine;
-use machine::latency_limit::{LatencyLimits, NO_LATENCY_LIMIT_US, effective};
+use machine::latency_limit::{LatencyLimits, effective};
 use machine::simulated::{Fault, Model};
 use model::Seconds;
+use model::record::NO_LATENCY_LIMIT_US;
 use tempfile::TempDir;
 
 use crate::fake::asked;

@@ -17,12 +17,14 @@ pub use messages::{MESSAGES, Message};
 pub use page::page;
 pub use request::{Home, Options};
 
+use model::areas::Quantity;
+use model::areas::cores::{AREA, LATENCY, QUANTITIES};
 use model::page::{Block, Text};
 use model::record::Record;
-use model::{CpuId, Finding, Unavailable, Unit};
+use model::{CpuId, Finding, Unavailable};
 
 use super::Area;
-use crate::rig::collect::{Guard, Quantity, Take};
+use crate::rig::collect::{Take, Taken};
 use crate::rig::executor::{Executor, RunError};
 use crate::run::plan::{Planning, Wishes};
 use crate::sheet::claims::Claim;
@@ -30,23 +32,6 @@ use tell::Tell;
 
 /// The area.
 pub struct Cores;
-
-const AREA: &str = "cores";
-
-const LATENCY: &str = "latency";
-
-static QUANTITIES: &[Quantity] = &[Quantity {
-    id: LATENCY,
-    label: "latency",
-    unit: Unit::Second,
-    better: "lower is better",
-    doc: "Half of a round trip, one sample for each line; of `one_way`, a store until the other core \
-          has seen it, less the cost of a stamp.",
-    guard: Guard::None,
-    if_offered: false,
-    packing: 1e-3,
-    take: Take::Named(LATENCY),
-}];
 
 /// Seconds from one CPU to the other on each line, by that message: one block, for comparisons with other
 /// programs.
@@ -76,6 +61,13 @@ impl Area for Cores {
 
     fn quantities(&self) -> &'static [Quantity] {
         QUANTITIES
+    }
+
+    fn taken(&self, quantity: &str) -> Taken {
+        match quantity {
+            LATENCY => Taken::by(Take::Named).always(),
+            _ => Taken::NAMED,
+        }
     }
 
     fn wishes(&self, plan: &Planning<'_>) -> Wishes {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use kernels::memory::chase::Walk;
 use kernels::memory::{MemoryKernel, Stores, TABLE, Variant};
+pub(super) use model::areas::memory::{BESIDE_ELEMENTS, BESIDE_FOOTPRINT, QUESTION};
 use model::record::Topology;
 use model::{CpuId, CpuSet, Pages, Seconds, Unavailable};
 
@@ -11,13 +12,6 @@ use super::{CHASE, extent};
 use crate::rig::traffic::{Begin, Party, Store, Task, Traffic, Transfer};
 use crate::run::plan::{Candidate, Cell, Moved, Planning, Work};
 use crate::streams;
-
-/// What a number was measured for: the parameter `question`.
-pub(super) const QUESTION: &str = "question";
-
-/// Elements and bytes of what others move beside a chase.
-pub(super) const BESIDE_ELEMENTS: &str = "beside_elements";
-pub(super) const BESIDE_FOOTPRINT: &str = "beside_footprint";
 
 /// The words for choices of variants, in the parameter `choice`.
 pub(super) mod choice {

@@ -25,12 +25,15 @@ pub use request::{Options, Question};
 pub use size::{Length, rule};
 
 use kernels::memory::{MemoryKernel, find};
+use model::Finding;
+use model::areas::Quantity;
+pub(super) use model::areas::memory::{ALONE, CHASE};
+use model::areas::memory::{AREA, QUANTITIES};
 use model::page::{Block, Text};
 use model::record::Record;
-use model::{Finding, Unit};
 
 use super::Area;
-use crate::rig::collect::{Guard, Quantity, Take};
+use crate::rig::collect::{Take, Taken};
 use crate::run::plan::{Planning, Wishes};
 use crate::sheet::claims::Claim;
 use crate::sheet::normal::Band;
@@ -38,146 +41,10 @@ use crate::sheet::normal::Band;
 /// The area.
 pub struct Memory;
 
-const AREA: &str = "memory";
-
-/// The workload that follows pointers; all others are kernels.
-pub(super) const CHASE: &str = "chase";
-
-/// The kernel that the sheet measures on ever more cores.
-pub(super) const ALONE: &str = "copy";
-
 /// The kernels of STREAM, in its order.
 pub fn classic() -> Vec<&'static MemoryKernel> {
     ["copy", "scale", "add", "triad"].into_iter().filter_map(find).collect()
 }
-
-const fn offered(
-    id: &'static str,
-    label: &'static str,
-    unit: Unit,
-    better: &'static str,
-    doc: &'static str,
-    take: Take,
-) -> Quantity {
-    Quantity {
-        id,
-        label,
-        unit,
-        better,
-        doc,
-        guard: Guard::None,
-        if_offered: true,
-        packing: 1e-3,
-        take,
-    }
-}
-
-static QUANTITIES: &[Quantity] = &[
-    offered(
-        "bandwidth",
-        "bandwidth",
-        Unit::BytePerSecond,
-        "higher is better",
-        "Bytes that the program asks for, of all threads together, per second from the first one's \
-         beginning to the last one's end; one sample for each repetition.",
-        Take::Haul(|haul| &haul.bandwidth),
-    ),
-    offered(
-        "latency",
-        "latency",
-        Unit::Second,
-        "lower is better",
-        "Seconds that each pointer of a chain takes, where one is known only when the one before has \
-         arrived; one sample for each repetition.",
-        Take::Haul(|haul| &haul.latency),
-    ),
-    offered(
-        "latency_cycles",
-        "latency in core cycles",
-        Unit::Cycle,
-        "lower is better",
-        "The same in core cycles, by the multiply chain right after.",
-        Take::Haul(|haul| &haul.cycles),
-    ),
-    offered(
-        "background",
-        "bandwidth beside it",
-        Unit::BytePerSecond,
-        "higher is better",
-        "Bytes per second that the other threads asked for meanwhile.",
-        Take::Haul(|haul| &haul.background),
-    ),
-    offered(
-        "skew",
-        "skew",
-        Unit::One,
-        "lower is better",
-        "How much earlier than the last thread the first one was through, as a share of the time.",
-        Take::Haul(|haul| &haul.skew),
-    ),
-    offered(
-        "measured_read",
-        "measured reads",
-        Unit::BytePerSecond,
-        "",
-        "Bytes per second that the memory controllers of all packages read from memory, of everybody, \
-         by their own counters: what they counted between a reading before the first thread's beginning \
-         and one after the last one's end, over the time of the repetition. Lines that stores and \
-         prefetchers bring in count, too.",
-        Take::Counted(|counted| &counted.read),
-    ),
-    offered(
-        "measured_write",
-        "measured writes",
-        Unit::BytePerSecond,
-        "",
-        "Bytes per second that they write to memory, in the same way.",
-        Take::Counted(|counted| &counted.written),
-    ),
-    offered(
-        "measured_beyond",
-        "time between readings beyond the repetition",
-        Unit::One,
-        "lower is better",
-        "How much longer than the repetition the time between the two readings of the memory \
-         controllers was, as a share of the repetition: what others moved meanwhile counts, too.",
-        Take::Counted(|counted| &counted.beyond),
-    ),
-    offered(
-        "measured_read_per_asked",
-        "measured reads for each byte asked for",
-        Unit::One,
-        "",
-        "Bytes that the memory controllers read for each byte that the program asks for, in the same \
-         repetition.",
-        Take::Counted(|counted| &counted.read_per_asked),
-    ),
-    offered(
-        "measured_write_per_asked",
-        "measured writes for each byte asked for",
-        Unit::One,
-        "",
-        "Bytes that they write for each byte that the program asks for, in the same repetition.",
-        Take::Counted(|counted| &counted.written_per_asked),
-    ),
-    offered(
-        "measured_left_out",
-        "repetitions that were not counted",
-        Unit::One,
-        "lower is better",
-        "Repetitions of a block that are left out of what memory controllers counted, beside the first: \
-         a counter was taken by others, stood still or ran backwards. Blocks without any have no sample.",
-        Take::Haul(|haul| &haul.uncounted),
-    ),
-    offered(
-        "answer_error",
-        "largest error of the answers",
-        Unit::One,
-        "lower is better",
-        "Relative; every kernel is exact, so that it is zero or there is no number at all.",
-        Take::Haul(|haul| &haul.error),
-    ),
-];
 
 impl Area for Memory {
     fn id(&self) -> &'static str {
@@ -194,6 +61,28 @@ impl Area for Memory {
 
     fn quantities(&self) -> &'static [Quantity] {
         QUANTITIES
+    }
+
+    fn taken(&self, quantity: &str) -> Taken {
+        match quantity {
+            "bandwidth" => Taken::by(Take::Haul(|haul| &haul.bandwidth)),
+            "latency" => Taken::by(Take::Haul(|haul| &haul.latency)),
+            "latency_cycles" => Taken::by(Take::Haul(|haul| &haul.cycles)),
+            "background" => Taken::by(Take::Haul(|haul| &haul.background)),
+            "skew" => Taken::by(Take::Haul(|haul| &haul.skew)),
+            "measured_read" => Taken::by(Take::Counted(|counted| &counted.read)),
+            "measured_write" => Taken::by(Take::Counted(|counted| &counted.written)),
+            "measured_beyond" => Taken::by(Take::Counted(|counted| &counted.beyond)),
+            "measured_read_per_asked" => {
+                Taken::by(Take::Counted(|counted| &counted.read_per_asked))
+            }
+            "measured_write_per_asked" => {
+                Taken::by(Take::Counted(|counted| &counted.written_per_asked))
+            }
+            "measured_left_out" => Taken::by(Take::Haul(|haul| &haul.uncounted)),
+            "answer_error" => Taken::by(Take::Haul(|haul| &haul.error)),
+            _ => Taken::NAMED,
+        }
     }
 
     fn offers(&self, workload: &str, quantity: &Quantity) -> bool {

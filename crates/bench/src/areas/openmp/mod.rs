@@ -16,89 +16,18 @@ pub use request::{Options, names};
 
 use std::collections::BTreeMap;
 
+use model::Finding;
+use model::areas::Quantity;
+pub(super) use model::areas::openmp::AREA;
+use model::areas::openmp::QUANTITIES;
 use model::page::{Block, Text};
 use model::record::Record;
-use model::{Finding, Unit};
 
 use super::Area;
-use crate::rig::collect::Quantity;
 use crate::run::plan::{Planning, Wishes};
 
 /// The area.
 pub struct Openmp;
-
-pub(super) const AREA: &str = "openmp";
-
-const fn row(id: &'static str, label: &'static str, unit: Unit, doc: &'static str) -> Quantity {
-    Quantity::named(id, label, unit, "lower is better", doc)
-}
-
-static QUANTITIES: &[Quantity] = &[
-    row(
-        "loop_time",
-        "time per region of the loop",
-        Unit::Second,
-        "One parallel region with a static loop in it, x = (10 x + 1) / 15 for each number of an \
-         array, which all threads have the same code for.",
-    ),
-    Quantity {
-        better: "",
-        ..row(
-            "loop_regions",
-            "regions that were run",
-            Unit::Count,
-            "How many of them stand behind the times of one block.",
-        )
-    },
-    row(
-        "loop_busy",
-        "cores busy during the loop",
-        Unit::One,
-        "CPU time of all threads against time; 1 is one core.",
-    ),
-    row(
-        "region_cost",
-        "cost of a region",
-        Unit::Second,
-        "Regions with a short delay in them, less the delay alone on one thread (EPCC's method).",
-    ),
-    row(
-        "barrier_cost",
-        "cost of a barrier",
-        Unit::Second,
-        "One region with delay and barrier n times against one with 2n times, less the delay.",
-    ),
-    row(
-        "for_cost",
-        "cost of a static loop",
-        Unit::Second,
-        "The same with a static loop that has a delay for each thread, and the barrier at its end.",
-    ),
-    row(
-        "reduction_cost",
-        "cost of a region with a reduction",
-        Unit::Second,
-        "Regions with a delay and a sum over all threads, less the delay.",
-    ),
-    row(
-        "rest_busy",
-        "cores busy while the first thread sleeps",
-        Unit::One,
-        "CPU time of all threads against time, right after a region; 1 is one core.",
-    ),
-    row(
-        "small_time",
-        "time of small regions",
-        Unit::Second,
-        "25 empty regions, each with 200 ms after it in which the first thread sleeps.",
-    ),
-    row(
-        "small_busy",
-        "cores busy meanwhile",
-        Unit::One,
-        "CPU time of all threads against time; 1 is one core.",
-    ),
-];
 
 impl Area for Openmp {
     fn id(&self) -> &'static str {

@@ -7,12 +7,14 @@ mod show;
 
 use kernels::{Kind, StreamRow};
 use machine::instruments::clock::RateChoice;
+use model::areas::Quantity;
+use model::areas::pause::{AREA, PAUSE, QUANTITIES};
 use model::page::{Block, Page, Text};
 use model::record::{Presentation, Record};
-use model::{Finding, Seconds, Unit};
+use model::{Finding, Seconds};
 
 use super::Area;
-use crate::rig::collect::{Guard, Quantity, Take};
+use crate::rig::collect::{Take, Taken};
 use crate::rig::job::Manner;
 use crate::rig::placement::Choice;
 use crate::rig::protocol;
@@ -23,37 +25,6 @@ use crate::streams;
 
 /// The area.
 pub struct Pause;
-
-const AREA: &str = "pause";
-
-/// The usual hint.
-const PAUSE: &str = "pause_only";
-
-static QUANTITIES: &[Quantity] = &[
-    Quantity {
-        id: "time_per_op",
-        label: "time per pause",
-        unit: Unit::SecondPerOp,
-        better: "",
-        doc: "Duration of one executed PAUSE, by n against 2n.",
-        guard: Guard::None,
-        if_offered: false,
-        packing: 1e-3,
-        take: Take::PerOp(|reduced| &reduced.seconds),
-    },
-    Quantity {
-        id: "cycles_per_op",
-        label: "cycles per pause",
-        unit: Unit::CyclePerOp,
-        better: "",
-        doc: "The same in core cycles, by the multiply chains beside it. A busy SMT sibling changes \
-              the pause itself, so that it is not held back when the witness disagrees.",
-        guard: Guard::None,
-        if_offered: false,
-        packing: 1e-3,
-        take: Take::PerOp(|reduced| &reduced.cycles),
-    },
-];
 
 /// The instructions that wait on purpose, the usual one first.
 pub fn waits() -> Vec<&'static StreamRow> {
@@ -101,6 +72,14 @@ impl Area for Pause {
 
     fn quantities(&self) -> &'static [Quantity] {
         QUANTITIES
+    }
+
+    fn taken(&self, quantity: &str) -> Taken {
+        match quantity {
+            "time_per_op" => Taken::by(Take::PerOp(|reduced| &reduced.seconds)).always(),
+            "cycles_per_op" => Taken::by(Take::PerOp(|reduced| &reduced.cycles)).always(),
+            _ => Taken::NAMED,
+        }
     }
 
     fn wishes(&self, plan: &Planning<'_>) -> Wishes {

@@ -13,12 +13,13 @@ use kernels::{Kind, StreamRow};
 use machine::Machine;
 use machine::permits::Question;
 use machine::simulated::Model;
+use model::areas::Quantity;
+use model::areas::pmu::{AREA, CYCLES, INSTRUCTIONS, QUANTITIES};
 use model::page::{Block, Text};
 use model::record::Record;
-use model::{CpuId, Finding, Known, Seconds, Unavailable, Unit};
+use model::{CpuId, Finding, Known, Seconds, Unavailable};
 
 use super::Area;
-use crate::rig::collect::Quantity;
 use crate::rig::executor::{Executor, RunError};
 use crate::rig::reduce::Readings;
 use crate::rig::ruler::Rulers;
@@ -26,28 +27,6 @@ use crate::run::plan::{Cell, DATA, Errand, Planning, Run, Wishes, Work};
 
 /// The area.
 pub struct Pmu;
-
-const AREA: &str = "pmu";
-const INSTRUCTIONS: &str = "instructions_per_op";
-const CYCLES: &str = "counted_cycles_per_op";
-
-static QUANTITIES: &[Quantity] = &[
-    Quantity::named(
-        INSTRUCTIONS,
-        "instructions per op, counted",
-        Unit::Count,
-        "",
-        "Instructions retired per op, n against 2n, by a counter of the core, in user mode; the loop's \
-         own two instructions are among them.",
-    ),
-    Quantity::named(
-        CYCLES,
-        "cycles per op, counted",
-        Unit::CyclePerOp,
-        "lower",
-        "Core cycles per op, n against 2n, by a counter of the core, in user mode.",
-    ),
-];
 
 /// A stream on one CPU, counted.
 struct Counted {

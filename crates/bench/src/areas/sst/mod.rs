@@ -4,16 +4,14 @@
 
 use ::sst::{Command, Error, Part, Wanted};
 use machine::Machine;
+use model::areas::Quantity;
+pub(crate) use model::areas::sst::AREA;
 use model::page::{Block, Text};
 use model::record::{Record, SpeedSelect, SpeedSelectQuestion};
 use model::{Finding, Obstacle};
 
 use super::{Area, turbo};
-use crate::rig::collect::Quantity;
 use crate::run::plan::{Planning, Wishes};
-
-/// Its name.
-pub(crate) const AREA: &str = "sst";
 
 /// The area.
 pub struct Sst;

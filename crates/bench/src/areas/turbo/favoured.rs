@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use machine::Machine;
+pub(super) use model::areas::turbo::favoured::{CLOCK, WORKLOAD};
 use model::page::{Align, Block, Table, Text, Tone};
 use model::record::{CoreLevel, Record, Series};
 use model::stats::median;
@@ -16,12 +17,6 @@ use crate::rig::reduce::{self, Readings};
 use crate::rig::ruler::Rulers;
 use crate::run::plan::{Cell, DATA, Errand, Planning, Run, Work};
 use crate::streams;
-
-/// Its workload: the lightest stream on one core, all others idle.
-pub(super) const WORKLOAD: &str = "each core";
-
-/// Its quantity.
-pub(super) const CLOCK: &str = "core_clock";
 
 /// Of more cores than this a page shows the first and the last.
 const SHOWN_MAX: usize = 16;

@@ -31,12 +31,15 @@ pub use request::{Options, Tests};
 pub(crate) use why::accounts;
 
 use kernels::{Kind, StreamRow};
+use model::areas::Quantity;
+pub(crate) use model::areas::turbo::AREA;
+use model::areas::turbo::QUANTITIES;
 use model::page::{Block, Text};
 use model::record::{Record, Series};
-use model::{Finding, Severity, Unit};
+use model::{Finding, Severity};
 
 use super::Area;
-use crate::rig::collect::{Guard, Quantity, Take};
+use crate::rig::collect::{Guard, Take, Taken};
 use crate::rig::job::Phase;
 use crate::rig::protocol;
 use crate::run::plan::{Cell, DATA, Planning, Wishes};
@@ -46,9 +49,6 @@ use crate::streams;
 
 /// The area.
 pub struct Turbo;
-
-/// Its id.
-pub(crate) const AREA: &str = "turbo";
 
 /// Workloads that are no streams.
 const QUESTIONS: [&str; 7] = [
@@ -68,432 +68,6 @@ fn is_question(workload: &str) -> bool {
 
 /// They come after all streams.
 const ORDER_OF_QUESTIONS: usize = 1000;
-
-static QUANTITIES: &[Quantity] = &[
-    Quantity {
-        id: "clock",
-        label: "clock",
-        unit: Unit::Hertz,
-        better: "higher is better",
-        doc: "Core clock right after 45 us of the payload at full density: 3 us of the multiply chain, \
-              whose length in cycles is known, between two stamps.",
-        guard: Guard::Clock,
-        if_offered: false,
-        packing: 5e-4,
-        take: Take::Samples(|reduced| reduced.clock.clone()),
-    },
-    Quantity {
-        id: "clock_in_loop",
-        label: "clock in the loop, dense",
-        unit: Unit::Hertz,
-        better: "",
-        doc: "Core clock while the payload executes: the multiply chain in the payload's own loop, \
-              with the payload taking at most 95 % of the chain's time. Evidence for `clock`.",
-        guard: Guard::Witness,
-        if_offered: true,
-        packing: 5e-4,
-        take: Take::Samples(|reduced| reduced.clock_in_loop.clone()),
-    },
-    Quantity {
-        id: "clock_in_loop_half",
-        label: "clock in the loop, less dense",
-        unit: Unit::Hertz,
-        better: "",
-        doc: "The same with the payload taking less, at most 50 %: where it differs, payload and chain are \
-              in each other's way, and neither tells the clock.",
-        guard: Guard::Witness,
-        if_offered: true,
-        packing: 5e-4,
-        take: Take::Samples(|reduced| reduced.clock_in_loop_half.clone()),
-    },
-    Quantity {
-        id: "cycles_per_op",
-        label: "cycles per op",
-        unit: Unit::CyclePerOp,
-        better: "lower is better",
-        doc: "Core cycles per op, against multiply chains right before and right after, n against 2n.",
-        guard: Guard::Witness,
-        if_offered: false,
-        packing: 2e-4,
-        take: Take::PerOp(|reduced| &reduced.cycles),
-    },
-    Quantity {
-        id: "time_per_op",
-        label: "time per op",
-        unit: Unit::SecondPerOp,
-        better: "lower is better",
-        doc: "Seconds per op, n against 2n; its reciprocal is the rate of ops.",
-        guard: Guard::None,
-        if_offered: false,
-        packing: 5e-4,
-        take: Take::PerOp(|reduced| &reduced.seconds),
-    },
-    Quantity {
-        id: "overlap",
-        label: "overlap",
-        unit: Unit::One,
-        better: "higher is better",
-        doc: "Time that all threads executed the payload together, as a share of the time that any of \
-              them did.",
-        guard: Guard::None,
-        if_offered: false,
-        packing: 1e-3,
-        take: Take::Samples(|reduced| reduced.overlap.into_iter().collect()),
-    },
-    Quantity {
-        id: "aperf_per_mperf",
-        label: "A/M-ratio",
-        unit: Unit::One,
-        better: "higher is better",
-        doc: "APERF per MPERF while the payload executes: core cycles per cycle of a constant clock, \
-              both counted only while the core is not halted.",
-        guard: Guard::None,
-        if_offered: false,
-        packing: 1e-4,
-        take: Take::Reading(|reduced| {
-            Some(reduced.counters.clone()?.map(|clock| clock.aperf_per_mperf))
-        }),
-    },
-    Quantity {
-        id: "mperf_rate",
-        label: "MPERF per second",
-        unit: Unit::Hertz,
-        better: "",
-        doc: "MPERF per second of the stamp clock: below its own rate by the share of time that the \
-              core was halted.",
-        guard: Guard::None,
-        if_offered: false,
-        packing: 1e-4,
-        take: Take::Reading(|reduced| {
-            Some(reduced.counters.clone()?.map(|clock| clock.mperf_hertz))
-        }),
-    },
-    Quantity {
-        guard: Guard::Witness,
-        ..Quantity::named(
-            favoured::CLOCK,
-            "clock of a core alone",
-            Unit::Hertz,
-            "higher is better",
-            "Core clock under scalar_iadd by the chain, all other cores idle.",
-        )
-    },
-    Quantity {
-        packing: 0.0,
-        ..Quantity::named(
-            soak::TIME,
-            "middle of a window",
-            Unit::Second,
-            "",
-            "Time from the beginning of the stream to the middle of each window.",
-        )
-    },
-    Quantity {
-        packing: 0.0,
-        ..Quantity::named(
-            soak::CLOCK,
-            "clock in a window",
-            Unit::Hertz,
-            "higher is better",
-            "Median over all looks by the chain and all cores in each window.",
-        )
-    },
-    Quantity {
-        packing: 0.0,
-        ..Quantity::named(
-            soak::LOST,
-            "time lost in a window",
-            Unit::One,
-            "lower is better",
-            "What rounds of the stream took longer than the median of them, of all their time, the mean over jobs and \
-             cores: interrupts, other threads, or the hypervisor.",
-        )
-    },
-    Quantity::named(
-        soak::REST,
-        "rest before a stream",
-        Unit::Second,
-        "",
-        "How long nothing was executed between the stream before and this one.",
-    ),
-    Quantity {
-        packing: 0.0,
-        ..Quantity::named(
-            soak::POWER,
-            "power in a window",
-            Unit::Watt,
-            "",
-            "Energy counters of all packages over the time of each window.",
-        )
-    },
-    Quantity {
-        packing: 0.0,
-        ..Quantity::named(
-            soak::TEMPERATURE,
-            "temperature after a window",
-            Unit::Celsius,
-            "",
-            "The hottest sensor of the packages, else of the cores.",
-        )
-    },
-    Quantity {
-        packing: 0.0,
-        ..Quantity::named(
-            soak::LIMITED,
-            "windows in which a limit was seen",
-            Unit::Second,
-            "",
-            "Times of the windows in which its log came up, or after which it was in force.",
-        )
-    },
-    Quantity::named(
-        trace::VISIBLE,
-        "the least halt that can be told",
-        Unit::Second,
-        "lower is better",
-        "Nine windows of 20 us in ten lose less than this at once, without the payload and with it, and no look is \
-         shorter.",
-    ),
-    Quantity::named(
-        trace::VISIBLE_BESIDE,
-        "the least halt that can be told beside throttled dispatch",
-        Unit::Second,
-        "lower is better",
-        "A look beside stretched ones may be as long by throttled dispatch, which makes it four times as long at most: \
-         3.5 times is taken for that. Only where time was taken for it at the same phase of many periods.",
-    ),
-    Quantity::named(
-        trace::LOOKED,
-        "periods in which a phase was looked at",
-        Unit::Count,
-        "higher is better",
-        "Those in which no gap covers the phase, at the phase where they are fewest; of fewer than 50 nothing is told.",
-    ),
-    Quantity::named(
-        trace::HALT,
-        "halt",
-        Unit::Second,
-        "lower is better",
-        "Time that is missing at one phase in 80 % and more of the periods that were looked at then, one for each \
-         that has it.",
-    ),
-    Quantity::named(
-        trace::HALT_SHARE,
-        "share of periods that have the halt",
-        Unit::One,
-        "",
-        "Of those that were looked at at that phase. Halts that come by chance are in few.",
-    ),
-    Quantity::named(
-        trace::THROTTLED,
-        "throttled dispatch",
-        Unit::Second,
-        "lower is better",
-        "Time in which adds take longer while multiplies hardly do, by the median over periods of each 2 us, in 80 % and \
-         more of the periods that were looked at then.",
-    ),
-    Quantity::named(
-        trace::THROTTLED_VISIBLE,
-        "the least throttled dispatch that can be told",
-        Unit::Second,
-        "lower is better",
-        "Two bins of 2 us, those between them that no look fell into, without the payload or with it, and no \
-         less than what is seen without.",
-    ),
-    Quantity::named(
-        trace::THROTTLED_RATIO,
-        "how much longer adds take meanwhile",
-        Unit::One,
-        "lower is better",
-        "Against the clock without a payload: dispatch is throttled before the clock changes.",
-    ),
-    Quantity::named(
-        trace::HOLD,
-        "how long the clock stays low after the payload",
-        Unit::Second,
-        "lower is better",
-        "From the end of the payload until five bins of 2 us in a row are nearer to the clock at the \
-         end of the period.",
-    ),
-    Quantity::named(
-        trace::HOLD_VISIBLE,
-        "the least difference of clocks that can be told",
-        Unit::One,
-        "lower is better",
-        "Of the payload's second half and the period's last quarter the worse: four median distances of the bins \
-         from their median, or a step of the stamps over a look's chain and the root of the looks in a bin.",
-    ),
-    Quantity::named(
-        trace::LOW,
-        "clock under the payload",
-        Unit::Hertz,
-        "higher is better",
-        "Median of the bins of the second half of the payload.",
-    ),
-    Quantity::named(
-        trace::RELAXED,
-        "clock at the end of the period",
-        Unit::Hertz,
-        "higher is better",
-        "Median of the bins of the last quarter of the period; without a payload where that is higher.",
-    ),
-    Quantity {
-        packing: 0.0,
-        ..Quantity::named(
-            trace::TIME,
-            "time of a look",
-            Unit::Second,
-            "",
-            "Since its period began.",
-        )
-    },
-    Quantity {
-        packing: 0.0,
-        ..Quantity::named(
-            trace::CLOCK,
-            "clock in a look",
-            Unit::Hertz,
-            "higher is better",
-            "By a chain of multiplies of 0.35 us.",
-        )
-    },
-    Quantity {
-        packing: 0.0,
-        ..Quantity::named(
-            trace::STRETCH,
-            "how much longer adds took in a look",
-            Unit::One,
-            "",
-            "Against the clock by the multiplies right after them.",
-        )
-    },
-    Quantity {
-        packing: 0.0,
-        ..Quantity::named(
-            trace::FOLDED_TIME,
-            "middle of a bin",
-            Unit::Second,
-            "",
-            "Since the period began.",
-        )
-    },
-    Quantity {
-        packing: 0.0,
-        ..Quantity::named(
-            trace::FOLDED_CLOCK,
-            "clock in a bin",
-            Unit::Hertz,
-            "higher is better",
-            "By the mean time of looks in all periods, without those that something came into.",
-        )
-    },
-    Quantity::named(
-        trace::GAP,
-        "time that is missing at once",
-        Unit::Second,
-        "lower is better",
-        "Between two looks, beyond what lies between them usually, whatever took it.",
-    ),
-    Quantity::named(
-        trace::GAP_RATE,
-        "such gaps per second",
-        Unit::PerSecond,
-        "lower is better",
-        "Those above the least halt that can be told.",
-    ),
-    Quantity::named(
-        trace::GAP_SHARE,
-        "share of time that is missing in gaps",
-        Unit::One,
-        "lower is better",
-        "All gaps longer than 1 us, whether a halt as short could be told or not, over the time of the pass.",
-    ),
-    Quantity::named(
-        neighbours::CLOCK.alone,
-        "clock of the victim alone",
-        Unit::Hertz,
-        "higher is better",
-        "Median clock by the chain, the mean of the jobs before and after those beside neighbours.",
-    ),
-    Quantity::named(
-        neighbours::CLOCK.beside,
-        "clock of the victim beside neighbours",
-        Unit::Hertz,
-        "higher is better",
-        "Median clock by the chain, the mean of two jobs beside neighbours.",
-    ),
-    Quantity::named(
-        neighbours::CLOCK.ratio,
-        "clock beside neighbours over alone",
-        Unit::One,
-        "higher is better",
-        "One for each block: alone, beside, beside, alone.",
-    ),
-    Quantity::named(
-        neighbours::RATE.alone,
-        "ops per second of the victim alone",
-        Unit::PerSecond,
-        "higher is better",
-        "Median rate of ops, the mean of the jobs before and after those beside neighbours.",
-    ),
-    Quantity::named(
-        neighbours::RATE.beside,
-        "ops per second of the victim beside neighbours",
-        Unit::PerSecond,
-        "higher is better",
-        "Median rate of ops, the mean of two jobs beside neighbours.",
-    ),
-    Quantity::named(
-        neighbours::RATE.ratio,
-        "ops per second beside neighbours over alone",
-        Unit::One,
-        "higher is better",
-        "One for each block: alone, beside, beside, alone.",
-    ),
-    Quantity::named(
-        neighbours::MOVED.alone,
-        "bandwidth of the victim alone",
-        Unit::BytePerSecond,
-        "higher is better",
-        "Median bandwidth of a triad beyond caches, the mean of the jobs before and after those beside neighbours.",
-    ),
-    Quantity::named(
-        neighbours::MOVED.beside,
-        "bandwidth of the victim beside neighbours",
-        Unit::BytePerSecond,
-        "higher is better",
-        "Median bandwidth of a triad beyond caches, the mean of two jobs beside neighbours.",
-    ),
-    Quantity::named(
-        neighbours::MOVED.ratio,
-        "bandwidth beside neighbours over alone",
-        Unit::One,
-        "higher is better",
-        "One for each block: alone, beside, beside, alone.",
-    ),
-    Quantity::named(
-        neighbours::WAIT.alone,
-        "latency of the victim alone",
-        Unit::Second,
-        "lower is better",
-        "Median latency of one chain of pointers beyond caches, the mean of the jobs before and after \
-         those beside neighbours.",
-    ),
-    Quantity::named(
-        neighbours::WAIT.beside,
-        "latency of the victim beside neighbours",
-        Unit::Second,
-        "lower is better",
-        "Median latency of one chain of pointers beyond caches, the mean of two jobs beside neighbours.",
-    ),
-    Quantity::named(
-        neighbours::WAIT.ratio,
-        "latency beside neighbours over alone",
-        Unit::One,
-        "lower is better",
-        "One for each block: alone, beside, beside, alone.",
-    ),
-];
 
 /// The stream that other areas report.
 const NOT_HERE: &str = "pause_only";
@@ -528,8 +102,38 @@ impl Area for Turbo {
         QUANTITIES
     }
 
+    fn taken(&self, quantity: &str) -> Taken {
+        match quantity {
+            "clock" => Taken::by(Take::Samples(|reduced| reduced.clock.clone()))
+                .always()
+                .guarded(Guard::Clock),
+            "clock_in_loop" => Taken::by(Take::Samples(|reduced| reduced.clock_in_loop.clone()))
+                .guarded(Guard::Witness),
+            "clock_in_loop_half" => {
+                Taken::by(Take::Samples(|reduced| reduced.clock_in_loop_half.clone()))
+                    .guarded(Guard::Witness)
+            }
+            "cycles_per_op" => {
+                Taken::by(Take::PerOp(|reduced| &reduced.cycles)).always().guarded(Guard::Witness)
+            }
+            "time_per_op" => Taken::by(Take::PerOp(|reduced| &reduced.seconds)).always(),
+            "overlap" => {
+                Taken::by(Take::Samples(|reduced| reduced.overlap.into_iter().collect())).always()
+            }
+            "aperf_per_mperf" => Taken::by(Take::Reading(|reduced| {
+                Some(reduced.counters.clone()?.map(|clock| clock.aperf_per_mperf))
+            }))
+            .always(),
+            "mperf_rate" => Taken::by(Take::Reading(|reduced| {
+                Some(reduced.counters.clone()?.map(|clock| clock.mperf_hertz))
+            }))
+            .always(),
+            favoured::CLOCK => Taken::NAMED.guarded(Guard::Witness),
+            _ => Taken::NAMED,
+        }
+    }
+
     fn offers(&self, workload: &str, quantity: &Quantity) -> bool {
-        let is_named = matches!(quantity.take, Take::Named(_));
         match workload {
             favoured::WORKLOAD => quantity.id == favoured::CLOCK,
             soak::WORKLOAD => {
@@ -541,7 +145,7 @@ impl Area for Turbo {
             victim if neighbours::VICTIMS.contains(&victim) => {
                 neighbours::measures(victim).iter().any(|measure| measure.has(quantity.id))
             }
-            _ => !is_named,
+            _ => !self.taken(quantity.id).is_named(),
         }
     }
 
@@ -554,7 +158,7 @@ impl Area for Turbo {
         let core = series.parameters.get(trace::CORE).map(|core| format!("{core} core"));
         let cpus = series.parameters.get(soak::GROUP).map(|cpus| format!("CPUs {cpus}"));
         let of = core.or(cpus).map_or(String::new(), |of| format!(" ({of})"));
-        let what = super::quantity(self, &series.quantity);
+        let what = model::areas::quantity(AREA, &series.quantity);
         let what = what.map_or(series.quantity.as_str(), |quantity| quantity.label);
         Some(format!("{what} of {stream}{of}"))
     }

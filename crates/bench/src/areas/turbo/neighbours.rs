@@ -9,6 +9,10 @@ use kernels::StreamRow;
 use kernels::memory::chase::Walk;
 use kernels::memory::{MemoryKernel, Stores, TABLE};
 use machine::Machine;
+pub(super) use model::areas::turbo::neighbours::{
+    BANDWIDTH, BESIDE, CLOCK, LATENCY, MOVED, Measure, PLACE, RATE, SCALAR, SCALAR_CLASS, VECTOR,
+    VICTIMS, WAIT,
+};
 use model::stats::{mean, median};
 use model::{CpuId, Obstacle, Pages, Seconds, Unavailable};
 
@@ -36,45 +40,6 @@ pub(super) fn streams() -> Vec<&'static kernels::StreamRow> {
     };
     CLASSES.iter().filter_map(stream).collect()
 }
-
-/// Their parameters.
-pub(super) const BESIDE: &str = "beside";
-pub(super) const PLACE: &str = "place";
-
-/// The victims, as workloads.
-pub(super) const SCALAR: &str = "victim scalar";
-pub(super) const VECTOR: &str = "victim vector";
-pub(super) const BANDWIDTH: &str = "victim bandwidth";
-pub(super) const LATENCY: &str = "victim latency";
-
-/// All of them.
-pub(super) const VICTIMS: [&str; 4] = [SCALAR, VECTOR, BANDWIDTH, LATENCY];
-
-/// What a victim has: alone, beside its neighbours, and the second over the first.
-pub(super) struct Measure {
-    pub(super) alone: &'static str,
-    pub(super) beside: &'static str,
-    pub(super) ratio: &'static str,
-}
-
-impl Measure {
-    /// Whether a quantity is one of its three.
-    pub(super) fn has(&self, quantity: &str) -> bool {
-        [self.alone, self.beside, self.ratio].contains(&quantity)
-    }
-}
-
-pub(super) const CLOCK: Measure =
-    Measure { alone: "tax_clock_alone", beside: "tax_clock", ratio: "tax_clock_ratio" };
-pub(super) const RATE: Measure =
-    Measure { alone: "tax_rate_alone", beside: "tax_rate", ratio: "tax_rate_ratio" };
-pub(super) const MOVED: Measure =
-    Measure { alone: "tax_bandwidth_alone", beside: "tax_bandwidth", ratio: "tax_bandwidth_ratio" };
-pub(super) const WAIT: Measure =
-    Measure { alone: "tax_latency_alone", beside: "tax_latency", ratio: "tax_latency_ratio" };
-
-/// The class that costs a core nothing but that others are active.
-pub(super) const SCALAR_CLASS: &str = "scalar";
 
 /// What neighbours do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

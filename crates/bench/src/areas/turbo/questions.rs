@@ -1,6 +1,7 @@
 //! The area's further questions in short, for the data sheet: transitions, heat, neighbours.
 
 use kernels::StreamRow;
+use model::areas::Quantity;
 use model::page::{Block, Text};
 use model::record::{Record, Series};
 use model::stats::BLOCKS_FOR_INTERVAL;
@@ -8,7 +9,6 @@ use model::{Finding, Obstacle, Seconds, Unavailable};
 
 use super::super::Area;
 use super::{QUANTITIES, Turbo, favoured, neighbours, soak, trace, why};
-use crate::rig::collect::Quantity;
 use crate::run::plan::{Cell, DATA, Planning, Wishes};
 use crate::streams;
 

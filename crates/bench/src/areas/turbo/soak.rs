@@ -15,6 +15,10 @@ use kernels::StreamRow;
 use machine::Machine;
 use machine::activity::{Activity, Column, Interval};
 use machine::limits::{Looked, Reasons};
+pub(crate) use model::areas::turbo::soak::TIMELINE;
+pub(super) use model::areas::turbo::soak::{
+    CLOCK, GROUP, LIMIT, LIMITED, LOST, POWER, REST, STREAM, TEMPERATURE, TIME, WORKLOAD,
+};
 use model::record::{PowerLimit, PowerTerm};
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable, in_order};
 
@@ -28,32 +32,6 @@ use crate::rig::reduce::{self, Readings};
 use crate::rig::ruler::Rulers;
 use crate::run::plan::{Cell, DATA, Errand, Planning, Run, Work};
 use crate::streams;
-
-/// Its workload.
-pub(super) const WORKLOAD: &str = "sustain";
-
-/// The parameter that names the stream.
-pub(super) const STREAM: &str = "stream";
-
-/// The parameter of series whose samples lie in the order of time, one block.
-pub(crate) const TIMELINE: &str = "timeline";
-
-/// Its quantities, each with one sample a window.
-pub(super) const TIME: &str = "soak_time";
-pub(super) const CLOCK: &str = "soak_clock";
-pub(super) const LOST: &str = "soak_lost";
-pub(super) const POWER: &str = "soak_power";
-pub(super) const TEMPERATURE: &str = "soak_temperature";
-
-/// How long the machine rested before a stream: one sample.
-pub(super) const REST: &str = "soak_rest";
-
-/// When what lowers clocks was seen, one sample for each window, and the parameter that names it.
-pub(super) const LIMITED: &str = "soak_limited";
-pub(super) const LIMIT: &str = "limit";
-
-/// The parameter that names the CPUs that a clock is of, where those of others have another type or other limits.
-pub(super) const GROUP: &str = "cpus";
 
 /// More windows than this are too many to read, fewer than ten too few.
 const WINDOWS_MAX: f64 = 600.0;

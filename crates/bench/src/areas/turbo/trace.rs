@@ -4,6 +4,12 @@ use std::collections::BTreeMap;
 
 use kernels::StreamRow;
 use machine::Machine;
+pub(super) use model::areas::turbo::trace::{
+    AT, BURST_US, CLOCK, CORE, CORE_TYPE, EVENT, FOLDED_CLOCK, FOLDED_TIME, GAP, GAP_RATE,
+    GAP_SHARE, HALT, HALT_SHARE, HOLD, HOLD_VISIBLE, LOADED, LOOKED, LOW, OTHER, OWN, PASS, PERIOD,
+    PERIOD_US, QUIET, RELAXED, STRETCH, THROTTLED, THROTTLED_RATIO, THROTTLED_VISIBLE, TIME,
+    VISIBLE, VISIBLE_BESIDE, WORKLOAD,
+};
 use model::ticks::Stamp;
 use model::{CpuId, Obstacle, Rate, Seconds, Unavailable};
 
@@ -17,52 +23,7 @@ use crate::rig::trace::{self, Chains, Folded, Halts, RawTrace, RawTraced, Scale,
 use crate::run::plan::{Cell, DATA, Errand, Planning, Run, Wishes, Work};
 use crate::streams;
 
-/// Its workload.
-pub(super) const WORKLOAD: &str = "trace";
-
-/// Its parameters: what was seen, when in a period, on which core, with a payload or without, and which period.
-pub(super) const EVENT: &str = "event";
-pub(super) const AT: &str = "at_us";
-pub(super) const CORE: &str = "core";
-pub(super) const PASS: &str = "pass";
-pub(super) const PERIOD: &str = "period";
-
-/// Their words.
-pub(super) const OWN: &str = "own";
-pub(super) const OTHER: &str = "other";
-pub(super) const QUIET: &str = "without payload";
-pub(super) const LOADED: &str = "with payload";
-
-/// The type of the cores, where there are several.
-pub(super) const CORE_TYPE: &str = "core_type";
-
-/// How the duty cycle is laid out, in microseconds.
-pub(super) const PERIOD_US: &str = "period_us";
-pub(super) const BURST_US: &str = "burst_us";
-
-/// Its quantities.
-pub(super) const VISIBLE: &str = "trace_visible";
-pub(super) const VISIBLE_BESIDE: &str = "trace_visible_beside_throttled";
-pub(super) const LOOKED: &str = "trace_looked";
-pub(super) const HALT: &str = "trace_halt";
-pub(super) const HALT_SHARE: &str = "trace_halt_share";
-pub(super) const THROTTLED: &str = "trace_throttled";
-pub(super) const THROTTLED_VISIBLE: &str = "trace_throttled_visible";
-pub(super) const THROTTLED_RATIO: &str = "trace_throttled_ratio";
-pub(super) const HOLD: &str = "trace_hold";
-pub(super) const HOLD_VISIBLE: &str = "trace_hold_visible";
-pub(super) const LOW: &str = "trace_low";
-pub(super) const RELAXED: &str = "trace_relaxed";
-pub(super) const TIME: &str = "trace_time";
-pub(super) const CLOCK: &str = "trace_clock";
-pub(super) const STRETCH: &str = "trace_stretch";
 const LOOKS: [&str; 3] = [TIME, CLOCK, STRETCH];
-pub(super) const FOLDED_TIME: &str = "trace_folded_time";
-pub(super) const FOLDED_CLOCK: &str = "trace_folded_clock";
-pub(super) const GAP: &str = "trace_gap";
-pub(super) const GAP_RATE: &str = "trace_gap_rate";
-pub(super) const GAP_SHARE: &str = "trace_gap_share";
-
 /// No multiple of the kernel's tick: one that came at the same phase of every period would be a halt.
 const UNEVEN: f64 = 1.0037;
 

@@ -10,6 +10,7 @@ mod advice;
 mod facts;
 
 use machine::instruments::clock::RateChoice;
+use model::areas::Quantity;
 use model::page::{Align, Block, Page, Table, Text, Tone};
 use model::record::{Presentation, Record};
 use model::{Finding, Seconds};
@@ -19,7 +20,6 @@ use super::cores::Cores;
 use super::openmp::{self, Openmp};
 use super::pause::Pause;
 use super::wake::Wake;
-use crate::rig::collect::Quantity;
 use crate::rig::job::Manner;
 use crate::rig::placement::Choice;
 use crate::run::plan::{Planning, Wishes};

@@ -1,0 +1,4 @@
+//! Speed Select.
+
+/// Its id.
+pub const AREA: &str = "sst";

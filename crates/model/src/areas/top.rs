@@ -1,0 +1,89 @@
+//! What CPUs did while others used them.
+
+use super::{HIGHER, LOWER, NEITHER, Quantity};
+use crate::Unit;
+
+/// Its id.
+pub const AREA: &str = "top";
+/// The parameter that holds the name of a column.
+pub const COLUMN: &str = "column";
+/// The parameter of a column that is read and not shown.
+pub const HIDDEN: &str = "hidden";
+/// What is done on the CPUs, nobody knows.
+pub const WORKLOAD: &str = "whatever runs";
+/// The quantity that says how long intervals were.
+pub const INTERVAL: &str = "interval";
+
+/// What its numbers mean, in the order of a record.
+pub static QUANTITIES: &[Quantity] = &[
+    Quantity::new(
+        INTERVAL,
+        "length of an interval",
+        Unit::Second,
+        NEITHER,
+        "Time between two looks, by CLOCK_MONOTONIC_RAW.",
+    ),
+    Quantity::new(
+        "average_clock",
+        "Avg_MHz: cycles over time",
+        Unit::Hertz,
+        NEITHER,
+        "Core cycles by APERF over the time of the interval, halted or not.",
+    ),
+    Quantity::new(
+        "busy_share",
+        "Busy%: share of time not halted",
+        Unit::One,
+        NEITHER,
+        "By MPERF over its calibrated rate; where that cannot be read, by /proc/stat in steps of 10 ms.",
+    ),
+    Quantity::new(
+        "busy_clock",
+        "Bzy_MHz: clock while not halted",
+        Unit::Hertz,
+        HIGHER,
+        "APERF over MPERF, times the calibrated rate of MPERF.",
+    ),
+    Quantity::new(
+        "tsc_rate",
+        "TSC_MHz: rate of the time stamp counter",
+        Unit::Hertz,
+        NEITHER,
+        "Ticks of the TSC over CLOCK_MONOTONIC_RAW.",
+    ),
+    Quantity::new(
+        "steal_share",
+        "Steal%: time that the hypervisor took",
+        Unit::One,
+        LOWER,
+        "By /proc/stat in steps of 10 ms, as the hypervisor admits it.",
+    ),
+    Quantity::new(
+        "idle_share",
+        "time in an idle state",
+        Unit::One,
+        NEITHER,
+        "By cpuidle: the state that was asked for; the hardware may have chosen a shallower one.",
+    ),
+    Quantity::new(
+        "residency",
+        "CPU%c6, Pkg%pc6: time in an idle state that was entered",
+        Unit::One,
+        NEITHER,
+        "Residency counters of the hardware, by the PMUs cstate_core and cstate_pkg.",
+    ),
+    Quantity::new(
+        "temperature",
+        "CoreTmp, PkgTmp",
+        Unit::Celsius,
+        LOWER,
+        "hwmon, at the end of the interval.",
+    ),
+    Quantity::new(
+        "power",
+        "PkgWatt, CorWatt, RAMWatt",
+        Unit::Watt,
+        LOWER,
+        "Energy counters (RAPL) over the time of the interval, by powercap or perf.",
+    ),
+];
