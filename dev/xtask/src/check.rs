@@ -159,6 +159,16 @@ const STEPS: &[Step] = &[
         may_be_skipped: true,
     },
     Step {
+        name: "lab",
+        proves: "real kernels in emulated machines are described as they were configured",
+        daily: false,
+        turn: Turn::Alone,
+        environment: &[],
+        command: "cargo run --quiet --locked --package lab -- --short",
+        needs: &["cc", "aarch64", "cc-aarch64", "qemu-x86", "qemu-arm"],
+        may_be_skipped: true,
+    },
+    Step {
         name: "docs",
         proves: "the documentation builds and its links lead somewhere",
         daily: false,

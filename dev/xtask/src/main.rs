@@ -35,7 +35,7 @@ struct Arguments {
 enum Task {
     /// Run the checks of every day: format, lints, tests
     Check {
-        /// Run all of them: also docs, dependencies, the other architecture, conformance, release
+        /// Run all of them: also docs, dependencies, the other architecture, conformance, the lab, release
         #[arg(long)]
         full: bool,
         /// Install what is missing first (rustup, pip, apt-get)

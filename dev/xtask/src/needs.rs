@@ -171,6 +171,18 @@ pub(crate) const NEEDS: &[Need] = &[
         install: Install::Apt("xz-utils"),
     },
     Need {
+        id: "qemu-x86",
+        purpose: "emulates the lab's machines",
+        probe: Probe::Runs("qemu-system-x86_64 --version"),
+        install: Install::Apt("qemu-system-x86"),
+    },
+    Need {
+        id: "qemu-arm",
+        purpose: "emulates the lab's machines of the other architecture",
+        probe: Probe::Runs("qemu-system-aarch64 --version"),
+        install: Install::Apt("qemu-system-arm"),
+    },
+    Need {
         id: "qemu-user",
         purpose: "runs tests of the other architecture",
         probe: Probe::Runs("qemu-aarch64 --version"),
@@ -348,8 +360,8 @@ mod tests {
             format!(
                 "{apt} install -y --no-install-recommends gcc bsdutils curl libgomp1 \
                  libomp-dev libpfm4 linux-perf chromium prometheus python3-prometheus-client \
-                 python3-jsonschema libnl-genl-3-dev xz-utils qemu-user \
-                 gcc-aarch64-linux-gnu libc6-dev-arm64-cross python3-pip"
+                 python3-jsonschema libnl-genl-3-dev xz-utils qemu-system-x86 qemu-system-arm \
+                 qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross python3-pip"
             )
         );
         assert_eq!(lines.iter().filter(|line| line.contains("apt-get")).count(), 2);
