@@ -1,12 +1,12 @@
 # Each measuring command again and again, where CPUs are not there all the time.
 rounds=50
-# round KIND COMMAND...: asks once more, and notes whether there is a record with numbers
+# round KIND COMMAND...: asks once more, and notes whether there is a record that is whole
 round() {
     local kind=$1
     shift
     rm -f /tmp/record.json
     ask rounds-$kind-$turn 180 cpudyno "$@" --json /tmp/record.json $WIDE
-    note rounds-$kind-$turn sh -c 'grep -q "\"median\"" /tmp/record.json && echo written'
+    note rounds-$kind-$turn sh -c 'grep -q "\"schema\"" /tmp/record.json && [ "$(tail -n 1 /tmp/record.json)" = "}" ] && echo whole'
 }
 for turn in $(seq 1 $rounds); do
     round sheet sheet --budget 5s
