@@ -215,12 +215,11 @@ impl Machine {
             Arch::X86 => "q35",
             Arch::Arm => "virt,gic-version=3",
         };
-        // Instructions are counted in one thread of the host, or not at all; with CPUs that are plugged in threads of
-        // their own wait for each other for good; and where newer kernels patch code that other CPUs run, those run on
-        // in the middle of the patch (`Oops: int3` in `__schedule`, QEMU 7.2).
+        // Instructions are counted in one thread of the host, or not at all; and where newer kernels patch code that other
+        // CPUs run, those run on in the middle of the patch (`Oops: int3` in `__schedule`, QEMU 7.2).
         let is_counted = self.qemu.iter().any(|word| word == "-icount");
         let is_patched = self.arch == Arch::X86 && self.release == Release::Backports;
-        let is_single = is_counted || is_patched || !self.plugged.is_empty();
+        let is_single = is_counted || is_patched;
         let threads = if is_single { "single" } else { "multi" };
         let accelerator = if self.kvm { "kvm".to_owned() } else { format!("tcg,thread={threads}") };
         let mut words: Vec<String> = Vec::new();

@@ -65,7 +65,7 @@ pub(crate) fn rounds(judge: &mut Judge<'_>) {
         let noted = judge.note(&label).to_owned();
         judge.equal(&label, "record", &"whole".to_owned(), &noted);
         // Whether there are numbers is up to the host: in 2 s an emulator does what others do in 0.1 s.
-        let page = judge.reply(&label).map_or("", |reply| reply.output.as_str());
+        let page = judge.reply(&label).map_or_else(String::new, |reply| reply.output);
         let (said, right) = (page.lines().next().unwrap_or_default(), page.contains("Trust: "));
         judge.holds(&label, "page", "a page that says how far it can be trusted", said, right);
     }
