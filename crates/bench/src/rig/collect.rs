@@ -39,11 +39,13 @@ impl Taken {
     }
 
     /// Of each workload.
+    #[must_use]
     pub const fn always(self) -> Taken {
         Taken { if_offered: false, ..self }
     }
 
     /// Unless that makes it worth nothing.
+    #[must_use]
     pub const fn guarded(self, guard: Guard) -> Taken {
         Taken { guard, ..self }
     }
