@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 
 use crate::answers;
-use crate::machine::Machine;
+use crate::machine::{Boot, Machine};
 use crate::setup::{System, folder};
 
 /// A machine that has run.
@@ -113,7 +113,7 @@ fn arguments(machine: &Machine, system: &System, results: &Path) -> Vec<String> 
         ("-monitor", "none".to_owned()),
         ("-nic", "none".to_owned()),
     ];
-    if machine.firmware
+    if machine.boot == Boot::Firmware
         && let Some(firmware) = &system.firmware
     {
         words.extend(["-bios".to_owned(), path(firmware)]);

@@ -44,9 +44,9 @@ pub(crate) struct Machine {
     /// Which of the kernels it boots.
     #[serde(default)]
     pub(crate) release: Release,
-    /// Whether firmware starts it, which describes it by ACPI; else an Arm machine is described by a device tree.
+    /// What starts the kernel.
     #[serde(default)]
-    pub(crate) firmware: bool,
+    pub(crate) boot: Boot,
     /// The kernel's parameters.
     #[serde(default)]
     pub(crate) kernel: Vec<String>,
@@ -77,6 +77,17 @@ pub(crate) enum Release {
     Stable,
     /// The newest one that there is for it.
     Backports,
+}
+
+/// What starts a kernel.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Boot {
+    /// QEMU, which describes an Arm machine by a device tree.
+    #[default]
+    Qemu,
+    /// Firmware of a package, which describes it by ACPI.
+    Firmware,
 }
 
 /// How many of each there are in one of the next larger.
@@ -195,7 +206,7 @@ impl Machine {
         {
             bail!("its nodes do not share out its memory");
         }
-        if self.firmware && self.arch.firmware().is_none() {
+        if self.boot == Boot::Firmware && self.arch.firmware().is_none() {
             bail!("there is no firmware for it but QEMU's own");
         }
         if self.distances.len() > nodes || self.distances.iter().any(|row| row.len() != nodes) {
