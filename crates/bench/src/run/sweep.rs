@@ -373,8 +373,9 @@ impl<'a> Sweeper<'a> {
     fn trials(&mut self, cells: &[usize], time: Seconds) -> Result<Vec<Trial>, RunError> {
         self.bound(time)?;
         self.make_room();
+        let latest = trials::latest(self.request.span);
         let Sweeper { executor, program, random, chosen, .. } = self;
-        trials::choose(&mut **executor, program, cells, time, random, chosen)
+        trials::choose(&mut **executor, program, cells, [time, latest], random, chosen)
     }
 
     /// Five blocks of what was left out, as far as they end in time: nothing took longer than planned, or

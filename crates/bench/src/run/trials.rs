@@ -28,14 +28,11 @@ pub(super) fn choose(
     executor: &mut dyn Executor,
     program: &Program,
     among: &[usize],
-    longest: Seconds,
+    [longest, latest]: [Seconds; 2],
     random: &mut Rng,
     chosen: &mut [usize],
 ) -> Result<Vec<Trial>, RunError> {
-    /// Where the kernel hands out memory slowly, cells that are left have no trial: their blocks need that time.
-    const SHARE_MAX: f64 = 0.25;
     let begun = executor.elapsed();
-    let too_long = (longest * 2.0).0.max(program.time.0 * SHARE_MAX);
     let mut trials = Vec::new();
     let open = |index: &usize| match &program.cell(*index).cell.work {
         Work::Traffic(moved) => moved.candidates.len() > 1,
@@ -45,7 +42,8 @@ pub(super) fn choose(
     for (done, &cell) in cells.iter().enumerate() {
         let planned = program.cell(cell);
         let Work::Traffic(moved) = &planned.cell.work else { continue };
-        if (executor.elapsed() - begun).0 > too_long {
+        // Where the kernel hands out memory slowly, cells that are left have no trial: their blocks need that time.
+        if executor.elapsed() - begun > latest {
             break;
         }
         // What is not used up is left to those who come later.
@@ -76,6 +74,15 @@ pub(super) fn longest(span: Span) -> Seconds {
     match span {
         Span::Budget(time) | Span::All(time) if time * SHARE < LONGEST => time * SHARE,
         _ => LONGEST,
+    }
+}
+
+/// When no other one may begin: a budget is for blocks first of all.
+pub(super) fn latest(span: Span) -> Seconds {
+    const SHARE: f64 = 0.25;
+    match span {
+        Span::Budget(time) | Span::All(time) => time * SHARE,
+        Span::Bounded(_) | Span::Blocks(_) => Seconds(f64::INFINITY),
     }
 }
 
