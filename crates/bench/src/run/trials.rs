@@ -79,7 +79,7 @@ pub(super) fn longest(span: Span) -> Seconds {
 
 /// When no other one may begin: a budget is for blocks first of all.
 pub(super) fn latest(span: Span) -> Seconds {
-    const SHARE: f64 = 0.25;
+    const SHARE: f64 = 0.5;
     match span {
         Span::Budget(time) | Span::All(time) => time * SHARE,
         Span::Bounded(_) | Span::Blocks(_) => Seconds(f64::INFINITY),
