@@ -244,24 +244,28 @@ impl Collector {
     pub fn add(
         &mut self,
         key: Key,
-        quantities: Vec<(&'static Quantity, Taken)>,
+        quantities: impl FnOnce() -> Vec<(&'static Quantity, Taken)>,
         around: &Around,
         reduced: &Reduced,
     ) {
-        let entry = self.entries.entry(key).or_insert_with(|| Entry {
-            blocks: quantities.iter().map(|_| Vec::new()).collect(),
-            contended: vec![0; quantities.len()],
-            reasons: vec![None; quantities.len()],
-            quantities,
-            uncounted: Vec::new(),
-            evidence: Vec::new(),
-            is_named: false,
-            deviations: Vec::new(),
-            step: 0.0,
-            disturbance: Disturbance::default(),
-            polled_ticks: 0,
-            lost_ticks: 0,
-        });
+        let new = || {
+            let quantities = quantities();
+            Entry {
+                blocks: quantities.iter().map(|_| Vec::new()).collect(),
+                contended: vec![0; quantities.len()],
+                reasons: vec![None; quantities.len()],
+                quantities,
+                uncounted: Vec::new(),
+                evidence: Vec::new(),
+                is_named: false,
+                deviations: Vec::new(),
+                step: 0.0,
+                disturbance: Disturbance::default(),
+                polled_ticks: 0,
+                lost_ticks: 0,
+            }
+        };
+        let entry = self.entries.entry(key).or_insert_with(new);
         entry.is_named |= !reduced.readings.is_empty();
         entry.deviations.extend(reduced.witness.map(|witness| witness.deviation));
         entry.step = reduced.witness.map_or(entry.step, |witness| entry.step.max(witness.step()));

@@ -640,7 +640,7 @@ impl<'a> Sweeper<'a> {
                 class: class.map(str::to_owned),
                 parameters,
             };
-            swept.collector.add(key, areas::taken(area), &piece.around, &piece.reduced);
+            swept.collector.add(key, || areas::taken(area), &piece.around, &piece.reduced);
         }
     }
 
