@@ -10,7 +10,7 @@ use anyhow::{Context, anyhow};
 
 use xtask::{EXIT_CANNOT, EXIT_NO, cargo};
 
-use crate::{needs, slowest};
+use crate::{junit, needs};
 
 /// A check: a command that succeeds or fails.
 struct Step {
@@ -274,8 +274,7 @@ pub(crate) fn run(full: bool, install: bool) -> anyhow::Result<ExitCode> {
         Ok(outcomes)
     })?;
     outcomes.extend(turn(Turn::Alone)?);
-    let slowest = slowest::lines(&cargo::root().join(slowest::REPORT));
-    println!("\nthe slowest tests:\n{}", slowest.join("\n"));
+    println!("\n{}", junit::lines(&cargo::root().join(junit::REPORT)).join("\n"));
     println!("\n{}", summary(&outcomes, begun.elapsed()));
     let passed = outcomes.iter().all(|outcome| outcome.end != End::Failed);
     Ok(if passed { ExitCode::SUCCESS } else { ExitCode::from(EXIT_NO) })

@@ -15,8 +15,8 @@ mod check;
 #[cfg(test)]
 mod features;
 mod generate;
+mod junit;
 mod needs;
-mod slowest;
 
 use std::process::ExitCode;
 
