@@ -12,13 +12,14 @@ use model::record::{
 use model::{CpuSet, Finding, Known, Obstacle, Seconds, Severity, Unavailable, Unit};
 
 use crate::areas::{self, AREAS, cores};
-use crate::compare::name;
-use crate::compare::results::{self, Found, Measured};
 use crate::rig::signals;
 use crate::run::plan::Cell;
 use crate::run::{Asked, Request};
-use crate::sheet::parts;
-use crate::{reference, sheet};
+use crate::sheet;
+use report::compare::name;
+use report::compare::results::{self, Found, Measured};
+use report::reference;
+use report::sheet::parts;
 
 /// A bound on results of one name.
 #[derive(Debug, Clone, PartialEq)]
@@ -579,7 +580,7 @@ fn bounds_table(bounds: &[GateBound]) -> Block {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::is_judged;
+    use report::compare::is_judged;
 
     fn limit(text: &str) -> Result<(Unit, f64), String> {
         let bound = Bound::read(text, BoundKind::Min);

@@ -7,13 +7,10 @@
 
 pub mod ab;
 pub mod areas;
-pub mod compare;
 pub mod gate;
-pub mod metrics;
 pub mod original;
 pub mod proof;
 pub mod quiet;
-pub mod reference;
 pub mod rig;
 pub mod run;
 pub mod sheet;

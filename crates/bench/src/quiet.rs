@@ -19,7 +19,7 @@ use crate::ab::surroundings::Surroundings;
 use crate::proof::Observer;
 use crate::rig::executor::{RunError, Stop};
 use crate::run::neighbours::TELLING;
-use crate::sheet::parts;
+use report::sheet::parts;
 
 /// Beyond this the clock at the end is another one than that at the beginning: guests and boost move it by
 /// less between two looks.

@@ -1,8 +1,9 @@
 //! Streams as loads, memory kernels as transfers: the one place where kernels meet the rig.
 
 use kernels::memory::{MemoryKernel, Mover, Variant};
-use kernels::{Data, Kind, StreamRow, ruler};
+use kernels::{Data, Kind, StreamRow, Weight, ruler};
 use machine::Machine;
+use model::areas::turbo::licence::Licence;
 use model::{Isa, Obstacle, Unavailable};
 
 use crate::rig::job::{Body, Load, Tools};
@@ -119,5 +120,57 @@ pub fn verify(load: &Load) -> Result<(), kernels::WrongAnswer> {
             kernel.in_loop().iter().try_for_each(kernels::InLoop::verify)
         }
         Body::Simulated => Ok(()),
+    }
+}
+
+/// The frequency licence that a stream needs.
+pub(crate) fn licence(row: &StreamRow) -> Licence {
+    match (row.width_bits, row.weight) {
+        _ if row.needs.contains(&Isa::AmxTile) => Licence::Tiles,
+        (Some(512), Weight::Heavy) => Licence::Heavy512,
+        (Some(512), Weight::Light) => Licence::Light512,
+        (Some(256), Weight::Heavy) => Licence::Heavy256,
+        _ => Licence::Plain,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_stream_finds_its_row() {
+        let of = |id: &str, table: &[&'static str]| {
+            *licence(kernels::streams::find(id).unwrap()).row(table).unwrap()
+        };
+        let named = ["sse", "avx2", "avx512", "amx"];
+        let numbered = ["level-0", "level-1", "level-2", "level-3", "level-4"];
+        for (id, by_name, by_number) in [
+            ("scalar_iadd", "sse", "level-0"),
+            ("avx256_iadd_t", "sse", "level-0"),
+            ("avx256_fma_t", "avx2", "level-1"),
+            ("avx512_iadd_t", "avx2", "level-2"),
+            ("avx512_fma_sparse", "avx2", "level-2"),
+            ("avx512_fma_t", "avx512", "level-3"),
+            ("avx512_bf16_t", "avx512", "level-3"),
+            ("avx512_fp16_t", "avx512", "level-3"),
+            ("avx512_vnni_t", "avx512", "level-3"),
+            ("avx512_ifma", "avx512", "level-3"),
+            ("avx256_vnni_vex_t", "avx2", "level-1"),
+            ("avx256_merge_sparse", "sse", "level-0"),
+            ("avx512_vpermd_t", "avx2", "level-2"),
+            ("amx_bf16_t", "amx", "level-4"),
+            ("amx_int8", "amx", "level-4"),
+        ] {
+            assert_eq!((of(id, &named), of(id, &numbered)), (by_name, by_number), "{id}");
+        }
+        assert_eq!(of("amx_bf16_t", &named[..3]), "avx512", "older CPUs have no tiles");
+    }
+
+    #[test]
+    fn names_of_streams_say_what_earlier_records_do_not() {
+        for row in kernels::streams::TABLE {
+            assert_eq!(Licence::by_name(row.id), licence(row), "{}", row.id);
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Counters that should only grow: what happened to these CPUs during a run.
 
+use model::record::THERMAL_THROTTLES;
 use std::collections::BTreeMap;
 
 use model::record::{Fact, FactValue};
@@ -22,10 +23,8 @@ struct Row {
 }
 
 const STEAL: &str = "disturbance.steal";
-const THERMAL_CORE: &str = "disturbance.thermal_core";
-const THERMAL_PACKAGE: &str = "disturbance.thermal_package";
-/// What counts how often heat throttled cores and packages.
-pub const THERMAL: [&str; 2] = [THERMAL_CORE, THERMAL_PACKAGE];
+const THERMAL_CORE: &str = THERMAL_THROTTLES[0];
+const THERMAL_PACKAGE: &str = THERMAL_THROTTLES[1];
 
 const CGROUP_THROTTLES: &str = "disturbance.cgroup_throttles";
 const CGROUP_THROTTLED: &str = "disturbance.cgroup_throttled";

@@ -4,11 +4,19 @@
 //! another build, shows the same. [`kit`] has the pieces that pages are made of.
 #![forbid(unsafe_code)]
 
+pub mod ab;
+pub mod areas;
+pub mod compare;
 mod doctor;
 mod info;
 pub mod kit;
+pub mod metrics;
+pub mod reference;
 pub mod settings;
+pub mod sheet;
 pub mod speed_select;
+#[cfg(test)]
+mod testing;
 
 pub use doctor::{capabilities, doctor};
 pub use info::info;

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use anyhow::Context;
-use bench::areas::known::{self, Bound, Comparison, Verdict};
-use bench::areas::turbo::known::compare;
+use report::areas::known::{self, Bound, Comparison, Verdict};
+use report::areas::turbo::known::compare;
 
 use crate::{EXIT_CANNOT, EXIT_NO, agree, built, table};
 

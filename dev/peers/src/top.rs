@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use bench::areas::top::{self, Watch};
+use bench::areas::top::Watch;
 use machine::Machine;
 use model::page::Page;
 use model::record::{PageKind, Presentation};
@@ -54,7 +54,7 @@ fn share(machine: &Machine) -> Result<f64> {
         std::thread::sleep(Duration::from_millis(50));
         watch.look();
         watch.forget();
-        let page = Page { blocks: vec![top::interval(&watch.last(), 0)] };
+        let page = Page { blocks: vec![report::areas::top::interval(&watch.last(), 0)] };
         printed += render(&page, Layout { width: 100, colour: false }).len();
     }
     ensure!(printed > 0, "nothing was printed");

@@ -7,15 +7,12 @@ mod beside;
 mod busy;
 mod command;
 mod course;
-mod page;
 mod promised;
 mod seat;
 pub(crate) mod surroundings;
 mod watch;
-mod watch_shown;
 
 pub use command::Metric;
-pub use page::page;
 pub use promised::{Look, Promise};
 
 use std::time::Instant;

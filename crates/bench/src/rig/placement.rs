@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use model::record::SAME_CORE;
 use model::record::{CpuPlace, Topology};
 use model::{CpuId, CpuSet, Finding, Seconds, Severity, stats};
 
@@ -214,7 +215,7 @@ impl Class {
     /// The word in records.
     pub const fn word(self) -> &'static str {
         match self {
-            Class::SameCore => "same-core",
+            Class::SameCore => SAME_CORE,
             Class::SameCache => "same-cache",
             Class::Apart => "apart",
         }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use model::areas::openmp::{SMALL_REGIONS, SMALL_SLEEP};
 use model::{CpuId, Seconds, Unavailable};
 use serde::{Deserialize, Serialize};
 
@@ -166,7 +167,7 @@ pub struct Small {
 
 impl Small {
     /// As the ancestor has it.
-    pub const USUAL: Small = Small { regions: 25, sleep: Seconds(0.2) };
+    pub const USUAL: Small = Small { regions: SMALL_REGIONS, sleep: SMALL_SLEEP };
 }
 
 /// The constructs whose cost is measured.

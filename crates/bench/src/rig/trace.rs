@@ -9,6 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use model::areas::turbo::trace::BIN;
 use model::stats::{median, quantile};
 use model::ticks::Stamp;
 use model::{CpuId, Rate, Seconds, Ticks};
@@ -412,9 +413,6 @@ impl Folded {
         median(&self.clock.iter().copied().flatten().collect::<Vec<_>>())
     }
 }
-
-/// How wide a bin of phases is.
-pub const BIN: f64 = 2e-6;
 
 /// Halts of one transition come within this of each other, period by period.
 const WINDOW: f64 = 20e-6;

@@ -7,14 +7,6 @@ use model::{Obstacle, Unavailable};
 
 use super::reduce::Evidence;
 
-/// The words that reasons begin with.
-const WORDS: [&str; 3] = ["contended", "sibling busy", "throttled"];
-
-/// The one that a reason begins with.
-pub fn word(why: &str) -> Option<&'static str> {
-    WORDS.into_iter().find(|word| why.starts_with(word))
-}
-
 /// How far two clocks of one core may be apart.
 pub const AGREEMENT: f64 = 0.01;
 

@@ -12,20 +12,19 @@ use model::record::{
     PlannedWorkload, Record, Run, SCHEMA, Samples, Series, ToldCell, Tool,
 };
 use model::stats::BLOCKS_FOR_INTERVAL;
-use model::{CpuId, CpuSet, Finding, Obstacle, Seconds, Unavailable, Unit};
+use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable, Unit};
 
 use super::controllers::Controllers;
 use super::counters::Counters;
 use super::sweep::{End, Own, Swept, Told};
 use super::trials::Trial;
 use super::{Planned, Program, Request, Span, findings, neighbours};
-use crate::areas::{Area, sst, turbo};
+use crate::areas::{Area, sst};
 use crate::rig::collect::rounded;
 use crate::rig::executor::RunError;
 use crate::rig::placement::{self, Placement};
 use crate::rig::traffic::Placed;
 use crate::run::plan::Workload;
-use crate::sheet::{claims, normal};
 
 /// What a record is made of.
 pub(super) struct Parts<'a> {
@@ -126,13 +125,8 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
 fn judge(record: &mut Record, areas: &[&dyn Area]) {
     let mut more = findings::of_record(record);
     more.extend(neighbours::findings(record));
-    more.extend(areas.iter().flat_map(|area| area.findings(record)));
-    more.extend(normal::findings(record, areas));
-    let told: Vec<&Finding> = record.findings.iter().chain(&more).collect();
-    let refuted = claims::findings(record, areas, &told);
-    more.extend(refuted);
     record.findings.extend(more);
-    record.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    report::areas::judge(record, |id| areas.iter().any(|area| area.id() == id));
 }
 
 /// Notes which cells a reason spared, and which met it.
@@ -166,7 +160,7 @@ pub(super) fn tell(
 
 /// The way down from advertised clocks, where clocks were measured.
 fn account_for_clocks(record: &mut Record) {
-    let accounts = turbo::accounts(record);
+    let accounts = report::areas::turbo::accounts(record);
     if let Some(clock) = &mut record.clock {
         clock.accounts = accounts;
     }
@@ -219,6 +213,7 @@ fn workload(row: &kernels::StreamRow) -> PlannedWorkload {
         title: row.title.to_owned(),
         kind: row.kind.word().to_owned(),
         width_bits: row.width_bits,
+        licence: Some(crate::streams::licence(row)),
         mnemonic: Some(row.mnemonic.to_owned()),
         ops_per_iteration: row.ops_per_iteration,
     }

@@ -160,7 +160,7 @@ fn of_failed(program: &Program, failed: &BTreeMap<usize, RunError>) -> Vec<Findi
     let of = |((area, why), ids): ((usize, String), Vec<&'static str>)| Finding {
         id: "run.area-failed".to_owned(),
         severity: Severity::Warning,
-        about: program.areas[area].title().to_owned(),
+        about: model::areas::title(program.areas[area].id()).to_owned(),
         text: format!("{} failed: {why}; everything else stands", in_order(ids).join(", ")),
         remedy: remedy(area, &why),
         cause: None,

@@ -28,7 +28,7 @@ fn run(record: &Record) -> &AbRun {
 }
 
 fn page(record: &Record) -> String {
-    format!("{:?}", ab::page(record, 0))
+    format!("{:?}", report::ab::page(record, 0))
 }
 
 #[test]

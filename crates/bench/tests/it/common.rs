@@ -38,7 +38,7 @@ pub(crate) fn streams(ids: &[&str]) -> Options {
 pub(crate) fn measured(machine: &Machine, options: Options) -> Record {
     let request = options.request(vec!["test".to_owned()], LOOK);
     let record = measure(machine, &request, &Stop::default(), &mut |_| {}).unwrap();
-    assert!(!bench::areas::turbo::page(&record, 1, 100).blocks.is_empty());
+    assert!(!report::areas::turbo::page(&record, 1, 100).blocks.is_empty());
     record
 }
 

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use bench::areas::Area;
-use bench::areas::turbo::Turbo;
 use bench::rig::executor::{Executor, RunError, Stop};
 use bench::rig::ruler::Rulers;
 use bench::run::plan::{Cell, Errand, Planning, Run, Wishes, Work};
@@ -16,6 +15,7 @@ use model::areas::Quantity;
 use model::page::Block;
 use model::record::{FactValue, Outcome, Presentation, Record, Samples, Series};
 use model::{CpuSet, Known, Obstacle, Seconds, Unavailable};
+use report::areas::Section;
 
 fn asked(budget: f64, cpus: Option<&str>, streams: Option<Vec<&'static StreamRow>>) -> Request {
     let page = model::record::PageKind::Sheet;
@@ -109,7 +109,7 @@ fn a_longer_sheet_asks_more_of_neighbours_and_cores() {
     let reason = short.series.iter().find(|it| it.workload == "victim latency").unwrap();
     let Outcome::Unavailable { unavailable } = &reason.outcome else { panic!("{reason:?}") };
     assert_eq!(unavailable.remedy.as_deref(), Some("cpudyno turbo --neighbours"));
-    let page = format!("{:?}", sheet::page(&short, 0));
+    let page = format!("{:?}", report::sheet::page(&short, 0));
     let note = "left out, as are pairs without a number: victim vector, victim latency, ";
     assert!(page.contains(note), "{page}");
     let all = ["victim bandwidth", "victim latency", "victim scalar", "victim vector"];
@@ -268,7 +268,7 @@ fn what_others_found_of_pauses_needs_no_clock_of_ours() {
         let unavailable = Unavailable::new(Obstacle::Measurement, "cycles", "no clock");
         series.outcome = Outcome::Unavailable { unavailable };
     }
-    let page = format!("{:?}", bench::areas::pause::page(&record, 0));
+    let page = format!("{:?}", report::areas::pause::page(&record, 0));
     assert!(page.contains("unavailable") && page.contains("\"40.42\""), "{page}");
     assert!(page.contains("known: InstLatx64"), "{page}");
 }
@@ -279,7 +279,8 @@ fn cycles_that_others_did_not_find_are_a_finding() {
     let record = run("sim:2s-56c", 12.0);
     assert!(!has_finding(&record, ID), "{:?}", record.findings);
     let found = |name, cycles| {
-        let findings = Turbo.findings(&renamed(&record, name, "avx256_fma", cycles));
+        let findings =
+            report::areas::turbo::Turbo.findings(&renamed(&record, name, "avx256_fma", cycles));
         findings.into_iter().find(|finding| finding.id == ID).map(|finding| finding.text)
     };
     assert_eq!(found("Cascade Lake", 4.05), None);
@@ -288,7 +289,7 @@ fn cycles_that_others_did_not_find_are_a_finding() {
     assert_eq!(found("SIMULATED wide core", 6.0), None);
     let page = |verbosity| {
         let record = renamed(&record, "Cascade Lake", "avx256_fma", 6.0);
-        format!("{:?}", bench::areas::turbo::page(&record, verbosity, 100))
+        format!("{:?}", report::areas::turbo::page(&record, verbosity, 100))
     };
     assert!(page(1).contains("measured and known") && page(1).contains("\"differs\""));
     assert!(!page(0).contains("measured and known"));
@@ -317,7 +318,7 @@ fn counters_and_ruler_agree_on_cycles() {
         let Outcome::Measured { summary, .. } = &mut series.outcome else { continue };
         summary.median *= 1.06;
     }
-    let findings = bench::areas::pmu::Pmu.findings(&apart);
+    let findings = report::areas::pmu::Pmu.findings(&apart);
     assert!(findings.iter().any(|finding| finding.id == "pmu.cycles-disagree"), "{findings:?}");
     // Without a PMU there is a reason, and no number.
     let guest = run("sim:vm-2c", 3.0);
@@ -335,9 +336,6 @@ impl Area for Faulty {
     fn id(&self) -> &'static str {
         "pause"
     }
-    fn title(&self) -> &'static str {
-        "Pause"
-    }
     fn weight(&self) -> f64 {
         1.0
     }
@@ -349,15 +347,6 @@ impl Area for Faulty {
     fn wishes(&self, _: &Planning<'_>) -> Wishes {
         let cell = |work| Cell { work: Work::Errand(Box::new(work)), parameters: BTreeMap::new() };
         Wishes { cells: vec![cell(Panics)], absent: Vec::new() }
-    }
-    fn findings(&self, _: &Record) -> Vec<model::Finding> {
-        Vec::new()
-    }
-    fn sentences(&self, _: &Record) -> Vec<model::page::Text> {
-        Vec::new()
-    }
-    fn section(&self, _: &Record) -> Vec<Block> {
-        Vec::new()
     }
 }
 
@@ -410,7 +399,7 @@ fn an_area_that_panics_says_so_in_its_place_and_the_rest_stands() {
     );
     assert_eq!(unavailable.obstacle, Obstacle::Cpudyno);
     assert!(has_finding(&record, "run.area-failed"));
-    let page = sheet::page(&record, 0);
+    let page = report::sheet::page(&record, 0);
     let sections = page.blocks.windows(2);
     let mut reasons = sections.filter_map(|pair| match pair {
         [Block::Heading(heading), Block::Remarks(remarks)] if heading == "Pause" => {

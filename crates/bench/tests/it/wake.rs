@@ -3,8 +3,7 @@
 
 use std::sync::Arc;
 
-use bench::areas::Area;
-use bench::areas::wake::{Asked, Options, Pair, Question, Wake, page};
+use bench::areas::wake::{Asked, Options, Pair, Question};
 use bench::rig::alarm::{Alarm, By};
 use bench::rig::exchange::{Exchange, Pace};
 use bench::rig::executor::threads::Threads;
@@ -14,6 +13,8 @@ use machine::Machine;
 use machine::simulated::Model;
 use model::record::{Outcome, PageKind, Presentation, Record, Relation, Samples, Series};
 use model::{CpuId, Hertz, Rate, Seconds};
+use report::areas::Section;
+use report::areas::wake::{Wake, page};
 use sys::clock::MonotonicRaw;
 
 fn cpus() -> Vec<CpuId> {

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use bench::compare::{self, Comparison, Digest};
 use model::record::{Brief, PageKind};
+use report::compare::{self, Comparison, Digest};
 
 use super::records::each;
 use super::{presentation, sinks_beside, text};

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use bench::gate::{self, Bound};
-use bench::metrics;
 use machine::Machine;
 use model::record::{GateVerdict, PageKind};
+use report::metrics;
 
 use super::measure::measured;
 use super::{Telling, command, presentation, records, sinks};

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bench::compare::is_judged;
-use bench::reference::Reference;
 use model::record::{Brief, ReadError, Record};
+use report::compare::is_judged;
+use report::reference::Reference;
 
 use super::show::{refused, text};
 use crate::failure::{Failure, code};
@@ -40,7 +40,7 @@ impl Unread {
 /// Notes in a record where its results lie among earlier ones, and what of that is to be said.
 pub(super) fn place(record: &mut Record, earlier: &Reference) {
     let run = earlier.place(record);
-    record.findings.extend(bench::reference::findings(&run));
+    record.findings.extend(report::reference::findings(&run));
     record.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     record.reference = Some(run);
 }
@@ -126,7 +126,7 @@ pub(super) fn reference(folder: &Path) -> Result<Reference, Failure> {
     if reference.is_empty() {
         let none = format!("there is no record with measurements in the folder `{shown}`");
         let left_out = reference.left_out();
-        let told = left_out.iter().map(bench::reference::left_out_in_words);
+        let told = left_out.iter().map(report::reference::left_out_in_words);
         let told: Vec<String> = std::iter::once(none).chain(told).collect();
         return Err(Failure::new(code::USAGE, told.join("; ")).hint(HINT));
     }

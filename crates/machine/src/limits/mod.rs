@@ -10,8 +10,6 @@ mod power;
 mod reasons;
 mod request;
 
-pub use self::reasons::BOOST;
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::record::{

@@ -2,6 +2,7 @@
 //! log beside it that stays.
 
 use crate::facts::{ReasonsLayout, Signature, clock_of_intel};
+use model::record::BOOST;
 
 /// A reason, and its bits in a register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -204,9 +205,6 @@ pub(super) const SWITCHES_OF_INTEL: &[Switch] = &[
 /// AMD processor programming references, `Core::X86::Msr::HWCR`: `CpbDis` in bit 25.
 pub(super) const SWITCHES_OF_AMD: &[Switch] =
     &[Switch { address: 0xc001_0015, bit: 25, label: BOOST, inverted: true }];
-
-/// What AMD calls the switch of turbo.
-pub const BOOST: &str = "core performance boost";
 
 impl Switch {
     pub(super) fn is_on(&self, value: u64) -> bool {

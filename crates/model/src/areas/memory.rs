@@ -1,7 +1,8 @@
 //! Memory: bandwidth and latency.
 
 use super::{HIGHER, LOWER, NEITHER, Quantity};
-use crate::Unit;
+use crate::record::{Cache, CacheKind, Topology};
+use crate::{CpuId, CpuSet, Unit};
 
 /// Its id.
 pub const AREA: &str = "memory";
@@ -15,6 +16,63 @@ pub const QUESTION: &str = "question";
 pub const BESIDE_ELEMENTS: &str = "beside_elements";
 /// The bytes of it.
 pub const BESIDE_FOOTPRINT: &str = "beside_footprint";
+
+/// The instrument that counts what memory controllers moved.
+pub const CONTROLLERS: &str = "memory_controllers";
+
+/// The words for choices of variants, in the parameter `choice`.
+pub mod choice {
+    /// The fastest of all.
+    pub const BEST: &str = "best";
+    /// The widest.
+    pub const WIDEST: &str = "widest";
+    /// The fastest of those with ordinary stores.
+    pub const ORDINARY: &str = "ordinary stores";
+    /// The widest of those with non-temporal stores.
+    pub const NON_TEMPORAL: &str = "non-temporal stores";
+    /// The one that was asked for.
+    pub const AS_ASKED: &str = "as asked for";
+}
+
+/// Arrays shall be so many times as large as the caches that they pass through: of a larger array no
+/// more than a quarter can be left from the trip before (rule of STREAM).
+pub const TIMES_CACHES: u64 = 4;
+
+/// Bytes of the caches that these CPUs use, as the machine says. Where nobody does, as large as second-level caches
+/// come of each core, and as large as those of most machines come for all of them; no more than this in sum.
+pub fn caches(topology: &Topology, cpus: &[CpuId]) -> u64 {
+    const OF_CORE: u64 = 2 << 20;
+    const OF_ALL: u64 = 16 << 20;
+    const MAX: u64 = 64 << 20;
+    let in_use = topology.caches_in_use(&cpus.iter().copied().collect());
+    let assumed = (OF_ALL + cpus.len() as u64 * OF_CORE).min(MAX);
+    in_use.map_or(assumed, |in_use| in_use.bytes)
+}
+
+/// The data caches that these CPUs use, nearest first.
+pub fn data_caches<'a>(
+    topology: &'a Topology,
+    cpus: &'a CpuSet,
+) -> impl Iterator<Item = &'a Cache> {
+    let used = |cache: &&Cache| {
+        let mut instances = cache.instances.iter();
+        cache.kind != CacheKind::Instruction
+            && instances.any(|instance| !instance.intersection(cpus).is_empty())
+    };
+    topology.caches.iter().filter(used)
+}
+
+/// Bytes that are certainly beyond the caches of these CPUs.
+pub fn rule(topology: &Topology, cpus: &CpuSet) -> u64 {
+    TIMES_CACHES.saturating_mul(caches(topology, cpus.as_slice()))
+}
+
+/// Whether an array of so many bytes over these CPUs is as large as the rule asks.
+pub fn is_beyond(topology: &Topology, cpus: &CpuSet, bytes: u64) -> bool {
+    // Threads have whole elements each.
+    let slack = 8 * cpus.len() as u64;
+    bytes.saturating_add(slack) >= rule(topology, cpus)
+}
 
 /// What its numbers mean, in the order of a record.
 pub static QUANTITIES: &[Quantity] = &[

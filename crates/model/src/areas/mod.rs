@@ -57,6 +57,28 @@ impl Quantity {
     }
 }
 
+/// What people call each area, in the order of a sheet.
+const TITLES: &[(&str, &str)] = &[
+    (turbo::AREA, "Clock"),
+    (memory::AREA, "Memory"),
+    (cores::AREA, "Core to core"),
+    (pause::AREA, "Pause"),
+    (wake::AREA, "Wake-ups"),
+    (openmp::AREA, "OpenMP regions"),
+    (WAIT, "Spin or sleep"),
+    (pmu::AREA, "Counters"),
+    (sst::AREA, "Speed Select"),
+    (top::AREA, "What the CPUs did meanwhile"),
+];
+
+/// The area that only reads what others measured.
+pub const WAIT: &str = "wait";
+
+/// What people call an area, as a heading; its id where this build does not know it.
+pub fn title(area: &str) -> &str {
+    TITLES.iter().find(|(known, _)| *known == area).map_or(area, |(_, title)| title)
+}
+
 /// The quantities of areas that have any.
 const QUANTITIES: &[(&str, &[Quantity])] = &[
     (turbo::AREA, turbo::QUANTITIES),

@@ -1,10 +1,15 @@
 //! Parallel regions.
 
 use super::{LOWER, NEITHER, Quantity};
-use crate::Unit;
+use crate::{Seconds, Unit};
 
 /// Its id.
 pub const AREA: &str = "openmp";
+
+/// Empty regions that the first thread sleeps after, as the ancestor has them: how many.
+pub const SMALL_REGIONS: u32 = 25;
+/// How long it sleeps after each.
+pub const SMALL_SLEEP: Seconds = Seconds(0.2);
 
 /// What its numbers mean, in the order of a record.
 pub static QUANTITIES: &[Quantity] = &[

@@ -24,6 +24,16 @@ pub const STATE: &str = "state";
 /// How far alarms were away.
 pub const DISTANCE: &str = "distance";
 
+/// What whoever is woken by a method did that leaves the CPU to others, in the parameter `waits`.
+pub const SLEEPS: &str = "sleeps";
+
+/// Ways to ask for an alarm.
+pub const WAYS: [&str; 2] = ["clock_nanosleep", "timerfd"];
+
+/// Ranges of distances of alarms: the word, and the least and most seconds.
+pub const RANGES: [(&str, f64, f64); 3] =
+    [("10-100 us", 10e-6, 100e-6), ("0.1-1 ms", 100e-6, 1e-3), ("1-20 ms", 1e-3, 20e-3)];
+
 /// What its numbers mean, in the order of a record.
 pub static QUANTITIES: &[Quantity] = &[
     Quantity::new("time_per_signal", "time per signal", Unit::Second, LOWER, "Half of a round trip, the mean over each stretch of signals there and back without a stamp \

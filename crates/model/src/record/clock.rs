@@ -345,3 +345,10 @@ pub struct RefutedLimit {
     /// What states it, with numbers.
     pub evidence: String,
 }
+
+/// The switch that lets cores of AMD go beyond their base clock (PPR, HWCR).
+pub const BOOST: &str = "core performance boost";
+
+/// What counts how often heat throttled cores and packages.
+pub const THERMAL_THROTTLES: [&str; 2] =
+    ["disturbance.thermal_core", "disturbance.thermal_package"];

@@ -58,6 +58,16 @@ pub enum BoundKind {
     Max,
 }
 
+impl BoundKind {
+    /// The word in records.
+    pub const fn word(self) -> &'static str {
+        match self {
+            BoundKind::Min => "min",
+            BoundKind::Max => "max",
+        }
+    }
+}
+
 /// A result beside its bound.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -21,8 +21,9 @@ mod topology;
 
 pub use brief::{Blocks, Brief, BriefMachine, BriefRun, BriefSeries, Wanted};
 pub use clock::{
-    AccountStep, AdvertisedClock, AllowedClock, ClockAccount, ClockRecord, CoreLevel, LimitReason,
-    LimitState, LimitSwitch, PowerLimit, PowerLimitBeside, PowerTerm, RefutedLimit, ToldCell,
+    AccountStep, AdvertisedClock, AllowedClock, BOOST, ClockAccount, ClockRecord, CoreLevel,
+    LimitReason, LimitState, LimitSwitch, PowerLimit, PowerLimitBeside, PowerTerm, RefutedLimit,
+    THERMAL_THROTTLES, ToldCell,
 };
 pub use comparison::{
     AbRun, ArmClock, ArmFailure, BesideRun, BusyClock, BusyClocks, ClockSpread, CpuRole, LeftOut,
@@ -58,6 +59,7 @@ use std::collections::BTreeMap;
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 
+use crate::areas::turbo::licence::Licence;
 use crate::cpus::{CpuId, CpuSet};
 use crate::finding::Finding;
 use crate::quantity::{Hertz, Unit};
@@ -169,6 +171,9 @@ impl Record {
         mean(&means)
     }
 }
+
+/// The class of CPUs that share a core.
+pub const SAME_CORE: &str = "same-core";
 
 /// The placement class of blocks whose CPUs lay otherwise after them than before.
 pub const CHANGED: &str = "changed";
@@ -367,6 +372,9 @@ pub struct PlannedWorkload {
     /// Width of its vectors, where it has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub width_bits: Option<u32>,
+    /// The frequency licence that it needs, of streams.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub licence: Option<Licence>,
     /// The instruction under study, as an assembler spells it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mnemonic: Option<String>,

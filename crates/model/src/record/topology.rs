@@ -169,6 +169,18 @@ impl Relation {
         }
     }
 
+    /// What such a pair is, for headings.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Relation::SameCpu => "the same CPU",
+            Relation::Sibling => "SMT siblings",
+            Relation::SameCache => "cores with one last-level cache",
+            Relation::SamePackage => "cores of one package, whose caches nobody describes",
+            Relation::OtherCache => "cores with last-level caches of their own",
+            Relation::OtherPackage => "cores of two packages",
+        }
+    }
+
     /// The one of that word.
     pub fn named(word: &str) -> Option<Relation> {
         Relation::ALL.into_iter().find(|relation| relation.word() == word)

@@ -168,7 +168,8 @@ mod tests {
     use model::record::PageKind;
     use proptest::prelude::*;
 
-    use super::super::page;
+    use report::areas::cores::page;
+
     use super::*;
 
     const FOUR: &str = ",,,\n5.25,,,\n20.5,21,,\n22,23.75,6,\n";

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use model::areas::cores as ids;
 use model::{Pages, Seconds};
 use sys::memory::Mapping;
 
@@ -30,23 +31,22 @@ const ALONE: Seconds = Seconds(300e-9);
 /// All of them, the usual one first.
 pub static MESSAGES: &[Message] = &[
     Message {
-        id: "cas",
-        doc: "both compare and swap one line: what a contended lock costs",
+        id: ids::MESSAGES[0].0,
+        doc: ids::MESSAGES[0].1,
         lines: 1,
         pace: Pace::Rally,
         open: |lines, first| Box::new(Swapped { lines, line: first }),
     },
     Message {
-        id: "load_store",
-        doc: "each stores to a line of its own, which the other one polls: no line has two writers",
+        id: ids::MESSAGES[1].0,
+        doc: ids::MESSAGES[1].1,
         lines: 2,
         pace: Pace::Rally,
         open: |lines, first| Box::new(Stored { lines, first }),
     },
     Message {
-        id: "one_way",
-        doc: "a store until the polling core has seen it, without an answer; the mean of both \
-              directions, in which the difference of the clocks cancels",
+        id: ids::MESSAGES[2].0,
+        doc: ids::MESSAGES[2].1,
         lines: 2,
         pace: Pace::Rested(ALONE),
         open: |lines, first| Box::new(Stored { lines, first }),

@@ -6,28 +6,22 @@
 
 mod matrix;
 mod messages;
-mod page;
 mod pairs;
 mod request;
-mod show;
 mod tell;
 
 pub use matrix::{MatrixError, is_matrix, of_matrix};
 pub use messages::{MESSAGES, Message};
-pub use page::page;
 pub use request::{Home, Options};
 
 use model::areas::Quantity;
 use model::areas::cores::{AREA, LATENCY, QUANTITIES};
-use model::page::{Block, Text};
-use model::record::Record;
-use model::{CpuId, Finding, Unavailable};
+use model::{CpuId, Unavailable};
 
 use super::Area;
 use crate::rig::collect::{Take, Taken};
 use crate::rig::executor::{Executor, RunError};
 use crate::run::plan::{Planning, Wishes};
-use crate::sheet::claims::Claim;
 use tell::Tell;
 
 /// The area.
@@ -51,10 +45,6 @@ impl Area for Cores {
         AREA
     }
 
-    fn title(&self) -> &'static str {
-        "Core to core"
-    }
-
     fn weight(&self) -> f64 {
         1.0
     }
@@ -72,21 +62,5 @@ impl Area for Cores {
 
     fn wishes(&self, plan: &Planning<'_>) -> Wishes {
         request::in_brief(plan)
-    }
-
-    fn findings(&self, record: &Record) -> Vec<Finding> {
-        show::findings(record)
-    }
-
-    fn sentences(&self, record: &Record) -> Vec<Text> {
-        show::sentences(record)
-    }
-
-    fn claims(&self, record: &Record) -> Vec<Claim> {
-        show::claims(record)
-    }
-
-    fn section(&self, record: &Record) -> Vec<Block> {
-        show::section(record)
     }
 }

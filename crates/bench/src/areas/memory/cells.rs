@@ -4,23 +4,15 @@ use std::collections::BTreeMap;
 
 use kernels::memory::chase::Walk;
 use kernels::memory::{MemoryKernel, Stores, TABLE, Variant};
-pub(super) use model::areas::memory::{BESIDE_ELEMENTS, BESIDE_FOOTPRINT, QUESTION};
+use model::areas::memory::is_beyond;
+pub(super) use model::areas::memory::{BESIDE_ELEMENTS, BESIDE_FOOTPRINT, QUESTION, choice};
 use model::record::Topology;
 use model::{CpuId, CpuSet, Pages, Seconds, Unavailable};
 
-use super::{CHASE, extent};
+use super::CHASE;
 use crate::rig::traffic::{Begin, Party, Store, Task, Traffic, Transfer};
 use crate::run::plan::{Candidate, Cell, Moved, Planning, Work};
 use crate::streams;
-
-/// The words for choices of variants, in the parameter `choice`.
-pub(super) mod choice {
-    pub(in super::super) const BEST: &str = "best";
-    pub(in super::super) const WIDEST: &str = "widest";
-    pub(in super::super) const ORDINARY: &str = "ordinary stores";
-    pub(in super::super) const NON_TEMPORAL: &str = "non-temporal stores";
-    pub(in super::super) const AS_ASKED: &str = "as asked for";
-}
 
 /// Which variants of a kernel may be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -288,7 +280,7 @@ pub(super) fn counted(cells: &mut [Cell], topology: &Topology) {
         let cpus: CpuSet = cell.cpus().into_iter().collect();
         let elements = cell.parameters.get("elements").and_then(|text| text.parse::<u64>().ok());
         if let (Work::Traffic(moved), Some(elements)) = (&mut cell.work, elements) {
-            moved.counted = extent::is_beyond(topology, &cpus, elements.saturating_mul(8));
+            moved.counted = is_beyond(topology, &cpus, elements.saturating_mul(8));
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use kernels::memory::MemoryKernel;
 use machine::instruments::clock::RateChoice;
+use model::page::tally;
 use model::record::{ByteCount, Presentation};
 use model::{Obstacle, Pages, Seconds, Unavailable};
 
 use super::questions::{LINE, RING_MAX, SMALLEST, Scope, miss};
-use super::shown::plural;
 use super::size::Length;
 use super::{CHASE, Memory, cells};
 use crate::rig::job::Manner;
@@ -172,7 +172,7 @@ impl Options {
             _ => (
                 LINE / 8 * threads as u64,
                 Length::ELEMENTS_MAX,
-                format!("a cache line for each of {}", plural(threads, "thread")),
+                format!("a cache line for each of {}", tally(threads, "thread")),
             ),
         };
         let refuse = |why: String, remedy: String| {

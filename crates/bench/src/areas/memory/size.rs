@@ -1,6 +1,7 @@
 //! How large arrays and rings are.
 
 use machine::memory::{Room, room, room_on_node, set_aside};
+pub(super) use model::areas::memory::{TIMES_CACHES, caches};
 use model::record::Topology;
 use model::{CpuId, Obstacle, Pages, Unavailable};
 
@@ -8,16 +9,6 @@ use crate::rig::executor::STACK_BYTES;
 use crate::rig::traffic::Store;
 use crate::run::Error;
 use crate::run::plan::Planning;
-
-/// Arrays shall be so many times as large as the caches that they pass through: of a larger array no
-/// more than a quarter can be left from the trip before (rule of STREAM).
-pub(super) const TIMES_CACHES: u64 = 4;
-
-/// Where nobody says how large caches are, these are assumed: of each core, as large as second-level caches
-/// come, and one for all, as large as those of most machines come. It is no more than this in sum.
-const UNKNOWN_CACHE_OF_CORE: u64 = 2 << 20;
-const UNKNOWN_CACHE_OF_ALL: u64 = 16 << 20;
-const UNKNOWN_CACHES_MAX: u64 = 64 << 20;
 
 /// The length of each array, over all threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,17 +30,6 @@ impl Length {
             Length::Bytes(bytes) => bytes / 8,
         }
     }
-}
-
-/// Bytes of the caches that these CPUs use, as the machine says.
-pub(super) fn caches(topology: &Topology, cpus: &[CpuId]) -> u64 {
-    let in_use = topology.caches_in_use(&cpus.iter().copied().collect());
-    in_use.map_or_else(|| assumed_caches(cpus.len()), |in_use| in_use.bytes)
-}
-
-/// What is assumed of the caches of so many CPUs where nobody says.
-fn assumed_caches(cpus: usize) -> u64 {
-    (UNKNOWN_CACHE_OF_ALL + cpus as u64 * UNKNOWN_CACHE_OF_CORE).min(UNKNOWN_CACHES_MAX)
 }
 
 /// Elements of each array for these CPUs, by the rule.

@@ -3,25 +3,15 @@
 //! Threads without work spin or sleep. Who spins is there at once and keeps a core busy; who sleeps has
 //! to be woken. Which of the two happens is a setting of the runtime, and this is what it costs.
 
-mod findings;
 mod found;
-mod page;
-mod read;
 mod request;
-mod section;
 
-pub use page::page;
 pub(super) use request::to_advise;
 pub use request::{Options, names};
 
-use std::collections::BTreeMap;
-
-use model::Finding;
 use model::areas::Quantity;
 pub(super) use model::areas::openmp::AREA;
 use model::areas::openmp::QUANTITIES;
-use model::page::{Block, Text};
-use model::record::Record;
 
 use super::Area;
 use crate::run::plan::{Planning, Wishes};
@@ -32,10 +22,6 @@ pub struct Openmp;
 impl Area for Openmp {
     fn id(&self) -> &'static str {
         AREA
-    }
-
-    fn title(&self) -> &'static str {
-        "OpenMP regions"
     }
 
     fn weight(&self) -> f64 {
@@ -51,23 +37,7 @@ impl Area for Openmp {
         quantity.id == "loop_time"
     }
 
-    fn apart(&self, parameters: &BTreeMap<String, String>) -> Option<String> {
-        parameters.get("setting").cloned()
-    }
-
     fn wishes(&self, plan: &Planning<'_>) -> Wishes {
         request::in_brief(plan)
-    }
-
-    fn findings(&self, record: &Record) -> Vec<Finding> {
-        findings::of(record)
-    }
-
-    fn sentences(&self, record: &Record) -> Vec<Text> {
-        section::sentences(record)
-    }
-
-    fn section(&self, record: &Record) -> Vec<Block> {
-        section::section(record)
     }
 }

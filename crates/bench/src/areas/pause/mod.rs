@@ -3,15 +3,12 @@
 //! Spin loops execute it between two looks at a lock; it takes from 3 to 230 cycles by CPU model, and
 //! nothing announces how long. Beside it stand the instructions that wait for a time or a line.
 
-mod show;
-
 use kernels::{Kind, StreamRow};
 use machine::instruments::clock::RateChoice;
+use model::Seconds;
 use model::areas::Quantity;
-use model::areas::pause::{AREA, PAUSE, QUANTITIES};
-use model::page::{Block, Page, Text};
-use model::record::{Presentation, Record};
-use model::{Finding, Seconds};
+use model::areas::pause::{AREA, QUANTITIES};
+use model::record::Presentation;
 
 use super::Area;
 use crate::rig::collect::{Take, Taken};
@@ -20,7 +17,6 @@ use crate::rig::placement::Choice;
 use crate::rig::protocol;
 use crate::run::plan::{Cell, DATA, Planning, Wishes};
 use crate::run::{Asked, Error, Request, Span};
-use crate::sheet::normal::Band;
 use crate::streams;
 
 /// The area.
@@ -62,10 +58,6 @@ impl Area for Pause {
         AREA
     }
 
-    fn title(&self) -> &'static str {
-        "Pause"
-    }
-
     fn weight(&self) -> f64 {
         1.0
     }
@@ -96,25 +88,4 @@ impl Area for Pause {
         }
         wishes
     }
-
-    fn findings(&self, record: &Record) -> Vec<Finding> {
-        show::findings(record)
-    }
-
-    fn sentences(&self, record: &Record) -> Vec<Text> {
-        show::sentences(record)
-    }
-
-    fn bands(&self, record: &Record) -> Vec<Band> {
-        show::bands(record)
-    }
-
-    fn section(&self, record: &Record) -> Vec<Block> {
-        show::section(record)
-    }
-}
-
-/// The page of `cpudyno pause`: every CPU.
-pub fn page(record: &Record, verbosity: u8) -> Page {
-    show::page(record, verbosity)
 }

@@ -4,8 +4,6 @@
 //! use, its own counter of cycles is asked as well, of the same streams on one CPU: that the two agree is
 //! evidence for both. Where it has none, the reason stands in place of the numbers.
 
-mod show;
-
 use std::collections::BTreeMap;
 
 use ::pmu::counting::{KernelCounts, Session, Spec, Under, can_count, difference};
@@ -15,9 +13,7 @@ use machine::permits::Question;
 use machine::simulated::Model;
 use model::areas::Quantity;
 use model::areas::pmu::{AREA, CYCLES, INSTRUCTIONS, QUANTITIES};
-use model::page::{Block, Text};
-use model::record::Record;
-use model::{CpuId, Finding, Known, Seconds, Unavailable};
+use model::{CpuId, Known, Seconds, Unavailable};
 
 use super::Area;
 use crate::rig::executor::{Executor, RunError};
@@ -119,10 +115,6 @@ impl Area for Pmu {
         AREA
     }
 
-    fn title(&self) -> &'static str {
-        "Counters"
-    }
-
     fn weight(&self) -> f64 {
         0.2
     }
@@ -157,21 +149,5 @@ impl Area for Pmu {
             wishes.cells.push(Cell { work, parameters: BTreeMap::new() });
         }
         wishes
-    }
-
-    fn name_of(&self, _: &model::record::Series) -> Option<String> {
-        Some("counters of the core".to_owned())
-    }
-
-    fn findings(&self, record: &Record) -> Vec<Finding> {
-        show::findings(record)
-    }
-
-    fn sentences(&self, _: &Record) -> Vec<Text> {
-        Vec::new()
-    }
-
-    fn section(&self, record: &Record) -> Vec<Block> {
-        show::section(record)
     }
 }

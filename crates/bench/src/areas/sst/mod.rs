@@ -4,11 +4,10 @@
 
 use ::sst::{Command, Error, Part, Wanted};
 use machine::Machine;
+use model::Obstacle;
 use model::areas::Quantity;
 pub(crate) use model::areas::sst::AREA;
-use model::page::{Block, Text};
-use model::record::{Record, SpeedSelect, SpeedSelectQuestion};
-use model::{Finding, Obstacle};
+use model::record::{SpeedSelect, SpeedSelectQuestion};
 
 use super::{Area, turbo};
 use crate::run::plan::{Planning, Wishes};
@@ -21,10 +20,6 @@ impl Area for Sst {
         AREA
     }
 
-    fn title(&self) -> &'static str {
-        "Speed Select"
-    }
-
     fn weight(&self) -> f64 {
         0.0
     }
@@ -35,18 +30,6 @@ impl Area for Sst {
 
     fn wishes(&self, _: &Planning<'_>) -> Wishes {
         Wishes::default()
-    }
-
-    fn findings(&self, _: &Record) -> Vec<Finding> {
-        Vec::new()
-    }
-
-    fn sentences(&self, _: &Record) -> Vec<Text> {
-        Vec::new()
-    }
-
-    fn section(&self, record: &Record) -> Vec<Block> {
-        report::speed_select::section(record)
     }
 }
 
@@ -81,7 +64,7 @@ pub(crate) fn told(machine: &Machine, areas: &[&dyn Area]) -> Option<SpeedSelect
 #[cfg(test)]
 mod tests {
     use machine::simulated::{Fault, Model};
-    use model::record::{PageKind, Presentation};
+    use model::record::{PageKind, Presentation, Record};
 
     use super::*;
 
@@ -90,11 +73,12 @@ mod tests {
         told(&Machine::from(model), &[&Sst as &dyn Area])
     }
 
-    fn section_of(told: SpeedSelect) -> Vec<Block> {
+    fn section_of(told: SpeedSelect) -> String {
         let machine = Machine::from(Model::named("guide").unwrap());
         let look = Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Sheet };
         let record = machine::describe(&machine, Vec::new(), look);
-        report::speed_select::section(&Record { speed_select: Some(told), ..record })
+        let record = Record { speed_select: Some(told), ..record };
+        format!("{:?}", report::speed_select::section(&record))
     }
 
     #[test]
@@ -103,7 +87,7 @@ mod tests {
         assert_eq!((guide.domains.len(), guide.missing.len()), (2, 0));
         let refused = told_of("guide", &[Fault::PlainUser]).unwrap();
         assert!(refused.domains.is_empty() && refused.missing[0].why.contains("EACCES"));
-        let shown = format!("{:?}", section_of(refused));
+        let shown = section_of(refused);
         assert!(shown.contains("EACCES") && !shown.contains("Power domains"), "{shown}");
         assert_eq!(told_of("2s-56c", &[]), None);
         assert_eq!(told_of("vm-2c", &[]), None);

@@ -3,20 +3,15 @@
 //! It runs no workload. [`Watch`] turns looks at [`machine::activity`] into series, one block an
 //! interval; `cpudyno top` shows each interval as it ends, and the sheet what went on during its run.
 
-mod page;
 mod watch;
 
-use model::Finding;
 use model::areas::Quantity;
 pub use model::areas::top::AREA;
 use model::areas::top::QUANTITIES;
 pub(super) use model::areas::top::{COLUMN, HIDDEN, INTERVAL, WORKLOAD};
-use model::page::{Block, Text};
-use model::record::{Record, Series};
 
 use super::Area;
 use crate::run::plan::{Planning, Wishes};
-pub use page::{PLACES, beginning, end, interval, page};
 pub(crate) use watch::over;
 pub use watch::{NOTE, Watch};
 
@@ -26,10 +21,6 @@ pub struct Top;
 impl Area for Top {
     fn id(&self) -> &'static str {
         AREA
-    }
-
-    fn title(&self) -> &'static str {
-        "What the CPUs did meanwhile"
     }
 
     fn weight(&self) -> f64 {
@@ -43,22 +34,5 @@ impl Area for Top {
     /// It is read around the whole run, and asks for no time of its own.
     fn wishes(&self, _: &Planning<'_>) -> Wishes {
         Wishes::default()
-    }
-
-    fn findings(&self, _: &Record) -> Vec<Finding> {
-        Vec::new()
-    }
-
-    fn sentences(&self, _: &Record) -> Vec<Text> {
-        Vec::new()
-    }
-
-    fn name_of(&self, series: &Series) -> Option<String> {
-        let column = series.parameters.get(COLUMN)?;
-        Some(format!("{column} of CPU {}", series.active))
-    }
-
-    fn section(&self, record: &Record) -> Vec<Block> {
-        page::section(record)
     }
 }

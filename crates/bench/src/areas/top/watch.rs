@@ -129,7 +129,7 @@ impl<'a> Watch<'a> {
         self.record_of(&self.intervals)
     }
 
-    /// What was seen in the last interval: as [`page::interval`](super::interval) shows it, it is the
+    /// What was seen in the last interval: as `report::areas::top::interval` shows it, it is the
     /// first of this record.
     pub fn last(&self) -> Record {
         let before = self.intervals.len().saturating_sub(1);

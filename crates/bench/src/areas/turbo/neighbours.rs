@@ -10,14 +10,14 @@ use kernels::memory::chase::Walk;
 use kernels::memory::{MemoryKernel, Stores, TABLE};
 use machine::Machine;
 pub(super) use model::areas::turbo::neighbours::{
-    BANDWIDTH, BESIDE, CLOCK, LATENCY, MOVED, Measure, PLACE, RATE, SCALAR, SCALAR_CLASS, VECTOR,
-    VICTIMS, WAIT,
+    BANDWIDTH, BESIDE, CLOCK, MOVED, Measure, PLACE, Place, RATE, SCALAR, SCALAR_CLASS, VECTOR,
+    VICTIMS, WAIT, is_class, named_in_matrix,
 };
 use model::stats::{mean, median};
 use model::{CpuId, Obstacle, Pages, Seconds, Unavailable};
 
 use super::soak::STREAM;
-use super::{phases, promise};
+use super::{active, phases};
 use crate::rig::executor::{Executor, RunError};
 use crate::rig::job::{Around, Load, Manner, Member, Phase, Repeat, Tools};
 use crate::rig::neighbour::{Busy, Neighbour};
@@ -38,7 +38,7 @@ pub(super) fn streams() -> Vec<&'static kernels::StreamRow> {
         Doing::Stream(id) => named(id),
         Doing::Memory | Doing::Lock => None,
     };
-    CLASSES.iter().filter_map(stream).collect()
+    DOING.iter().filter_map(stream).collect()
 }
 
 /// What neighbours do.
@@ -54,7 +54,7 @@ pub(super) enum Doing {
 
 /// What neighbours do, with the word for it. Those that cost most come first: of a matrix for which there is no time,
 /// the last ones are left out.
-pub(super) const CLASSES: [(&str, Doing); 9] = [
+pub(super) const DOING: [(&str, Doing); 9] = [
     ("memory", Doing::Memory),
     (SCALAR_CLASS, Doing::Stream("scalar_iadd")),
     ("tiles", Doing::Stream("amx_bf16_t")),
@@ -65,16 +65,6 @@ pub(super) const CLASSES: [(&str, Doing); 9] = [
     ("lock spinner", Doing::Lock),
     ("pause", Doing::Stream("pause_only")),
 ];
-
-/// Whether a workload stands for a class of neighbours that cannot be had here.
-pub(super) fn is_class(workload: &str) -> bool {
-    CLASSES.iter().any(|(class, _)| *class == workload)
-}
-
-/// Victims and classes, by the words for them.
-pub(super) fn named_in_matrix() -> impl Iterator<Item = &'static str> {
-    VICTIMS.into_iter().chain(CLASSES.into_iter().map(|(class, _)| class))
-}
 
 /// What is put beside what.
 pub(super) struct Matrix {
@@ -93,7 +83,7 @@ impl Matrix {
     /// Everything.
     pub(super) fn whole() -> Matrix {
         let row = |(class, work)| Beside { class, work, places: &Place::ALL, victims: &VICTIMS };
-        Matrix { rows: CLASSES.into_iter().map(row).collect() }
+        Matrix { rows: DOING.into_iter().map(row).collect() }
     }
 
     /// What a sheet has time for: its heaviest stream beside scalar code, and others who move memory beside one
@@ -112,28 +102,7 @@ impl Matrix {
             }
             Doing::Stream(_) | Doing::Lock => None,
         };
-        Matrix { rows: CLASSES.into_iter().filter_map(row).collect() }
-    }
-}
-
-/// Where neighbours are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
-    /// On all other cores that were chosen.
-    Others,
-    /// On the other thread of the victim's core.
-    Sibling,
-}
-
-impl Place {
-    pub(super) const ALL: [Place; 2] = [Place::Others, Place::Sibling];
-
-    /// The word for it in records.
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Place::Others => "other cores",
-            Place::Sibling => "SMT sibling",
-        }
+        Matrix { rows: DOING.into_iter().filter_map(row).collect() }
     }
 }
 
@@ -159,7 +128,7 @@ pub(super) fn wishes(plan: &Planning<'_>, matrix: &Matrix) -> Result<Wishes, Una
         return Err(Unavailable::new(Obstacle::Hardware, "neighbours", "there is no CPU"));
     };
     let mut wishes = Wishes::default();
-    let others = promise::others(plan, cpu);
+    let others = active::others(plan, cpu);
     let sibling = sibling(plan, cpu).and_then(|sibling| {
         // Where CPUs were named no others are used.
         if !plan.placement.is_named || plan.placement.cpus.contains(&sibling) {

@@ -2,13 +2,11 @@
 
 use kernels::StreamRow;
 use model::areas::Quantity;
-use model::page::{Block, Text};
-use model::record::{Record, Series};
 use model::stats::BLOCKS_FOR_INTERVAL;
-use model::{Finding, Obstacle, Seconds, Unavailable};
+use model::{Obstacle, Seconds, Unavailable};
 
 use super::super::Area;
-use super::{QUANTITIES, Turbo, favoured, neighbours, soak, trace, why};
+use super::{QUANTITIES, Turbo, asked, favoured, neighbours, soak, trace};
 use crate::run::plan::{Cell, DATA, Planning, Wishes};
 use crate::streams;
 
@@ -19,10 +17,6 @@ pub struct Questions;
 impl Area for Questions {
     fn id(&self) -> &'static str {
         Turbo.id()
-    }
-
-    fn title(&self) -> &'static str {
-        "Questions"
     }
 
     fn weight(&self) -> f64 {
@@ -37,24 +31,8 @@ impl Area for Questions {
         Turbo.offers(workload, quantity)
     }
 
-    fn name_of(&self, series: &Series) -> Option<String> {
-        Turbo.name_of(series)
-    }
-
     fn wishes(&self, _plan: &Planning<'_>) -> Wishes {
         Wishes::default()
-    }
-
-    fn findings(&self, _record: &Record) -> Vec<Finding> {
-        Vec::new()
-    }
-
-    fn sentences(&self, _record: &Record) -> Vec<Text> {
-        Vec::new()
-    }
-
-    fn section(&self, _record: &Record) -> Vec<Block> {
-        Vec::new()
     }
 }
 
@@ -67,7 +45,7 @@ pub fn questions(plan: &Planning<'_>, budget: Seconds) -> Wishes {
     let mut all = Wishes::default();
     let is_asked = |row: &&'static StreamRow| plan.streams.iter().any(|asked| asked.id == row.id);
     let can = |row: &&'static StreamRow| streams::load(plan.machine, row, DATA).is_ok();
-    let mut asked = why::heavy_streams().into_iter().filter(is_asked).peekable();
+    let mut asked = asked::heavy_streams().into_iter().filter(is_asked).peekable();
     let is_sheet = kernels::streams::SHEET.iter().all(is_asked);
     if asked.peek().is_none() && !is_sheet {
         return all;
@@ -75,7 +53,7 @@ pub fn questions(plan: &Planning<'_>, budget: Seconds) -> Wishes {
     let heaviest = asked.find(can);
     let Some(row) = heaviest else {
         let why = "none of the heavy streams is measured here";
-        let heavy: Vec<&str> = why::heavy_streams().iter().map(|row| row.id).collect();
+        let heavy: Vec<&str> = asked::heavy_streams().iter().map(|row| row.id).collect();
         for workload in [trace::WORKLOAD, soak::WORKLOAD, neighbours::SCALAR] {
             let reason = Unavailable::new(Obstacle::Measurement, workload, why);
             let remedy = format!("measure one of them: --streams {}", heavy.join(","));
@@ -83,7 +61,7 @@ pub fn questions(plan: &Planning<'_>, budget: Seconds) -> Wishes {
         }
         return all;
     };
-    let light = why::streams().first().copied().unwrap_or(row);
+    let light = asked::streams().first().copied().unwrap_or(row);
     add(&mut all, trace::WORKLOAD, trace::wishes(plan, &[row], trace::Extent::SHORT));
     let seconds = Seconds((budget.0 * SHARE).clamp(SUSTAINED[0], SUSTAINED[1]));
     // Two streams, and a rest between them.

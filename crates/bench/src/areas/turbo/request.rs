@@ -6,7 +6,7 @@ use model::record::{CpuPlace, Presentation};
 use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, Obstacle, Seconds, Unavailable};
 
-use super::{Turbo, favoured, is_heavy, neighbours, phases, promise, soak, trace, why};
+use super::{Turbo, active, asked, favoured, is_heavy, neighbours, phases, soak, trace};
 use crate::rig::job::{Manner, Member, Phase};
 use crate::rig::placement::{Choice, Refusal};
 use crate::rig::protocol;
@@ -108,7 +108,7 @@ impl Options {
                 Ok(neighbours::wishes(plan, &matrix).map_err(cannot)?)
             }
             Tests::Sustain(duration) => {
-                let cell = soak::cell(plan, *duration, &why::streams()).map_err(cannot)?;
+                let cell = soak::cell(plan, *duration, &asked::streams()).map_err(cannot)?;
                 Ok(Wishes { cells: vec![cell], absent: Vec::new() })
             }
         }
@@ -201,7 +201,7 @@ impl Options {
         }
         Ok(match self.tests {
             Tests::Why if chosen > 1 => vec![1, chosen],
-            _ => promise::counts(plan, kind, cpus),
+            _ => active::counts(plan, kind, cpus),
         })
     }
 
@@ -258,7 +258,7 @@ impl Tests {
     fn rows(&self) -> Vec<&'static StreamRow> {
         match self {
             Tests::Streams(rows) | Tests::Trace(rows, _) => rows.clone(),
-            Tests::Why | Tests::Sustain(_) => why::streams(),
+            Tests::Why | Tests::Sustain(_) => asked::streams(),
             Tests::Neighbours => neighbours::streams(),
             Tests::Spec(spec) => {
                 let mut rows: Vec<&'static StreamRow> = Vec::new();

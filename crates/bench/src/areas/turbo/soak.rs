@@ -17,13 +17,12 @@ use machine::activity::{Activity, Column, Interval};
 use machine::limits::{Looked, Reasons};
 pub(crate) use model::areas::turbo::soak::TIMELINE;
 pub(super) use model::areas::turbo::soak::{
-    CLOCK, GROUP, LIMIT, LIMITED, LOST, POWER, REST, STREAM, TEMPERATURE, TIME, WORKLOAD,
+    CLOCK, GROUP, LIMIT, LIMITED, LOST, POWER, REST, STREAM, TEMPERATURE, TIME, TIME_CONSTANTS,
+    WINDOWS_MIN, WORKLOAD, time_constant,
 };
-use model::record::{PowerLimit, PowerTerm};
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable, in_order};
 
 use super::super::sst;
-use super::promise;
 use crate::rig::executor::{Executor, RunError};
 use crate::rig::job::{
     Around, Load, Manner, Member, Phase, Purpose, RawMember, RawRepeat, Repeat, Step, Tools, What,
@@ -32,17 +31,13 @@ use crate::rig::reduce::{self, Readings};
 use crate::rig::ruler::Rulers;
 use crate::run::plan::{Cell, DATA, Errand, Planning, Run, Work};
 use crate::streams;
+use model::areas::turbo::promise;
 
 /// More windows than this are too many to read, fewer than ten too few.
 const WINDOWS_MAX: f64 = 600.0;
 const WINDOW: Seconds = Seconds(1.0);
-pub(super) const WINDOWS_MIN: f64 = 10.0;
-
 /// So many jobs are a window that nobody disturbs.
 const JOBS: f64 = 5.0;
-
-/// After so many times its time constant an average has forgotten 95 % of what was before.
-pub(super) const TIME_CONSTANTS: f64 = 3.0;
 
 /// One stream after the other on all of these CPUs.
 struct Soak {
@@ -91,12 +86,6 @@ fn rest(machine: &Machine, cpus: &[CpuId], duration: Seconds) -> Seconds {
     let wanted =
         time_constant(&limits).map_or(duration.0 / 2.0, |seconds| TIME_CONSTANTS * seconds);
     Seconds(wanted.min(duration.0))
-}
-
-/// For how long the packages remember what they drew: the longest of PL1, where that limits anything.
-pub(super) fn time_constant<'a>(limits: impl IntoIterator<Item = &'a PowerLimit>) -> Option<f64> {
-    let limits = limits.into_iter().filter(|limit| limit.term == PowerTerm::Long && limit.enabled);
-    limits.filter_map(|limit| limit.watts.and(limit.seconds)).reduce(f64::max)
 }
 
 /// What was read of the windows of one stream.

@@ -14,7 +14,7 @@ use model::ticks::Stamp;
 use model::{CpuId, Obstacle, Rate, Seconds, Unavailable};
 
 use super::soak::{STREAM, TIMELINE};
-use super::{promise, request};
+use super::{active, request};
 use crate::rig::executor::{Executor, RunError};
 use crate::rig::job::{Around, Load, Tools};
 use crate::rig::reduce::Readings;
@@ -84,7 +84,7 @@ pub(super) fn wishes(
         return Err(Unavailable::new(Obstacle::Hardware, "trace", "there is no CPU"));
     }
     for (kind, cpu, alike) in firsts {
-        let others = promise::others(plan, cpu);
+        let others = active::others(plan, cpu);
         // One of its own type, if there is one.
         let beside = others.iter().find(|other| alike.contains(other)).or(others.first()).copied();
         for (order, row) in rows.iter().enumerate() {

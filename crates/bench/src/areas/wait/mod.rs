@@ -6,14 +6,10 @@
 //! what the better of the two would have cost (Karlin, Manasse, McGeoch, Owicki: Competitive randomized
 //! algorithms for non-uniform problems, SODA 1990).
 
-mod advice;
-mod facts;
-
 use machine::instruments::clock::RateChoice;
+use model::Seconds;
 use model::areas::Quantity;
-use model::page::{Align, Block, Page, Table, Text, Tone};
-use model::record::{Presentation, Record};
-use model::{Finding, Seconds};
+use model::record::Presentation;
 
 use super::Area;
 use super::cores::Cores;
@@ -24,8 +20,6 @@ use crate::rig::job::Manner;
 use crate::rig::placement::Choice;
 use crate::run::plan::{Planning, Wishes};
 use crate::run::{Asked, Request, Span};
-use crate::sheet::parts::{self, Leaf, known};
-use advice::{Advice, advice};
 
 /// The area.
 pub struct Wait;
@@ -68,10 +62,6 @@ impl Area for Wait {
         "wait"
     }
 
-    fn title(&self) -> &'static str {
-        "Spin or sleep"
-    }
-
     fn weight(&self) -> f64 {
         0.0
     }
@@ -83,56 +73,4 @@ impl Area for Wait {
     fn wishes(&self, _plan: &Planning<'_>) -> Wishes {
         Wishes::default()
     }
-
-    fn findings(&self, _record: &Record) -> Vec<Finding> {
-        Vec::new()
-    }
-
-    fn sentences(&self, record: &Record) -> Vec<Text> {
-        advice(record).into_iter().take(1).filter_map(|advice| advice.sentence()).collect()
-    }
-
-    fn section(&self, record: &Record) -> Vec<Block> {
-        // What a sheet had no time for has its reason elsewhere.
-        let mut advice = advice(record);
-        advice.retain(|advice| advice.value.is_ok());
-        if advice.is_empty() {
-            return Vec::new();
-        }
-        vec![Block::Heading("Spin or sleep".to_owned()), table(&advice)]
-    }
-}
-
-/// The page of `cpudyno wait`: advice, and then what it rests on.
-pub fn page(record: &Record, verbosity: u8) -> Page {
-    let mut blocks = vec![table(&advice(record))];
-    blocks.extend(RESTS_ON.iter().flat_map(|area| area.section(record)));
-    let plan = &record.run.plan;
-    let lines = vec![
-        ("CPU", known(record, "cpu.brand")),
-        ("CPUs", Some(format!("{}: {}", plan.cpus, plan.placement))),
-        ("Other busy CPUs", known(record, "busy.cpus")),
-    ];
-    let (title, simulated) = ("Advice on waiting", "advice on waiting");
-    parts::leaf(record, verbosity, Leaf { title, simulated, lines, blocks })
-}
-
-fn table(advice: &[Advice]) -> Block {
-    let row = |advice: &Advice| {
-        let (value, because) = match &advice.value {
-            Ok((value, because)) => {
-                (Text::toned(value.as_str(), Tone::Strong), Text::from(because.as_str()))
-            }
-            Err(why) => (Text::toned("unavailable", Tone::Warning), Text::from(why.as_str())),
-        };
-        vec![Text::from(advice.what), value, because]
-    };
-    Block::Table(Table {
-        caption: "what this machine's numbers say about waiting".to_owned(),
-        columns: [("question", Align::Left), ("advice", Align::Left), ("it rests on", Align::Left)]
-            .map(|(name, align)| (name.to_owned(), align))
-            .to_vec(),
-        rows: advice.iter().map(row).collect(),
-        notes: Vec::new(),
-    })
 }

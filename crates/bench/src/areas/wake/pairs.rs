@@ -3,18 +3,6 @@
 use model::record::{Relation, Topology};
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
-/// What it is, for headings.
-pub(super) const fn title(relation: Relation) -> &'static str {
-    match relation {
-        Relation::SameCpu => "the same CPU",
-        Relation::Sibling => "SMT siblings",
-        Relation::SameCache => "cores with one last-level cache",
-        Relation::SamePackage => "cores of one package, whose caches nobody describes",
-        Relation::OtherCache => "cores with last-level caches of their own",
-        Relation::OtherPackage => "cores of two packages",
-    }
-}
-
 /// Why there is no such pair; `unsaid`: nobody says who shares a cache.
 fn missing(relation: Relation, unsaid: bool) -> Unavailable {
     let why = match relation {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use fastrand::Rng;
 use machine::Machine;
 use machine::instruments::idle::IdleCounters;
+use model::areas::wake::{self as ids, RANGES};
 use model::{CpuId, Seconds};
 
 use super::idle::attributed;
@@ -25,11 +26,7 @@ pub(super) struct Way {
 
 /// All of them.
 pub(super) static WAYS: [Way; 2] =
-    [Way { id: "clock_nanosleep", by: By::Nanosleep }, Way { id: "timerfd", by: By::TimerFile }];
-
-/// Ranges of distances, each with its word.
-pub(super) const RANGES: [(&str, f64, f64); 3] =
-    [("10-100 us", 10e-6, 100e-6), ("0.1-1 ms", 100e-6, 1e-3), ("1-20 ms", 1e-3, 20e-3)];
+    [Way { id: ids::WAYS[0], by: By::Nanosleep }, Way { id: ids::WAYS[1], by: By::TimerFile }];
 
 /// Alarms of each range in one block.
 const EACH: usize = 8;

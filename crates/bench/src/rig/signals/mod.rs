@@ -48,7 +48,7 @@ impl Waits {
     /// The word in tables.
     pub const fn word(self) -> &'static str {
         match self {
-            Waits::Sleeping => "sleeps",
+            Waits::Sleeping => model::areas::wake::SLEEPS,
             Waits::Polling => "spins",
             Waits::Both => "spins, then sleeps",
         }

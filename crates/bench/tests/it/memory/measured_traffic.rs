@@ -117,11 +117,11 @@ fn what_others_move_is_said_and_not_subtracted() {
         near(of(&record, "measured_write", &having)[0], asked / 2.0 + 2e9, 0.01);
     }
     assert_eq!(ids(&record), ["memory.more-traffic"]);
-    let page = format!("{:?}", bench::areas::memory::page(&record, 0));
+    let page = format!("{:?}", report::areas::memory::page(&record, 0));
     assert!(page.contains("they read 4000.0 and wrote 2000.0 MB/s; that is contained"), "{page}");
     // What they moved is no part of a headline.
     let strings = measured(&busy, Options { threads: Some(1), ..copies(Some("rep-movsb")) });
-    let page = format!("{:?}", bench::areas::memory::page(&strings, 0));
+    let page = format!("{:?}", report::areas::memory::page(&strings, 0));
     assert!(page.contains("because others move more than 2 % of what was measured"), "{page}");
     assert!(page.contains("left out: copy (rep-movsb)") || page.contains("unavailable"), "{page}");
 }
@@ -139,7 +139,7 @@ fn counters_that_do_not_see_what_is_known_are_not_believed() {
         };
         assert!(unavailable.why.contains(why), "{fault:?}: {unavailable:?}");
         assert!(!record.series.iter().any(|s| s.quantity.starts_with("measured_")), "{fault:?}");
-        let page = format!("{:?}", bench::areas::memory::page(&record, 0));
+        let page = format!("{:?}", report::areas::memory::page(&record, 0));
         assert_eq!(page.matches(why).count(), 1, "{page}");
     }
     let half = quiet_server(|model| model.faults.push(Fault::ControllersSeeHalf));
@@ -182,7 +182,7 @@ fn repetitions_that_others_counted_in_are_left_out_and_said() {
     assert!((1.0..=3.0).contains(&lost), "{lost}");
     let shares = [("ordinary", [1.0, 0.5]), ("non-temporal", [0.5, 0.5])];
     assert_shares(&record, &shares);
-    let page = format!("{:?}", bench::areas::memory::page(&record, 0));
+    let page = format!("{:?}", report::areas::memory::page(&record, 0));
     let said = format!("repetitions {lost} are left out: a counter was taken by others");
     assert!(page.contains(&said), "{page}");
 }
@@ -220,7 +220,7 @@ fn where_controllers_cannot_be_counted_the_reason_stands_once() {
         assert!(unavailable.why.contains(why), "{unavailable:?}");
         assert!(unavailable.remedy.as_deref().is_some_and(|text| text.contains(remedy)));
         assert!(!record.series.iter().any(|s| s.quantity.starts_with("measured_")));
-        let page = format!("{:?}", bench::areas::memory::page(&record, 0));
+        let page = format!("{:?}", report::areas::memory::page(&record, 0));
         assert_eq!(page.matches(why).count(), 1, "{page}");
     }
 }

@@ -494,7 +494,7 @@ fn a_description_without_memory_says_so_and_the_sheet_still_works() {
     assert!(absent.iter().all(|series| why(series).contains("describes no memory")));
     let measured = record.series.iter().any(|s| s.area == "turbo" && s.summary().is_some());
     assert!(measured);
-    assert!(!sheet::page(&record, 1).blocks.is_empty());
+    assert!(!report::sheet::page(&record, 1).blocks.is_empty());
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn account<'a>(record: &'a Record, stream: &str, moment: Option<&str>) -> &'a Cl
 }
 
 fn table(record: &Record, caption: &str) -> Table {
-    let page = bench::areas::turbo::page(record, 0, 200);
+    let page = report::areas::turbo::page(record, 0, 200);
     let found = page.blocks.into_iter().find_map(|block| match block {
         Block::Table(table) if table.caption == caption => Some(table),
         _ => None,
@@ -81,7 +81,7 @@ fn heat_accounts_for_its_first_window_and_its_last() {
         }
     }
     // Registers log both limits, and the windows have lost their clocks to them.
-    let page = format!("{:?}", bench::areas::turbo::page(&record, 0, 200));
+    let page = format!("{:?}", report::areas::turbo::page(&record, 0, 200));
     assert!(!page.contains("held, though"), "{page}");
 }
 

@@ -125,7 +125,7 @@ fn throttles_that_were_counted_are_a_limit_that_came_up() {
         &machine("2s-56c", |m| m.faults = vec![Fault::ThermalThrottle]),
         Options { tests: Tests::Why, ..streams(&[]) },
     );
-    let page = format!("{:?}", bench::areas::turbo::page(&record, 0, 200));
+    let page = format!("{:?}", report::areas::turbo::page(&record, 0, 200));
     assert!(!page.contains("no limit was in force or came up"), "{page}");
 }
 
@@ -140,7 +140,7 @@ fn an_early_drop_is_no_normal_state() {
         assert!(finding.text.contains("to PL1"), "{}", finding.text);
     }
     let rows =
-        bench::areas::turbo::page(&record, 0, 200).blocks.into_iter().find_map(|it| match it {
+        report::areas::turbo::page(&record, 0, 200).blocks.into_iter().find_map(|it| match it {
             model::page::Block::Table(it) if it.caption.contains("first window") => Some(it.rows),
             _ => None,
         });
@@ -175,7 +175,7 @@ fn each_stream_begins_with_its_own_pl2() {
 fn a_limit_that_is_none_sets_no_rest() {
     let record = sustained("2s-28c", 10.0, |_| {});
     assert_eq!(windows(&record, "scalar_iadd", "soak_rest"), [5.0], "half of what a stream takes");
-    let page = format!("{:?}", bench::areas::turbo::page(&record, 0, 200));
+    let page = format!("{:?}", report::areas::turbo::page(&record, 0, 200));
     let line = "the machine rested for 5.000 s before scalar_iadd; there is no PL1 that remembers";
     assert!(page.contains(line), "{page}");
 }
@@ -211,7 +211,7 @@ fn of_few_windows_no_drop_is_told() {
     assert!((2..10).contains(&count), "{count}");
     let finding = record.findings.iter().find(|it| it.id == "turbo.few-windows").unwrap();
     assert!(finding.text.contains(" windows instead of 10"), "{}", finding.text);
-    let page = bench::areas::turbo::page(&record, 0, 200);
+    let page = report::areas::turbo::page(&record, 0, 200);
     let table = page.blocks.into_iter().find_map(|block| match block {
         Block::Table(table) if table.caption.contains("first window") => Some(table),
         _ => None,

@@ -235,7 +235,7 @@ fn speed_select_is_advised_where_it_is() {
 /// The darkest cell is the greatest loss, of latencies as well.
 #[test]
 fn shades_are_losses() {
-    let page = bench::areas::turbo::page(&taxed(), 0, 100);
+    let page = report::areas::turbo::page(&taxed(), 0, 100);
     let map = page.blocks.iter().find_map(|block| match block {
         Block::HeatMap(map) if map.caption.starts_with("what neighbours change") => Some(map),
         _ => None,
@@ -306,7 +306,7 @@ fn what_needs_no_ruler_is_shown_without_one() {
     let cpus = Choice::usual(Some("0-1".parse().unwrap()));
     let options = Options { tests: Tests::Neighbours, cpus, ..streams(&[]) };
     let record = measured(&Machine::from(model), options);
-    let page = bench::areas::turbo::page(&record, 0, 200);
+    let page = report::areas::turbo::page(&record, 0, 200);
     let heading = model::page::Block::Heading("Neighbours".to_owned());
     assert!(page.blocks.contains(&heading));
     ratio(&record, "victim scalar", "tax_rate_ratio", "scalar", "other cores");
@@ -326,7 +326,7 @@ fn a_cpu_that_shares_the_core_is_none_of_the_other_cores() {
     let classes: Vec<&str> =
         of(&record, "tax_rate_ratio").filter_map(|it| it.placement_class.as_deref()).collect();
     assert!(!classes.is_empty() && classes.iter().all(|it| *it == "same-core"), "{classes:?}");
-    let page = format!("{:?}", bench::areas::turbo::page(&record, 0, 200));
+    let page = format!("{:?}", report::areas::turbo::page(&record, 0, 200));
     assert!(page.contains("heavy 256 bit, hidden sibling"), "{page}");
     assert!(!page.contains("heavy 256 bit, other cores"), "{page}");
 }
@@ -337,7 +337,7 @@ fn classes_that_are_missing_have_a_reason() {
     let tiles = record.series.iter().find(|it| it.workload == "tiles").unwrap();
     let Outcome::Unavailable { unavailable } = &tiles.outcome else { panic!("{tiles:?}") };
     assert_eq!(unavailable.what, "neighbours: tiles");
-    let page = bench::areas::turbo::page(&record, 0, 200);
+    let page = report::areas::turbo::page(&record, 0, 200);
     assert!(format!("{page:?}").contains("neighbours: tiles"), "{page:?}");
 }
 
@@ -346,7 +346,7 @@ fn classes_that_are_missing_have_a_reason() {
 #[test]
 fn the_matrix_agrees_with_the_numbers_below_it() {
     let record = taxed();
-    let page = bench::areas::turbo::page(&record, 0, 200);
+    let page = report::areas::turbo::page(&record, 0, 200);
     let (mut matrix, mut numbers) = (None, None);
     for block in page.blocks {
         match block {

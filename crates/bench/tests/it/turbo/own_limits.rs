@@ -5,12 +5,12 @@ use super::limits::{explained, machine, set_each, step, why};
 use crate::common::{assert_near, measured, of, streams};
 use bench::areas::turbo::{Options, Tests};
 use bench::rig::placement::Choice;
-use bench::sheet::claims::Verdict;
 use machine::Machine;
 use machine::simulated::{Model, Writer};
 use model::Seconds;
 use model::page::Block;
 use model::record::{ClockAccount, Record, Series};
+use report::sheet::claims::Verdict;
 
 /// Lets some cores have no more than so many kilohertz.
 fn cap(model: &Model, cpus: impl Iterator<Item = u32>, kilohertz: impl Fn(u32) -> u32) {
@@ -39,7 +39,7 @@ fn a_limit_of_some_cores_is_a_step_of_theirs_alone() {
         explained(account);
         assert!(account.refuted.is_empty(), "{account:#?}");
     }
-    let page = bench::areas::turbo::page(&record, 0, 200);
+    let page = report::areas::turbo::page(&record, 0, 200);
     let rows = |caption: &str| -> Vec<Vec<String>> {
         let tables = page.blocks.iter().filter_map(|block| match block {
             Block::Table(table) if table.caption.starts_with(caption) => Some(&table.rows),
@@ -62,7 +62,7 @@ fn a_limit_of_some_cores_is_a_step_of_theirs_alone() {
             assert!(near(cell, expected) < 0.005, "{row:?}");
         }
     }
-    let claims = bench::sheet::claims::claims(&record);
+    let claims = report::sheet::claims::claims(&record);
     let claim = claims.iter().find(|it| it.what == "turbo, 1 to 112 cores").unwrap();
     let Verdict::Differs(how) = &claim.verdict else { panic!("{claim:?}") };
     assert!(how.ends_with(" with 112 active, CPUs 56-111"), "{how}");
@@ -78,7 +78,7 @@ fn many_limits_make_no_endless_page() {
     }));
     let accounts = record.clock.as_ref().unwrap().accounts.len();
     assert!(accounts > 100, "{accounts}");
-    let page = bench::areas::turbo::page(&record, 0, 200);
+    let page = report::areas::turbo::page(&record, 0, 200);
     let table = |caption: &str| {
         let mut blocks = page.blocks.iter();
         let found = blocks.find_map(|block| match block {
@@ -108,7 +108,7 @@ fn what_drift_hides_has_its_cause() {
         set_each(&model, "scaling_max_freq", "4500000");
         model
     });
-    let claims = bench::sheet::claims::claims(&why(&machine));
+    let claims = report::sheet::claims::claims(&why(&machine));
     let claim = claims.iter().find(|it| it.what == "clock of one core").unwrap();
     let Verdict::CannotTell(why) = &claim.verdict else { panic!("{claim:?}") };
     assert!(why.contains("without any payload; limit of the kernel took"), "{why}");
@@ -176,7 +176,7 @@ fn asked(machine: &Machine, tests: Tests, cpus: &str) -> Record {
 
 /// The rows of a table, and its notes.
 fn table(record: &Record, caption: &str) -> (Vec<Vec<String>>, Vec<String>) {
-    let page = bench::areas::turbo::page(record, 0, 200);
+    let page = report::areas::turbo::page(record, 0, 200);
     let found = page.blocks.into_iter().find_map(|block| match block {
         Block::Table(table) if table.caption.starts_with(caption) => Some(table),
         _ => None,
@@ -223,7 +223,7 @@ fn limits_of_a_package_that_is_left_alone_are_not_named() {
     let record = asked(&machine, Tests::Why, "0-7");
     let (_, notes) = table(&record, "promised and measured clock");
     assert!(notes.iter().all(|it| !it.starts_with("turbo limit")), "{notes:?}");
-    let claims = bench::sheet::claims::claims(&record);
+    let claims = report::sheet::claims::claims(&record);
     let claim = claims.iter().find(|it| it.what.starts_with("turbo, ")).unwrap();
     assert_eq!((claim.by.as_str(), &claim.verdict), ("Speed Select", &Verdict::AsClaimed));
     // Chosen cores are promised the same, however many are active.

@@ -81,7 +81,7 @@ fn a_hidden_sibling_does_as_its_core_does() {
 
 /// The tables below this heading.
 fn tables(record: &Record) -> Vec<Table> {
-    let blocks = bench::areas::turbo::page(record, 0, 200).blocks.into_iter();
+    let blocks = report::areas::turbo::page(record, 0, 200).blocks.into_iter();
     blocks
         .filter_map(|block| if let Block::Table(table) = block { Some(table) } else { None })
         .filter(|table| table.caption.contains("duty cycle") || table.caption.contains("missing"))
@@ -265,7 +265,7 @@ fn what_throttled_dispatch_could_be_told_is_measured() {
     let light = traced("2s-56c", "scalar_iadd", transitions);
     let least = one(&light, "trace_throttled_visible");
     assert!((4e-6..20e-6).contains(&least), "{least}");
-    let page = format!("{:?}", bench::areas::turbo::page(&light, 0, 200));
+    let page = format!("{:?}", report::areas::turbo::page(&light, 0, 200));
     let said = format!("{:.0} us", least * 1e6);
     assert!(page.contains(&format!("none seen above {said}\"")), "{said}: {page}");
 }
@@ -548,7 +548,7 @@ fn gaps_have_the_least_of_their_own_stream() {
 #[test]
 fn the_timeline_marks_what_happened() {
     let record = traced("2s-56c", "avx512_fma_t", transitions);
-    let blocks = bench::areas::turbo::page(&record, 0, 200).blocks.into_iter();
+    let blocks = report::areas::turbo::page(&record, 0, 200).blocks.into_iter();
     let plots: Vec<_> = blocks
         .filter_map(|block| if let Block::Lines(lines) = block { Some(lines) } else { None })
         .filter(|plot| plot.caption.contains("all periods over each other"))

@@ -23,7 +23,7 @@ pub(super) fn run(machine: &Machine, args: TopArgs) -> Result<ExitCode, Failure>
     let TopArgs { cpus, interval, intervals, once, show, files, mut look, command: program } = args;
     let sinks = sinks(&files, &mut look)?;
     let presentation = presentation(&look, PageKind::Top);
-    let is_place = |name: &String| top::PLACES.contains(&name.as_str());
+    let is_place = |name: &String| report::areas::top::PLACES.contains(&name.as_str());
     let asked = !show.is_empty();
     let shown: Vec<String> = show.into_iter().filter(|name| !is_place(name)).collect();
     let every = program.is_empty().then_some(interval);
@@ -155,7 +155,7 @@ impl Live<'_> {
             output::data_while_read(&if begins { part } else { format!("\n{part}") })
         };
         let mut next = Instant::now();
-        let mut is_read = print(top::beginning(&watch.last()), true)?;
+        let mut is_read = print(report::areas::top::beginning(&watch.last()), true)?;
         while is_read && !self.is_over(watch) {
             next += Duration::from_secs_f64(self.interval.0);
             self.wait_until(next, watch);
@@ -163,9 +163,9 @@ impl Live<'_> {
             if !self.keeps {
                 watch.forget();
             }
-            is_read = print(vec![top::interval(&watch.last(), 0)], false)?;
+            is_read = print(vec![report::areas::top::interval(&watch.last(), 0)], false)?;
         }
-        print(top::end(&watch.record(), verbosity), false).map(drop)
+        print(report::areas::top::end(&watch.record(), verbosity), false).map(drop)
     }
 
     /// In parts, so that a signal is not waited for until the interval ends.
@@ -204,9 +204,9 @@ impl Live<'_> {
                 watch.forget();
             }
             let record = watch.last();
-            let mut blocks = top::beginning(&record);
-            blocks.push(top::interval(&record, 0));
-            blocks.extend(top::end(&record, self.presentation.verbosity));
+            let mut blocks = report::areas::top::beginning(&record);
+            blocks.push(report::areas::top::interval(&record, 0));
+            blocks.extend(report::areas::top::end(&record, self.presentation.verbosity));
             let width = sys::host::terminal_columns().unwrap_or(self.presentation.width);
             let page = text(&Page { blocks }, Presentation { width, ..self.presentation });
             screen.show(&page).map_err(broken)?;

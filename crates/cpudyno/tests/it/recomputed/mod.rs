@@ -82,7 +82,7 @@ impl Run {
         let text = fs::read_to_string(json).unwrap();
         let record = model::record::read(&text).unwrap();
         // As a ticket has it that wants everything, without each fact and instrument.
-        let markdown = views::markdown::render(&bench::sheet::page(&record, 0));
+        let markdown = views::markdown::render(&report::sheet::page(&record, 0));
         let terminal = show(&["--width", "400"]);
         show(&["--html", html]);
         Run {

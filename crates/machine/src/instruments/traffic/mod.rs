@@ -17,7 +17,7 @@ use crate::simulated::Model;
 use crate::survey::Survey;
 
 /// The id of the instrument in the record.
-pub const ID: &str = "memory_controllers";
+pub const ID: &str = model::areas::memory::CONTROLLERS;
 
 /// What is missing where they cannot be read.
 const WHAT: &str = "measured memory traffic";

@@ -1,8 +1,11 @@
 //! Clocks under streams of instructions.
 
 pub mod favoured;
+pub mod licence;
 pub mod neighbours;
+pub mod promise;
 pub mod soak;
+pub mod speed_select;
 pub mod trace;
 
 use super::{HIGHER, LOWER, NEITHER, Quantity};
@@ -10,6 +13,34 @@ use crate::Unit;
 
 /// Its id.
 pub const AREA: &str = "turbo";
+
+/// The lightest stream: what a licence costs is told against it.
+pub const LIGHT: &str = "scalar_iadd";
+
+/// The heaviest streams, the first one that was measured counts.
+pub const HEAVY: [&str; 3] = ["avx512_fma_t", "avx256_fma_t", "avx128_fma_t"];
+
+/// Workloads that are no streams.
+const QUESTIONS: [&str; 7] = [
+    trace::WORKLOAD,
+    favoured::WORKLOAD,
+    soak::WORKLOAD,
+    neighbours::SCALAR,
+    neighbours::VECTOR,
+    neighbours::BANDWIDTH,
+    neighbours::LATENCY,
+];
+
+/// Whether a workload is no stream.
+pub fn is_question(workload: &str) -> bool {
+    QUESTIONS.contains(&workload) || neighbours::is_class(workload)
+}
+
+/// The word that stands in the place of a clock that is not believed: what its reason begins with.
+pub fn distrust(why: &str) -> Option<&'static str> {
+    const WORDS: [&str; 3] = ["contended", "sibling busy", "throttled"];
+    WORDS.into_iter().find(|word| why.starts_with(word))
+}
 
 /// What its numbers mean, in the order of a record.
 pub static QUANTITIES: &[Quantity] = &[

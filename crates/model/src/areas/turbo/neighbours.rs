@@ -45,3 +45,48 @@ pub const WAIT: Measure =
     Measure { alone: "tax_latency_alone", beside: "tax_latency", ratio: "tax_latency_ratio" };
 /// The class that costs a core nothing but that others are active.
 pub const SCALAR_CLASS: &str = "scalar";
+
+/// Where neighbours are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// On all other cores that were chosen.
+    Others,
+    /// On the other thread of the victim's core.
+    Sibling,
+}
+
+impl Place {
+    /// Both.
+    pub const ALL: [Place; 2] = [Place::Others, Place::Sibling];
+
+    /// The word for it in records.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Place::Others => "other cores",
+            Place::Sibling => "SMT sibling",
+        }
+    }
+}
+
+/// What neighbours do, by the words for it. Those that cost most come first.
+pub const CLASSES: [&str; 9] = [
+    "memory",
+    SCALAR_CLASS,
+    "tiles",
+    "heavy 512 bit",
+    "heavy 256 bit",
+    "light 512 bit",
+    "light 256 bit",
+    "lock spinner",
+    "pause",
+];
+
+/// Whether a workload stands for a class of neighbours that cannot be had here.
+pub fn is_class(workload: &str) -> bool {
+    CLASSES.contains(&workload)
+}
+
+/// Victims and classes, by the words for them.
+pub fn named_in_matrix() -> impl Iterator<Item = &'static str> {
+    VICTIMS.into_iter().chain(CLASSES)
+}

@@ -1,5 +1,7 @@
 //! A stream for long: what clocks, power and temperature do.
 
+use crate::record::{PowerLimit, PowerTerm};
+
 /// Its workload.
 pub const WORKLOAD: &str = "sustain";
 /// The parameter that names the stream.
@@ -24,3 +26,15 @@ pub const LIMITED: &str = "soak_limited";
 pub const LIMIT: &str = "limit";
 /// The parameter that names the CPUs that a clock is of, where those of others have another type or other limits.
 pub const GROUP: &str = "cpus";
+
+/// Fewer windows than this are too few to read.
+pub const WINDOWS_MIN: f64 = 10.0;
+
+/// After so many time constants averages of power have forgotten what was drawn before.
+pub const TIME_CONSTANTS: f64 = 3.0;
+
+/// For how long the packages remember what they drew: the longest of PL1, where that limits anything.
+pub fn time_constant<'a>(limits: impl IntoIterator<Item = &'a PowerLimit>) -> Option<f64> {
+    let limits = limits.into_iter().filter(|limit| limit.term == PowerTerm::Long && limit.enabled);
+    limits.filter_map(|limit| limit.watts.and(limit.seconds)).reduce(f64::max)
+}

@@ -66,3 +66,6 @@ pub const GAP: &str = "trace_gap";
 pub const GAP_RATE: &str = "trace_gap_rate";
 /// Share of time that is missing in gaps.
 pub const GAP_SHARE: &str = "trace_gap_share";
+
+/// Looks of all periods at one phase are put together in bins of so many seconds.
+pub const BIN: f64 = 2e-6;

@@ -472,6 +472,7 @@ fn instruments() -> Vec<Instrument> {
 
 fn workload(id: &str, width_bits: Option<u32>) -> PlannedWorkload {
     PlannedWorkload {
+        licence: None,
         id: id.to_owned(),
         title: format!("sample of {id}"),
         kind: "latency".to_owned(),

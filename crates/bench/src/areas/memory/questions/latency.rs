@@ -4,12 +4,12 @@ use kernels::memory::chase::{CHAINS_MAX, Walk};
 use model::{CpuId, CpuSet, Pages, Seconds};
 
 use super::super::cells::{Chase, Effort};
-use super::super::extent::data_caches;
 use super::super::size;
 use super::{LINE, SMALLEST, Scope, limit, lines_of};
 use crate::rig::traffic::{Begin, Store};
 use crate::run::Error;
 use crate::run::plan::Wishes;
+use model::areas::memory::data_caches;
 
 const EFFORT: Effort = Effort { repetitions: 3, target: Seconds(2e-3) };
 

@@ -116,7 +116,7 @@ fn of_amd(registers: &[(u32, u64)]) -> Record {
 }
 
 fn text(record: &Record) -> String {
-    let page = bench::areas::turbo::page(record, 0, 100);
+    let page = report::areas::turbo::page(record, 0, 100);
     format!("{:?}", page.blocks)
 }
 
@@ -285,7 +285,7 @@ fn a_lower_state_on_amd_is_named() {
 #[test]
 fn the_limit_of_the_kernel_stands_beside_what_was_measured() {
     let record = why(&machine("2s-56c", |model| set_each(model, "scaling_max_freq", "2500000")));
-    let page = bench::areas::turbo::page(&record, 0, 200);
+    let page = report::areas::turbo::page(&record, 0, 200);
     let tables = page.blocks.iter().filter_map(|block| match block {
         model::page::Block::Table(table) => Some(table),
         _ => None,
@@ -300,7 +300,7 @@ fn the_limit_of_the_kernel_stands_beside_what_was_measured() {
 #[test]
 fn what_each_licence_is_promised_is_shown() {
     let record = why(&machine("sapphire", |_| {}));
-    let page = bench::areas::turbo::page(&record, 0, 200);
+    let page = report::areas::turbo::page(&record, 0, 200);
     let table = page.blocks.into_iter().find_map(|block| match block {
         model::page::Block::Table(it) if it.caption.starts_with("promised by licence") => Some(it),
         _ => None,
@@ -456,7 +456,7 @@ fn says(record: &Record, word: &str) -> Vec<String> {
         Block::List(lines) => lines.into_iter().map(|line| line.text).collect(),
         _ => Vec::new(),
     };
-    let page = bench::areas::turbo::page(record, 0, 100);
+    let page = report::areas::turbo::page(record, 0, 100);
     let lines = page.blocks.into_iter().flat_map(lines);
     lines.filter(|line| line.contains(word)).collect::<Vec<String>>()
 }
@@ -503,7 +503,7 @@ fn what_states_no_clock_is_named() {
 #[test]
 fn every_way_down_is_drawn() {
     let record = why(&machine("2s-56c", |model| model.faults.push(Fault::NoMsr)));
-    let page = bench::areas::turbo::page(&record, 0, 100);
+    let page = report::areas::turbo::page(&record, 0, 100);
     let plots: Vec<&model::page::Bars> = page
         .blocks
         .iter()

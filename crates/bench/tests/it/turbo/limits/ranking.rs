@@ -65,7 +65,7 @@ fn a_ranking_that_is_wrong_is_told() {
 #[test]
 fn equal_cores_share_a_rank() {
     let record = why(&machine("laptop", |_| {}));
-    let page = bench::areas::turbo::page(&record, 0, 100);
+    let page = report::areas::turbo::page(&record, 0, 100);
     let table = page.blocks.iter().find_map(|block| match block {
         Block::Table(table) if table.caption.starts_with("each core alone") => Some(table),
         _ => None,

@@ -9,7 +9,7 @@ fn a_request_that_cannot_be_read_has_its_reason() {
     let unread = &record.clock.as_ref().unwrap().unread;
     let asked = unread.iter().find(|it| it.what.contains("HWP")).unwrap();
     assert!(asked.why.contains("the driver is not loaded"), "{asked:?}");
-    let page = format!("{:?}", bench::areas::turbo::page(&record, 0, 200));
+    let page = format!("{:?}", report::areas::turbo::page(&record, 0, 200));
     assert!(page.contains("not known: request to the hardware (HWP)"), "{page}");
     // Nor is what more active cores cost, of which the step has no clock.
     let of_cores = "not known: limit of the active cores, there is no `/dev/cpu/*/msr`: the driver is not loaded";

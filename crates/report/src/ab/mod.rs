@@ -1,0 +1,6 @@
+//! A comparison of two settings, as people read it.
+
+mod page;
+mod watch_shown;
+
+pub use page::page;

@@ -1,0 +1,324 @@
+//! What was seen, as parts of pages; a pure function of the record (invariant I2).
+
+use model::areas::cores::{AREA, LATENCY, MESSAGES};
+use model::page::{Align, Block, HeatCell, HeatMap, HeatRow, Table, Text, Tone, si};
+use model::record::{Record, Relation, Series};
+use model::stats::Summary;
+use model::{CpuId, Finding, Severity, Unit, stats};
+
+use super::super::memory;
+
+use crate::sheet::claims::{Claim, Verdict};
+
+/// What one pair took, in one placement.
+pub(super) struct Told<'a> {
+    pub(super) message: &'a str,
+    pub(super) pair: [CpuId; 2],
+    relation: &'a str,
+    class: Option<&'a str>,
+    /// How many lines were measured, where that is known.
+    pub(super) lines: Option<&'a str>,
+    summary: Summary,
+}
+
+/// Everything that was measured, in the order of the record.
+pub(super) fn told(record: &Record) -> Vec<Told<'_>> {
+    record.series_of(AREA, LATENCY).filter_map(read).collect()
+}
+
+fn read(series: &Series) -> Option<Told<'_>> {
+    let cpus: Vec<CpuId> = series.active.iter().collect();
+    let [a, b] = cpus[..] else { return None };
+    Some(Told {
+        message: &series.workload,
+        pair: [a, b],
+        relation: series.parameters.get("between").map_or("unknown", String::as_str),
+        class: series.placement_class.as_deref(),
+        lines: series.parameters.get("lines").map(String::as_str),
+        summary: *series.summary()?,
+    })
+}
+
+/// Rows of the same message, relation and placement class.
+struct Kind<'a> {
+    message: &'a str,
+    relation: &'a str,
+    class: Option<&'a str>,
+    told: Vec<&'a Told<'a>>,
+}
+
+impl Kind<'_> {
+    fn medians(&self) -> Vec<f64> {
+        self.told.iter().map(|told| told.summary.median).collect()
+    }
+
+    /// Whether there is more than one number for each pair.
+    fn has_spread(&self) -> bool {
+        self.told.iter().any(|told| told.summary.count > 1)
+    }
+
+    fn extreme(&self, greatest: bool) -> Option<&Told<'_>> {
+        let by = |a: &&&Told<'_>, b: &&&Told<'_>| a.summary.median.total_cmp(&b.summary.median);
+        let found =
+            if greatest { self.told.iter().max_by(by) } else { self.told.iter().min_by(by) };
+        found.copied()
+    }
+}
+
+/// By message, and then the nearest first.
+fn kinds<'a>(told: &'a [Told<'a>]) -> Vec<Kind<'a>> {
+    let mut kinds: Vec<Kind<'a>> = Vec::new();
+    for one in told {
+        let same = |kind: &&mut Kind<'a>| {
+            (kind.message, kind.relation, kind.class) == (one.message, one.relation, one.class)
+        };
+        match kinds.iter_mut().find(same) {
+            Some(kind) => kind.told.push(one),
+            None => kinds.push(Kind {
+                message: one.message,
+                relation: one.relation,
+                class: one.class,
+                told: vec![one],
+            }),
+        }
+    }
+    let order = |id: &str| MESSAGES.iter().position(|(known, _)| *known == id);
+    kinds.sort_by_key(|kind| (order(kind.message), Relation::named(kind.relation)));
+    kinds
+}
+
+/// Nanoseconds without their unit.
+fn nanoseconds(seconds: f64) -> String {
+    format!("{:.1}", seconds * 1e9)
+}
+
+/// One row for each kind of pair.
+pub(super) fn table(told: &[Told<'_>]) -> Block {
+    let kinds = kinds(told);
+    let row = |kind: &Kind<'_>| {
+        let median = stats::median(&kind.medians())?;
+        let [p5, p95] = [|s: &Summary| s.p5, |s: &Summary| s.p95].map(|of| {
+            let of_pairs: Vec<f64> = kind.told.iter().map(|told| of(&told.summary)).collect();
+            stats::median(&of_pairs).map_or("-".to_owned(), nanoseconds)
+        });
+        let extreme = |greatest| {
+            let told = kind.extreme(greatest)?;
+            let [a, b] = told.pair;
+            Some(format!("{} ({a}-{b})", nanoseconds(told.summary.median)))
+        };
+        let extremes = if kind.told.len() > 1 {
+            [false, true].map(|greatest| extreme(greatest).unwrap_or_else(|| "-".to_owned()))
+        } else {
+            let [a, b] = kind.told.first()?.pair;
+            [format!("only {a}-{b}"), String::new()]
+        };
+        let [least, greatest] = extremes;
+        Some(vec![
+            kind.message.into(),
+            kind.relation.into(),
+            kind.class.map_or_else(|| Text::toned("not probed", Tone::Faint), Text::from),
+            kind.told.len().to_string().into(),
+            Text::toned(nanoseconds(median), Tone::Strong),
+            if kind.has_spread() {
+                format!("{p5} - {p95}").into()
+            } else {
+                Text::toned("-", Tone::Faint)
+            },
+            least.into(),
+            greatest.into(),
+        ])
+    };
+    let mut notes: Vec<String> = MESSAGES
+        .iter()
+        .filter(|(id, _)| kinds.iter().any(|kind| kind.message == *id))
+        .map(|(id, doc)| format!("{id}: {doc}"))
+        .collect();
+    notes.push(if kinds.iter().any(Kind::has_spread) {
+        "lines: the middle nine tenths of samples, one for each line and block".to_owned()
+    } else {
+        "lines: not known, each pair has one number".to_owned()
+    });
+    Block::Table(Table {
+        caption: "latency from core to core, ns: half of a round trip (lower is better)".to_owned(),
+        columns: [
+            ("message", Align::Left),
+            ("between", Align::Left),
+            ("placement", Align::Left),
+            ("pairs", Align::Right),
+            ("median", Align::Right),
+            ("lines", Align::Right),
+            ("least", Align::Right),
+            ("greatest", Align::Right),
+        ]
+        .map(|(name, align)| (name.to_owned(), align))
+        .to_vec(),
+        rows: kinds.iter().filter_map(row).collect(),
+        notes,
+    })
+}
+
+/// CPUs by CPUs; nothing where a table says as much.
+pub(super) fn map(told: &[Told<'_>], message: &str) -> Option<Block> {
+    const CPUS_MIN: usize = 3;
+    let of_message: Vec<&Told<'_>> = told.iter().filter(|told| told.message == message).collect();
+    let mut cpus: Vec<CpuId> = of_message.iter().flat_map(|told| told.pair).collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    // A map of pairs at random would be mostly holes.
+    let complete = of_message.len() * 2 >= cpus.len() * (cpus.len().saturating_sub(1));
+    if cpus.len() < CPUS_MIN || !complete {
+        return None;
+    }
+    let cell = |a: CpuId, b: CpuId| {
+        let pair = [a.min(b), a.max(b)];
+        let found = of_message.iter().filter(|told| told.pair == pair);
+        match found.max_by_key(|told| told.summary.count) {
+            Some(told) => {
+                let value = told.summary.median * 1e9;
+                HeatCell::Value { value, text: format!("{value:.0}") }
+            }
+            None => HeatCell::Absent(Text::toned("-", Tone::Faint)),
+        }
+    };
+    let row = |&a: &CpuId| HeatRow {
+        label: a.to_string(),
+        cells: cpus.iter().map(|&b| cell(a, b)).collect(),
+    };
+    Some(Block::HeatMap(HeatMap {
+        caption: format!("{message}: latency of each pair, ns (lower is better)"),
+        unit: "ns".to_owned(),
+        row_title: "CPU".to_owned(),
+        column_title: "CPU".to_owned(),
+        columns: cpus.iter().map(CpuId::to_string).collect(),
+        groups: vec![cpus.iter().map(row).collect()],
+        notes: Vec::new(),
+        shaded_from: None,
+        outline: None,
+    }))
+}
+
+pub(super) fn section(record: &Record) -> Vec<Block> {
+    let told = told(record);
+    if told.is_empty() {
+        return Vec::new();
+    }
+    let mut blocks = vec![Block::Heading("Core to core".to_owned()), table(&told)];
+    blocks.extend(map(&told, MESSAGES[0].0));
+    blocks
+}
+
+pub(super) fn sentences(record: &Record) -> Vec<Text> {
+    let told = told(record);
+    let kinds = kinds(&told);
+    let of = |relation: Relation| {
+        // Of several placements the one that most pairs had.
+        let mut alike =
+            kinds.iter().filter(|k| k.message == MESSAGES[0].0 && k.relation == relation.word());
+        let first = alike.next()?;
+        let most = alike.fold(first, |a, b| if b.told.len() > a.told.len() { b } else { a });
+        let median = stats::median(&most.medians())?;
+        let class = most.class.filter(|class| *class != most.relation);
+        let class = class.map_or(String::new(), |class| format!(", placed {class}"));
+        Some(format!("{} ({}{class})", si::format(median, Unit::Second), most.relation))
+    };
+    let usual: Vec<String> = Relation::ALL.into_iter().filter_map(of).collect();
+    if usual.is_empty() {
+        return Vec::new();
+    }
+    let text = usual.join(", ");
+    vec![format!("A contended cache line goes from core to core in {text}.").into()]
+}
+
+/// Slices of one cache differ by less.
+const RATIO_MAX: f64 = 1.6;
+
+/// Fewer pairs tell of no difference between them.
+const PAIRS_MIN: usize = 3;
+
+/// A line that stays within a cache takes no longer than so many looks into it, whatever its clock, size and fabric.
+///
+/// # Source
+/// Published latencies from core to core beside those of the last-level cache: 1.5 to 3 of these on rings, on meshes of
+/// up to 60 cores and within complexes of Zen 2 to Zen 5; 6 to 12 between two complexes or packages.
+const LOOKS_MAX: f64 = 5.0;
+
+/// That cores of one cache, of two and of two packages are as near as that: pairs of each are alike, and a line that
+/// stays within a cache takes a few times as long as a look into it.
+pub(super) fn claims(record: &Record) -> Vec<Claim> {
+    let told = told(record);
+    let look = memory::last_cache_latency(record);
+    let mut claims = Vec::new();
+    for relation in [Relation::SameCache, Relation::OtherCache, Relation::OtherPackage] {
+        let of =
+            told.iter().filter(|it| it.message == MESSAGES[0].0 && it.relation == relation.word());
+        let mut medians: Vec<f64> = of.map(|it| it.summary.median).collect();
+        medians.sort_unstable_by(f64::total_cmp);
+        let (Some(least), Some(greatest)) = (medians.first(), medians.last()) else { continue };
+        let far =
+            look.filter(|look| relation == Relation::SameCache && *greatest > look * LOOKS_MAX);
+        if medians.len() < PAIRS_MIN && far.is_none() {
+            continue;
+        }
+        let verdict = if medians.len() >= PAIRS_MIN && *greatest > least * RATIO_MAX {
+            Verdict::Differs("not all alike: the map shows who is near whom".to_owned())
+        } else if let Some(look) = far {
+            let (times, look) = (greatest / look, nanoseconds(look));
+            Verdict::Differs(format!(
+                "{times:.0} times the {look} ns of that cache: lines leave it"
+            ))
+        } else {
+            Verdict::AsClaimed
+        };
+        let claimed = match relation {
+            Relation::SameCache => "share a last-level cache",
+            Relation::OtherCache => "share a package, and no cache",
+            _ => "lie in two packages",
+        };
+        claims.push(Claim {
+            what: if medians.len() == 1 {
+                "1 pair of cores".to_owned()
+            } else {
+                format!("{} pairs of cores", medians.len())
+            },
+            claimed: claimed.to_owned(),
+            by: "kernel".to_owned(),
+            measured: match medians.as_slice() {
+                [only] => format!("{} ns", nanoseconds(*only)),
+                _ => format!("{} to {} ns", nanoseconds(*least), nanoseconds(*greatest)),
+            },
+            verdict,
+            finding: Some("cores.uneven"),
+            cause: None,
+            command: "cpudyno cores",
+        });
+    }
+    claims
+}
+
+/// Pairs that the kernel takes for alike, and that are not.
+pub(super) fn findings(record: &Record) -> Vec<Finding> {
+    let told = told(record);
+    let uneven = |kind: &Kind<'_>| {
+        let (least, greatest) = (kind.extreme(false)?, kind.extreme(true)?);
+        let (low, high) = (least.summary.median, greatest.summary.median);
+        if kind.told.len() < PAIRS_MIN || high <= low * RATIO_MAX {
+            return None;
+        }
+        let ([a, b], [c, d]) = (least.pair, greatest.pair);
+        Some(Finding {
+            id: "cores.uneven".to_owned(),
+            severity: Severity::Note,
+            about: format!("{} between {} pairs", kind.message, kind.relation),
+            text: format!(
+                "CPUs {a} and {b} need {}, CPUs {c} and {d} {}, although the kernel takes both for \
+                 alike: clusters of cores, sub-NUMA, or a host that placed them apart",
+                si::format(low, Unit::Second),
+                si::format(high, Unit::Second)
+            ),
+            remedy: Some("the map shows who is near whom: `cpudyno cores`".to_owned()),
+            cause: None,
+            gain: None,
+        })
+    };
+    kinds(&told).iter().filter_map(uneven).collect()
+}

@@ -1,0 +1,277 @@
+//! What caches, nodes and channels are said to be, beside what was measured.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use model::page::tally;
+use model::record::Record;
+use serde::Deserialize;
+
+use super::counting::Counting;
+use super::extent::Extent;
+use super::knees::{self, Whose};
+use super::read::{Cell, cells};
+use super::shown::sweep::{self, Sweep, name, not_seen, sweep};
+use super::shown::{nanoseconds, size};
+use super::{ALONE, CHASE};
+use crate::sheet::claims::{Claim, Verdict};
+use crate::sheet::normal::{self, Band};
+
+/// Sizes of caches, and distances of nodes.
+pub(super) fn claims(record: &Record) -> Vec<Claim> {
+    caches(record).into_iter().chain(distances(record)).collect()
+}
+
+/// Seconds of one pointer in the last-level cache that the kernel lists; nothing where latencies do not show that cache.
+pub(in super::super) fn last_cache_latency(record: &Record) -> Option<f64> {
+    let sweep = sweep(record)?;
+    let last = sweep.claims.last()?.level;
+    let is_last =
+        |level: &&knees::Level| matches!(level.whose, Whose::Cache(it) if it.level == last);
+    sweep.levels.iter().find(is_last).map(|level| level.seconds)
+}
+
+/// Claims of caches as latencies tell of them, and of those that they do not reach.
+fn caches(record: &Record) -> Vec<Claim> {
+    let sweep = sweep(record);
+    let mut claims = sweep.as_ref().map_or_else(Vec::new, told);
+    let why = match &sweep {
+        Some(_) => "latencies were not measured up to its end",
+        None => "no latencies were measured",
+    };
+    let cpu = sweep.map(|sweep| sweep.cpu).or(record.run.plan.cpus.iter().next());
+    let claimed = cpu.map(|cpu| sweep::claims(&record.machine.topology, cpu));
+    for cache in claimed.into_iter().flatten() {
+        let (what, verdict) = (format!("L{}", cache.level), Verdict::CannotTell(why.to_owned()));
+        if claims.iter().all(|claim| claim.what != what) {
+            claims.push(of_cache(what, cache.bytes, "-".to_owned(), verdict));
+        }
+    }
+    claims.sort_by(|a, b| a.what.cmp(&b.what));
+    claims
+}
+
+fn told(sweep: &Sweep<'_>) -> Vec<Claim> {
+    let claim = |level: &knees::Level| {
+        let Whose::Cache(claimed) = level.whose else { return None };
+        let measured = level.knee.map_or("-".to_owned(), |knee| {
+            let [low, high] = knee.interval.map(|bytes| size(bytes as u64));
+            format!("{} ({low} - {high})", size(knee.bytes as u64))
+        });
+        let verdict = match sweep::verdict(level) {
+            sweep::Verdict::AsClaimed => Verdict::AsClaimed,
+            sweep::Verdict::Behaves(bytes) => {
+                Verdict::Differs(format!("behaves like {}", size(bytes)))
+            }
+            sweep::Verdict::Vague(factor) => Verdict::CannotTell(sweep::known_to(factor)),
+            sweep::Verdict::Unknown => {
+                Verdict::CannotTell("too little was measured around its end".to_owned())
+            }
+        };
+        Some(of_cache(name(level.whose), claimed.bytes, measured, verdict))
+    };
+    let unseen = not_seen(sweep).into_iter().map(|claim| {
+        let verdict = Verdict::Differs("latencies do not show it".to_owned());
+        let (what, measured) = (format!("L{}", claim.level), "no plateau of its own".to_owned());
+        of_cache(what, claim.bytes, measured, verdict)
+    });
+    sweep.levels.iter().filter_map(claim).chain(unseen).collect()
+}
+
+fn of_cache(what: String, claimed: u64, measured: String, verdict: Verdict) -> Claim {
+    Claim {
+        what,
+        claimed: size(claimed),
+        by: "kernel".to_owned(),
+        measured,
+        verdict,
+        finding: Some("memory.cache-size"),
+        cause: None,
+        command: "cpudyno memory sweep",
+    }
+}
+
+/// The firmware's relative distances are relative latencies.
+///
+/// # Source
+/// ACPI specification, section on the System Locality Information Table: 10 is the node itself, 20 twice its
+/// latency.
+fn distances(record: &Record) -> Vec<Claim> {
+    /// Firmware rounds, and often states one number for all machines of a family.
+    const OFF_MAX: f64 = 0.25;
+    const SELF: f64 = 10.0;
+    let cells = cells(record, "numa");
+    let latency = |from: u32, to: u32| {
+        let of = |cell: &&Cell<'_>| {
+            cell.workload == CHASE
+                && cell.number("from_node") == Some(from.into())
+                && cell.number("to_node") == Some(to.into())
+        };
+        cells.iter().find(of)?.median("latency")
+    };
+    let (mut claims, mut unmeasured) = (Vec::new(), Vec::new());
+    let firmware = "firmware (SLIT)";
+    for node in &record.machine.topology.nodes {
+        for (&to, &distance) in node.distances.iter().filter(|(to, _)| **to != node.id) {
+            let (Some(own), Some(far)) = (latency(node.id, node.id), latency(node.id, to)) else {
+                unmeasured.push(distance);
+                continue;
+            };
+            let (claimed, ratio) = (f64::from(distance) / SELF, far / own);
+            let verdict = if (ratio / claimed - 1.0).abs() <= OFF_MAX {
+                Verdict::AsClaimed
+            } else {
+                Verdict::Differs(format!("{:+.0} %", (ratio / claimed - 1.0) * 100.0))
+            };
+            claims.push(Claim {
+                what: format!("node {} to node {to}", node.id),
+                claimed: format!("distance {distance}: {claimed:.2} times"),
+                by: firmware.to_owned(),
+                measured: format!(
+                    "{} ns for {} ns: {ratio:.2} times",
+                    nanoseconds(far),
+                    nanoseconds(own)
+                ),
+                verdict,
+                finding: None,
+                cause: None,
+                command: NUMA,
+            });
+        }
+    }
+    let ends = unmeasured.iter().min().zip(unmeasured.iter().max());
+    claims.extend(ends.map(|(least, greatest)| Claim {
+        what: tally(unmeasured.len(), "way") + " between nodes",
+        claimed: if least == greatest {
+            format!("distance {least}")
+        } else {
+            format!("distances {least} to {greatest}")
+        },
+        by: firmware.to_owned(),
+        measured: "-".to_owned(),
+        verdict: Verdict::CannotTell("latencies from node to node were not measured".to_owned()),
+        finding: None,
+        cause: None,
+        command: NUMA,
+    }));
+    claims
+}
+
+/// What shows latencies from node to node.
+const NUMA: &str = "cpudyno memory numa";
+
+/// The table, as `data/README.md` describes it.
+static PEAKS: LazyLock<Vec<Peak>> = LazyLock::new(|| {
+    const TEXT: &str = include_str!("../../../../../data/memory-peak.toml");
+    let table: Document = toml::from_str(TEXT).expect("BUG: a test reads the table");
+    table.peak
+});
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    peak: Vec<Peak>,
+}
+
+/// The most that the memory of one package can give.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Peak {
+    of: Vec<String>,
+    brand: String,
+    channels: u32,
+    /// Millions of transfers a second.
+    transfers: u32,
+    remark: Option<String>,
+}
+
+impl Peak {
+    fn of(record: &Record) -> Option<&'static Peak> {
+        let [core, brand] = ["cpu.microarchitecture", "cpu.brand"].map(|id| record.text(id));
+        let (core, brand) = (core?, brand?);
+        PEAKS.iter().find(|peak| peak.of.iter().any(|of| of == core) && brand.contains(&peak.brand))
+    }
+
+    /// Bytes a second: each transfer of a channel is eight bytes wide.
+    fn bytes_per_second(&self) -> f64 {
+        f64::from(self.channels) * f64::from(self.transfers) * 1e6 * 8.0
+    }
+}
+
+/// Bandwidth of all cores, beside channels x rate.
+pub(super) fn bands(record: &Record) -> Vec<Band> {
+    bandwidth(record).into_iter().collect()
+}
+
+fn bandwidth(record: &Record) -> Option<Band> {
+    /// Published results of STREAM on full sockets are 70 to 90 % of the peak.
+    const SHARE_MIN: f64 = 0.6;
+    /// Fewer cores than these of a package cannot draw all that its memory gives.
+    const CORES_MIN: usize = 8;
+    let peak = Peak::of(record)?;
+    let counting = Counting::of(record);
+    let cells = cells(record, "bandwidth");
+    let copies = cells.iter().filter(|cell| cell.workload == ALONE);
+    let of_memory = copies.filter(|cell| counting.extent(cell) == Some(Extent::Memory));
+    let widest = of_memory.max_by_key(|cell| cell.active.len())?;
+    let moved = counting.headline(widest, widest.median("bandwidth")?)?;
+    let topology = &record.machine.topology;
+    let package = |cpu| topology.place(cpu).map(|place| place.package);
+    let packages: BTreeSet<u32> = widest.active.iter().filter_map(package).collect();
+    let expected = peak.bytes_per_second() * packages.len() as f64;
+    let share = moved / expected;
+    let guest = record.is_guest();
+    let few = widest.active.len() < CORES_MIN * packages.len();
+    let verdict = if share > 1.0 {
+        normal::Verdict::Outside("more than memory can give: caches took part".to_owned())
+    } else if share >= SHARE_MIN {
+        normal::Verdict::Normal
+    } else if guest {
+        normal::Verdict::CannotTell("a guest has a part of its host's memory channels".to_owned())
+    } else if few {
+        normal::Verdict::CannotTell(format!(
+            "{} cannot draw more",
+            tally(widest.active.len(), "core")
+        ))
+    } else {
+        let why = "not all channels are populated, or not at full rate";
+        normal::Verdict::Outside(why.to_owned())
+    };
+    let remark = peak.remark.as_ref().map_or(String::new(), |remark| format!("; {remark}"));
+    Some(Band {
+        what: format!("{} on {}", widest.workload, tally(widest.active.len(), "core")),
+        expected: format!("{} {}", counting.text(expected), counting.unit()),
+        source: format!(
+            "{} expected: {} x {} channels x {} million transfers a second x 8 bytes, by the \
+             maker{remark}",
+            counting.unit(),
+            tally(packages.len(), "package"),
+            peak.channels,
+            peak.transfers
+        ),
+        measured: format!("{} {}", counting.text(moved), counting.unit()),
+        position: format!("{:.1} % of it", share * 100.0),
+        verdict,
+        missing: (share < SHARE_MIN).then_some(SHARE_MIN / share),
+        remedy: "see what each slot holds, and at which rate: `sudo dmidecode -t memory`",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_peak_is_one_of_a_known_core() {
+        assert!(PEAKS.len() >= 14);
+        let known: Vec<&str> = machine::facts::microarchitectures().collect();
+        for peak in PEAKS.iter() {
+            for core in &peak.of {
+                assert!(known.contains(&core.as_str()), "{core}");
+            }
+            assert!(!peak.brand.is_empty() && peak.channels > 0, "{peak:?}");
+            let gigabytes = peak.bytes_per_second() / 1e9;
+            assert!((60.0..1000.0).contains(&gigabytes), "{peak:?}: {gigabytes} GB/s");
+        }
+    }
+}

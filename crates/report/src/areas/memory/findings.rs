@@ -1,0 +1,457 @@
+//! Remarks on what was measured of memory.
+
+use model::page::si;
+use model::page::tally;
+use model::record::{FactValue, PlacedMemory, Record};
+use model::{CpuId, CpuSet, Finding, Severity, Unit};
+
+use super::counting::Counting;
+use super::extent::Extent;
+use super::read::{Cell, cells, in_order};
+use super::shown::sweep::{Sweep, Verdict, not_seen, sweep, verdict};
+use super::shown::{self, some};
+use model::areas::memory as size;
+
+/// All of them.
+pub(super) fn of(record: &Record) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = Vec::new();
+    findings.extend(too_small(record));
+    findings.extend(caches_unknown(record));
+    findings.extend(limited(record));
+    findings.extend(other_pages(record));
+    findings.extend(modes(record));
+    findings.extend(OTHER_TRAFFIC.iter().filter_map(|kind| other_traffic(record, kind)));
+    if let Some(sweep) = sweep(record) {
+        findings.extend(other_sizes(record, &sweep));
+    }
+    findings
+}
+
+/// The questions whose arrays should be as large as the rule asks.
+const BY_RULE: &[&str] = &["bandwidth", "scaling", "loaded", "numa"];
+
+/// The questions that measure a bandwidth.
+const MOVING: &[&str] = &["bandwidth", "scaling", "sweep", "factors", "numa"];
+
+/// Arrays were asked to be so small that caches hold a part of them.
+fn too_small(record: &Record) -> Option<Finding> {
+    let counting = Counting::of(record);
+    let cells: Vec<Cell<'_>> = BY_RULE.iter().flat_map(|word| cells(record, word)).collect();
+    let small = cells.iter().filter(|cell| {
+        cell.text("limited_by").is_none()
+            && counting.extent(cell).is_some_and(|extent| extent != Extent::Memory)
+    });
+    // The number of threads with the largest caches.
+    let cell = small.max_by_key(|cell| cell.active.len())?;
+    let caches = size::caches(&record.machine.topology, cell.active.as_slice());
+    let elements = model::areas::memory::rule(&record.machine.topology, cell.active).div_ceil(8);
+    Some(Finding {
+        id: "memory.arrays-too-small".to_owned(),
+        severity: Severity::Warning,
+        about: "arrays".to_owned(),
+        text: format!(
+            "{} each are less than {} times the caches of {} ({}): a part of them stays in caches, and \
+             the numbers are none of memory",
+            shown::size(cell.array_bytes()?),
+            size::TIMES_CACHES,
+            tally(cell.active.len(), "thread"),
+            shown::size(caches)
+        ),
+        remedy: Some(format!(
+            "make them larger, or leave the length to cpudyno: --length {elements}"
+        )),
+        cause: None,
+        gain: None,
+    })
+}
+
+/// There was no room for arrays as large as the rule asks.
+fn limited(record: &Record) -> Option<Finding> {
+    let questions = ["bandwidth", "scaling", "sweep", "latency", "loaded"];
+    let cells: Vec<Cell<'_>> = questions.iter().flat_map(|word| cells(record, word)).collect();
+    let limited = cells.iter().filter(|cell| cell.text("limited_by").is_some());
+    let cell = limited.max_by_key(|cell| cell.number("footprint"))?;
+    Some(Finding {
+        id: "memory.limited".to_owned(),
+        severity: Severity::Warning,
+        about: "size".to_owned(),
+        text: format!(
+            "there is no room for {} times the caches, so that {} at most was used: limited by {}",
+            size::TIMES_CACHES,
+            shown::size(cell.number("footprint")?),
+            cell.text("limited_by")?
+        ),
+        remedy: Some("give it more memory, or use fewer CPUs: --threads N".to_owned()),
+        cause: None,
+        gain: None,
+    })
+}
+
+/// Memory came in other pages than it was asked to.
+fn other_pages(record: &Record) -> Option<Finding> {
+    /// Ends of arrays never fill a huge page.
+    const SHARE_MIN: f64 = 0.9;
+    let few = |memory: &&PlacedMemory| memory.as_asked.is_some_and(|share| share < SHARE_MIN);
+    let memory: Vec<&PlacedMemory> = record.run.plan.memory.iter().filter(few).collect();
+    let first = memory.first()?;
+    let got = in_order(memory.iter().filter_map(|memory| memory.backing.value()));
+    let asked = in_order(memory.iter().map(|memory| memory.pages.as_str()));
+    // Where the kernel makes them, or is asked to, only scattered memory is in the way.
+    let makes_none = condition(record, "thp.enabled") == Some("never");
+    let remedy = match first.pages.as_str() {
+        "thp" if makes_none => {
+            "let the kernel make huge pages where they are asked for: \
+             `echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled`"
+        }
+        "thp" => {
+            "memory may be too scattered: `echo 1 | sudo tee /proc/sys/vm/compact_memory`, or stop what takes it"
+        }
+        "4k" => "ask for the pages that it comes in: --pages thp",
+        _ => "set more of these pages aside; `cpudyno doctor` says how",
+    };
+    Some(Finding {
+        id: "memory.other-pages".to_owned(),
+        severity: Severity::Warning,
+        about: "pages".to_owned(),
+        text: format!(
+            "memory was asked to come in {} and came in {}: latencies contain more address translation, \
+             and bandwidths may",
+            asked.join(", "),
+            got.iter().map(|got| got.as_str()).collect::<Vec<_>>().join("; ")
+        ),
+        remedy: Some(remedy.to_owned()),
+        cause: None,
+        gain: None,
+    })
+}
+
+/// A condition in words, as it was before the run.
+fn condition<'a>(record: &'a Record, id: &str) -> Option<&'a str> {
+    match record.conditions.before.iter().find(|fact| fact.id == id)?.value.value()? {
+        FactValue::Text(text) => Some(text),
+        FactValue::Number { .. } => None,
+    }
+}
+
+/// Nobody says how large the caches are that the arrays should be beyond.
+fn caches_unknown(record: &Record) -> Option<Finding> {
+    let cells: Vec<Cell<'_>> = BY_RULE.iter().flat_map(|word| cells(record, word)).collect();
+    let unknown = |cell: &&Cell<'_>| record.machine.topology.caches_in_use(cell.active).is_none();
+    let cell = cells.iter().filter(unknown).max_by_key(|cell| cell.active.len())?;
+    let assumed = size::caches(&record.machine.topology, cell.active.as_slice());
+    Some(Finding {
+        id: "memory.caches-unknown".to_owned(),
+        severity: Severity::Note,
+        about: "caches".to_owned(),
+        text: format!(
+            "the kernel does not say how large the caches of {} are: {} are assumed, and where there are \
+             more, a part of the arrays stays in them",
+            tally(cell.active.len(), "thread"),
+            shown::size(assumed)
+        ),
+        remedy: Some(
+            "see where latency rises: `cpudyno memory latency`, then --length N".to_owned(),
+        ),
+        cause: None,
+        gain: None,
+    })
+}
+
+/// Within one placement class, samples of a bandwidth fall into several groups.
+fn modes(record: &Record) -> Option<Finding> {
+    let counting = Counting::of(record);
+    let cells: Vec<Cell<'_>> = MOVING.iter().flat_map(|word| cells(record, word)).collect();
+    let found: Vec<String> = cells
+        .iter()
+        .filter_map(|cell| {
+            let modes = cell.numbers("bandwidth")?.modes()?;
+            let each = modes.iter().map(|mode| {
+                format!("{} ({:.0} %)", counting.text(mode.median), mode.share * 100.0)
+            });
+            Some(format!(
+                "{} ({}) on {}: {} {}, as asked",
+                cell.workload,
+                cell.text("variant").unwrap_or("-"),
+                tally(cell.active.len(), "thread"),
+                each.collect::<Vec<_>>().join(" and "),
+                counting.unit()
+            ))
+        })
+        .collect();
+    (!found.is_empty()).then(|| Finding {
+        id: "memory.modes".to_owned(),
+        severity: Severity::Warning,
+        about: "bandwidth".to_owned(),
+        text: format!(
+            "samples fall into groups with nothing between them, although the CPUs lay to each \
+             other as before: {}. They are shown apart: no median or average of all is right",
+            some(&found)
+        ),
+        remedy: Some("compare runs of one mode only; the record has every sample".to_owned()),
+        cause: None,
+        gain: None,
+    })
+}
+
+/// A way in which memory controllers count something else than follows from the instructions.
+struct OtherTraffic {
+    id: &'static str,
+    /// Whether it is that, where for each byte that was asked for the first number was measured, and the
+    /// second one follows with write-allocate.
+    is: fn(f64, f64) -> bool,
+    means: &'static str,
+}
+
+/// Caches hold at most a quarter of an array, and keep little of it until the next trip; others and the
+/// hardware's own prefetchers move something, too.
+const TRAFFIC_TOLERANCE: f64 = 0.1;
+
+const OTHER_TRAFFIC: [OtherTraffic; 3] = [
+    OtherTraffic {
+        id: "memory.more-traffic",
+        is: |measured, counted| measured > counted * (1.0 + TRAFFIC_TOLERANCE),
+        means: "prefetchers bring in lines that the kernels do not ask for, or others use memory, too; on \
+                Intel's machines of several packages a line that another package reads may be written \
+                back, for the directory that memory keeps of such lines",
+    },
+    OtherTraffic {
+        id: "memory.write-allocate-evaded",
+        is: |measured, counted| measured < counted * (1.0 - TRAFFIC_TOLERANCE) && counted > 1.0,
+        means: "not every line that ordinary stores change was brought in first, as CPUs may do that see \
+                whole lines written (SpecI2M since Ice Lake): the count with write-allocate is too high",
+    },
+    OtherTraffic {
+        id: "memory.less-traffic",
+        is: |measured, counted| measured < counted * (1.0 - TRAFFIC_TOLERANCE) && counted <= 1.0,
+        means: "caches held a part of the arrays, or some memory has controllers that these counters do \
+                not see",
+    },
+];
+
+/// Memory controllers count something else than what follows from the instructions.
+fn other_traffic(record: &Record, kind: &OtherTraffic) -> Option<Finding> {
+    let of_cell = |cell: &Cell<'_>| {
+        let (measured, counted) = (cell.measured_per_asked()?.bytes(), Counting::told(cell)?);
+        (kind.is)(measured, counted).then(|| {
+            format!(
+                "{} ({}) on {}: {measured:.2} bytes measured for each that was asked for, {counted:.2} \
+                 counted",
+                cell.workload,
+                cell.text("variant").unwrap_or("-"),
+                tally(cell.active.len(), "thread"),
+            )
+        })
+    };
+    let cells: Vec<Cell<'_>> = MOVING.iter().flat_map(|word| cells(record, word)).collect();
+    let found: Vec<String> = cells.iter().filter_map(of_cell).collect();
+    (!found.is_empty()).then(|| Finding {
+        id: kind.id.to_owned(),
+        severity: Severity::Note,
+        about: "memory traffic".to_owned(),
+        text: format!("{}: {}", some(&found), kind.means),
+        remedy: None,
+        cause: None,
+        gain: None,
+    })
+}
+
+/// What is said of a cache of several cores.
+const SHARED: &str = ": it is shared with others, in a guest also with its neighbours, and moves with what \
+                      they do";
+
+/// Whether CPUs of several cores use the cache of that level.
+fn is_shared(record: &Record, cpu: CpuId, level: u8) -> bool {
+    let topology = &record.machine.topology;
+    let core = |cpu: CpuId| topology.place(cpu).map(|place| (place.package, place.core));
+    let of_level = topology.caches.iter().filter(|cache| {
+        cache.level == level && cache.kind != model::record::CacheKind::Instruction
+    });
+    let used = of_level.flat_map(|cache| &cache.instances).filter(|cpus| cpus.contains(cpu));
+    let mut used = used.flat_map(CpuSet::iter);
+    used.any(|other| core(other) != core(cpu))
+}
+
+/// Caches that end elsewhere than the machine claims.
+fn other_sizes(record: &Record, sweep: &Sweep<'_>) -> Vec<Finding> {
+    let note = |level: u8, text: String| Finding {
+        id: "memory.cache-size".to_owned(),
+        severity: Severity::Note,
+        about: format!("L{level} cache"),
+        text,
+        remedy: None,
+        cause: None,
+        gain: None,
+    };
+    let bytes = |bytes: f64| si::format(bytes, Unit::Byte);
+    let of_level = |level: &super::knees::Level| {
+        let (Verdict::Behaves(_), Some(knee)) = (verdict(level), level.knee) else { return None };
+        let super::knees::Whose::Cache(claim) = level.whose else { return None };
+        let [low, high] = knee.interval;
+        let text = format!(
+            "it claims {} and behaves like {} ({} to {}){}",
+            bytes(claim.bytes as f64),
+            bytes(knee.bytes),
+            bytes(low),
+            bytes(high),
+            if is_shared(record, sweep.cpu, claim.level) { SHARED } else { "" }
+        );
+        Some(note(claim.level, text))
+    };
+    let mut findings: Vec<Finding> = sweep.levels.iter().filter_map(of_level).collect();
+    findings.extend(not_seen(sweep).into_iter().map(|claim| {
+        let text = format!(
+            "it claims {} and shows no plateau of its own in the latencies",
+            bytes(claim.bytes as f64)
+        );
+        note(claim.level, text)
+    }));
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use bench::areas::memory::{Length, Options, Question};
+
+    use super::super::Memory;
+    use super::*;
+    use crate::areas::Section;
+    use crate::testing::memory;
+    use machine::Machine;
+    use model::record::{Outcome, Samples};
+
+    fn of_question(question: Question, change: impl FnOnce(&mut Options)) -> Record {
+        memory("sim:1c", question, change)
+    }
+
+    fn ids(record: &Record) -> Vec<String> {
+        Memory.findings(record).into_iter().map(|finding| finding.id).collect()
+    }
+
+    #[test]
+    fn arrays_that_caches_hold_are_found() {
+        let with = |length| {
+            of_question(Question::Bandwidth, |options| {
+                options.length = length;
+            })
+        };
+        let caches = Machine::named("sim:1c").unwrap().simulated.unwrap().caches;
+        let rule = size::TIMES_CACHES * (caches.l2_bytes + caches.l3_bytes);
+        assert!(ids(&with(None)).is_empty());
+        assert!(ids(&with(Some(Length::Bytes(rule)))).is_empty());
+        let small = with(Some(Length::Bytes(rule - 4096)));
+        assert_eq!(ids(&small), ["memory.arrays-too-small"]);
+        let remedy = Memory.findings(&small)[0].remedy.clone().unwrap();
+        assert!(remedy.ends_with(&format!("--length {}", rule / 8)), "{remedy}");
+    }
+
+    #[test]
+    fn lack_of_room_is_found() {
+        let mut record = of_question(Question::Bandwidth, |_| ());
+        for series in &mut record.series {
+            series.parameters.insert("limited_by".to_owned(), "free memory".to_owned());
+        }
+        let findings = Memory.findings(&record);
+        assert_eq!(ids(&record), ["memory.limited"]);
+        assert!(findings[0].text.ends_with("limited by free memory"), "{}", findings[0].text);
+    }
+
+    #[test]
+    fn other_pages_than_asked_for_are_found() {
+        let mut record = of_question(Question::Latency, |_| ());
+        let placed = |share| PlacedMemory {
+            cpu: model::CpuId(0),
+            content: "ring".to_owned(),
+            bytes: 1 << 20,
+            pages: "thp".to_owned(),
+            node: None,
+            backing: model::Known::Yes("4 KiB pages, 70 %".to_owned()),
+            as_asked: share,
+        };
+        record.run.plan.memory = vec![placed(Some(0.95)), placed(None)];
+        assert!(ids(&record).is_empty());
+        record.run.plan.memory.push(placed(Some(0.3)));
+        assert_eq!(ids(&record), ["memory.other-pages"]);
+        // What is so already is not advised.
+        let remedy = |mode: &str| {
+            let mut record = record.clone();
+            let thp = record.conditions.before.iter_mut().find(|fact| fact.id == "thp.enabled");
+            thp.unwrap().value = model::Known::Yes(FactValue::Text(mode.to_owned()));
+            Memory.findings(&record).swap_remove(0).remedy.unwrap()
+        };
+        assert!(remedy("never").contains("echo madvise"));
+        for mode in ["always", "madvise"] {
+            assert!(!remedy(mode).contains("madvise") && remedy(mode).contains("scattered"));
+        }
+    }
+
+    #[test]
+    fn sizes_that_nobody_says_are_told_as_assumed() {
+        let mut record = of_question(Question::Bandwidth, |_| ());
+        assert!(ids(&record).is_empty());
+        record.machine.topology.caches.clear();
+        let told = Memory.findings(&record);
+        let told: Vec<&str> = told.iter().map(|finding| finding.id.as_str()).collect();
+        assert!(told.contains(&"memory.caches-unknown"), "{told:?}");
+    }
+
+    #[test]
+    fn only_a_cache_of_several_cores_is_said_to_be_shared() {
+        let behaves = |name| {
+            let mut record = memory(name, Question::Sweep, |_| ());
+            for cache in &mut record.machine.topology.caches {
+                // What the machine claims is four times what it has.
+                cache.bytes =
+                    cache.bytes.map(|bytes| if cache.level == 1 { bytes * 4 } else { bytes });
+            }
+            let findings = Memory.findings(&record);
+            let text = |about: &str| {
+                let found = findings.iter().find(|finding| finding.about == about);
+                found.map(|finding| finding.text.clone()).unwrap_or_default()
+            };
+            [text("L1 cache"), text("L3 cache")]
+        };
+        let [own, shared] = behaves("sim:vm-2c");
+        assert!(own.contains("behaves like") && !own.contains("shared"), "{own}");
+        assert!(
+            shared.contains("behaves like") && shared.contains("shared with others"),
+            "{shared}"
+        );
+    }
+
+    #[test]
+    fn modes_of_a_bandwidth_are_found() {
+        let mut record = of_question(Question::Bandwidth, |_| ());
+        let series = record.series.iter_mut().find(|series| series.quantity == "bandwidth");
+        let samples = Samples::Plain(vec![vec![60e9, 61e9, 110e9, 112e9]; 3]);
+        let summary = samples.summary().unwrap();
+        series.unwrap().outcome = Outcome::Measured { samples, summary };
+        let findings = Memory.findings(&record);
+        assert_eq!(ids(&record), ["memory.modes"]);
+        let text = &findings[0].text;
+        assert!(text.contains("60.50 (50 %) and 111.00 (50 %) GB/s, as asked"), "{text}");
+        let variant = record.series[0].parameters["variant"].clone();
+        assert!(text.contains(&format!("({variant}) on 1 thread")), "{text}");
+        // The page has no middle of both.
+        let page = format!("{:?}", super::super::page(&record, 0));
+        assert!(page.contains("60.50 or 111.00") || page.contains("or 166.50"), "{page}");
+        assert!(!page.contains("85.5"), "{page}");
+    }
+
+    #[test]
+    fn a_few_disturbed_samples_are_no_mode_and_in_no_spread() {
+        let mut record = of_question(Question::Bandwidth, |_| ());
+        let series = record.series.iter_mut().find(|series| series.quantity == "bandwidth");
+        let mut blocks = vec![vec![110e9; 9]; 3];
+        blocks[1][4] = 19e9;
+        blocks[2][0] = 19e9;
+        let samples = Samples::Plain(blocks);
+        let summary = samples.summary().unwrap();
+        series.unwrap().outcome = Outcome::Measured { samples, summary };
+        assert_eq!(ids(&record), [""; 0]);
+        let page = format!("{:?}", super::super::page(&record, 0));
+        let told = "apart from the median and p10 - p90, of 27 samples, as asked: 2 near 19.00";
+        assert!(page.contains(told), "{page}");
+        let spread = page.contains("110.00 - 110.00") || page.contains("165.00 - 165.00");
+        assert!(spread, "{page}");
+    }
+}

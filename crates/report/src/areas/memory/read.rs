@@ -1,0 +1,204 @@
+//! Reading the area's series back out of a record.
+
+use std::collections::BTreeMap;
+
+use model::CpuSet;
+use model::record::{Record, Series};
+use model::stats::modes::{APART, GAP, Group, groups};
+
+use super::AREA;
+use model::areas::memory::{BESIDE_ELEMENTS, BESIDE_FOOTPRINT, QUESTION};
+pub(super) use model::in_order;
+
+/// One workload with its parameters on one set of CPUs: the series of all its quantities.
+pub(super) struct Cell<'a> {
+    pub(super) workload: &'a str,
+    pub(super) active: &'a CpuSet,
+    parameters: &'a BTreeMap<String, String>,
+    series: Vec<&'a Series>,
+}
+
+/// What a page says of a series.
+#[derive(Debug, Clone)]
+pub(super) struct Numbers {
+    /// Of the largest group.
+    pub(super) median: f64,
+    /// The tenth and the ninetieth hundredth of the largest group; none of a few samples.
+    pub(super) spread: Option<[f64; 2]>,
+    /// Of all samples.
+    pub(super) max: f64,
+    /// The farther end of the median's interval between blocks, relative to it; none of several modes.
+    pub(super) uncertainty: Option<f64>,
+    /// The groups that samples fall into, ascending: modes, and what is too little for one.
+    groups: Vec<Group>,
+}
+
+impl Numbers {
+    /// The modes, where there are several: together they have no middle.
+    pub(super) fn modes(&self) -> Option<Vec<Group>> {
+        let modes: Vec<Group> = self.groups.iter().copied().filter(Group::is_mode).collect();
+        (modes.len() > 1).then_some(modes)
+    }
+
+    /// Groups that are too small for a mode: what was disturbed.
+    pub(super) fn strays(&self) -> impl Iterator<Item = &Group> {
+        self.groups.iter().filter(|group| !group.is_mode())
+    }
+
+    /// Samples of all groups.
+    pub(super) fn count(&self) -> usize {
+        self.groups.iter().map(|group| group.count).sum()
+    }
+}
+
+/// What memory controllers counted: in bytes per second, or for each byte that was asked for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Measured {
+    pub(super) read: f64,
+    pub(super) written: f64,
+}
+
+impl Measured {
+    /// Both ways together.
+    pub(super) fn bytes(self) -> f64 {
+        self.read + self.written
+    }
+}
+
+/// Of fewer samples a tenth is none of them.
+const SAMPLES_FOR_SPREAD: usize = 5;
+impl<'a> Cell<'a> {
+    /// A parameter.
+    pub(super) fn text(&self, name: &str) -> Option<&'a str> {
+        self.parameters.get(name).map(String::as_str)
+    }
+
+    /// A parameter that is a whole number.
+    pub(super) fn number(&self, name: &str) -> Option<u64> {
+        self.text(name)?.parse().ok()
+    }
+
+    /// What its size was limited by, to stand behind that size; nothing where there was room.
+    pub(super) fn limited(&self) -> String {
+        self.text("limited_by").map_or(String::new(), |by| format!("; limited by {by}"))
+    }
+
+    /// Bytes of each of its arrays, over all threads that move data.
+    pub(super) fn array_bytes(&self) -> Option<u64> {
+        let elements = self.number(BESIDE_ELEMENTS).or_else(|| self.number("elements"));
+        elements.map(|elements| elements.saturating_mul(8))
+    }
+
+    /// Bytes of all that it goes over: of what moves data, where somebody follows pointers beside it.
+    pub(super) fn footprint(&self) -> Option<u64> {
+        self.number(BESIDE_FOOTPRINT).or_else(|| self.number("footprint"))
+    }
+
+    /// The series of that quantity. Classes of placement are never pooled, nor mixed: all quantities are
+    /// those of the class in which the cell has most samples.
+    pub(super) fn series(&self, quantity: &str) -> Option<&'a Series> {
+        let shown = self.class();
+        self.of(quantity).min_by_key(|series| series.placement_class.as_deref() != shown)
+    }
+
+    /// The class of placement with most samples of any quantity; the first one of equals.
+    fn class(&self) -> Option<&'a str> {
+        let count = |series: &Series| series.summary().map_or(0, |summary| summary.count);
+        let most = self.series.iter().rev().max_by_key(|series| count(series));
+        most.and_then(|series| series.placement_class.as_deref())
+    }
+
+    fn of<'b>(&'b self, quantity: &'b str) -> impl Iterator<Item = &'a Series> + 'b {
+        self.series.iter().filter(move |series| series.quantity == quantity).copied()
+    }
+
+    /// The classes of placement in which that quantity was measured, the one that is shown first.
+    pub(super) fn classes(&self, quantity: &str) -> Vec<&'a str> {
+        let shown = self.series(quantity).and_then(|series| series.placement_class.as_deref());
+        let others = self.of(quantity).filter_map(|series| series.placement_class.as_deref());
+        let others = others.filter(|class| Some(*class) != shown);
+        shown.into_iter().chain(others).collect()
+    }
+
+    /// The numbers of that quantity.
+    pub(super) fn numbers(&self, quantity: &str) -> Option<Numbers> {
+        let series = self.series(quantity)?;
+        let (summary, samples) = (series.summary()?, series.samples()?.all());
+        let groups = groups(&samples, GAP, APART);
+        let main = groups.iter().copied().rev().max_by_key(|group| group.count)?;
+        let numbers = Numbers {
+            median: main.median,
+            spread: (main.count >= SAMPLES_FOR_SPREAD).then_some([main.p10, main.p90]),
+            max: summary.max,
+            uncertainty: None,
+            groups,
+        };
+        let uncertainty = summary.relative_uncertainty().filter(|_| numbers.modes().is_none());
+        Some(Numbers { uncertainty, ..numbers })
+    }
+
+    /// Bytes per second that the memory controllers read and wrote meanwhile, where that was measured.
+    pub(super) fn measured(&self) -> Option<Measured> {
+        self.both_ways(["measured_read", "measured_write"])
+    }
+
+    /// The same for each byte that the program asked for.
+    pub(super) fn measured_per_asked(&self) -> Option<Measured> {
+        self.both_ways(["measured_read_per_asked", "measured_write_per_asked"])
+    }
+
+    fn both_ways(&self, quantities: [&str; 2]) -> Option<Measured> {
+        let [read, written] = quantities.map(|id| Some(self.numbers(id)?.median));
+        Some(Measured { read: read?, written: written? })
+    }
+
+    /// The median of the largest group of that quantity, where it can be calculated with: times and
+    /// rates are positive.
+    pub(super) fn median(&self, quantity: &str) -> Option<f64> {
+        Some(self.numbers(quantity)?.median).filter(|median| *median > 0.0)
+    }
+}
+
+/// The cells of a question, in the order of the record.
+pub(super) fn cells<'a>(record: &'a Record, question: &str) -> Vec<Cell<'a>> {
+    let asked = |series: &&Series| {
+        let of = series.parameters.get(QUESTION);
+        series.area == AREA && of.is_some_and(|of| of == question)
+    };
+    let mut cells: Vec<Cell<'_>> = Vec::new();
+    for series in record.series.iter().filter(asked) {
+        let same = |cell: &&mut Cell<'_>| {
+            cell.workload == series.workload
+                && *cell.active == series.active
+                && *cell.parameters == series.parameters
+        };
+        match cells.iter_mut().rfind(same) {
+            Some(cell) => cell.series.push(series),
+            None => cells.push(Cell {
+                workload: &series.workload,
+                active: &series.active,
+                parameters: &series.parameters,
+                series: vec![series],
+            }),
+        }
+    }
+    cells
+}
+
+/// Bytes per second that memory controllers read and wrote before the run or after it: the more.
+pub(super) fn idle(record: &Record) -> Option<Measured> {
+    let of = |quantity: &str| {
+        let mut all = record.series.iter().filter(|s| s.area == "rig" && s.quantity == quantity);
+        let medians = all.next()?.samples()?.numbered_medians();
+        medians.into_iter().map(|(_, median)| median).reduce(f64::max)
+    };
+    Some(Measured { read: of("idle_read")?, written: of("idle_write")? })
+}
+
+/// How many, and which: `CPU 0`, `2 threads, CPUs 0-1`.
+pub(super) fn threads(active: &CpuSet) -> String {
+    match active.len() {
+        1 => format!("Single-threaded, CPU {active}"),
+        count => format!("{count} threads, CPUs {active}"),
+    }
+}

@@ -1,0 +1,238 @@
+//! What one access costs while others move data.
+
+use model::page::tally;
+use model::page::{Align, Block, Lines, Mark, Scale, Table, Text};
+use model::record::Record;
+
+use super::super::counting::Counting;
+use super::super::read::{Cell, cells, in_order};
+use super::factors::POINTS_MIN;
+use super::{columns, dash, modes, nanoseconds, note, placement, size, through};
+
+/// The knee is where latency has grown this much.
+const KNEE: f64 = 1.5;
+
+/// What others move, and the latency beside it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in super::super) struct Point {
+    /// Bytes per second, in the headline's counting.
+    pub(in super::super) moved: f64,
+    /// Seconds.
+    pub(in super::super) latency: f64,
+}
+
+/// Latency by what others move, for one mix of reads and writes.
+pub(in super::super) struct Mix<'a> {
+    pub(in super::super) name: &'a str,
+    /// Ascending by what is moved.
+    pub(in super::super) points: Vec<Point>,
+}
+
+/// What was found.
+pub(in super::super) struct Loaded<'a> {
+    /// Latency while nothing else moves data, in seconds.
+    pub(in super::super) idle: Option<f64>,
+    pub(in super::super) mixes: Vec<Mix<'a>>,
+    cells: Vec<Cell<'a>>,
+}
+
+/// Reads it, where there is any.
+pub(in super::super) fn loaded(record: &Record) -> Option<Loaded<'_>> {
+    let cells = cells(record, "loaded");
+    let counting = Counting::of(record);
+    let idle = cells.iter().find(|cell| cell.text("mix").is_none());
+    let idle = idle.and_then(|cell| cell.median("latency"));
+    let mix = |name| {
+        let of_mix = cells.iter().filter(|cell| cell.text("mix") == Some(name));
+        let point = |cell: &Cell<'_>| {
+            Some(Point {
+                moved: counting.headline(cell, cell.median("background")?)?,
+                latency: cell.median("latency")?,
+            })
+        };
+        let mut points: Vec<Point> = of_mix.filter_map(point).collect();
+        points.sort_by(|a, b| a.moved.total_cmp(&b.moved));
+        Mix { name, points }
+    };
+    let names = in_order(cells.iter().filter_map(|cell| cell.text("mix")));
+    let mut mixes: Vec<Mix<'_>> =
+        names.into_iter().map(mix).filter(|mix| !mix.points.is_empty()).collect();
+    // What only reads is what the others are compared with.
+    mixes.sort_by_key(|mix| mix.name.contains("write"));
+    let found = idle.is_some() || !mixes.is_empty();
+    found.then_some(Loaded { idle, mixes, cells })
+}
+
+impl Mix<'_> {
+    /// The point with most traffic.
+    pub(in super::super) fn most(&self) -> Option<Point> {
+        self.points.last().copied()
+    }
+
+    /// What others move where latency has grown by half, between the points around it. Where the first
+    /// point is beyond it, it lies anywhere below that, and is none.
+    pub(in super::super) fn knee(&self, idle: f64) -> Option<Knee> {
+        /// The curve bends between points: where they are farther apart, a straight line says nothing.
+        const NEAR: f64 = 1.3;
+        let limit = KNEE * idle;
+        let pairs = self.points.iter().zip(self.points.iter().skip(1));
+        self.points.first().filter(|first| first.latency < limit)?;
+        let (before, after) = pairs.into_iter().find(|(_, after)| after.latency >= limit)?;
+        if after.moved > before.moved * NEAR {
+            return Some(Knee::Between(before.moved, after.moved));
+        }
+        let rise = after.latency - before.latency;
+        let share = if rise > 0.0 { (limit - before.latency) / rise } else { 1.0 };
+        Some(Knee::At(before.moved + (after.moved - before.moved) * share.clamp(0.0, 1.0)))
+    }
+}
+
+/// Where latency has grown by half.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in super::super) enum Knee {
+    /// Here, between two points that are near each other.
+    At(f64),
+    /// Somewhere between these two, where nothing was measured.
+    Between(f64, f64),
+}
+
+/// The table of mixes, the plot, and all points for those who ask for more.
+pub(in super::super) fn blocks(record: &Record, verbosity: u8) -> Vec<Block> {
+    let Some(loaded) = loaded(record) else { return Vec::new() };
+    let counting = Counting::of(record);
+    let mut blocks = vec![Block::Heading(heading(counting, &loaded))];
+    blocks.extend(setting(&loaded));
+    blocks.push(table(counting, &loaded));
+    blocks.extend(plot(counting, &loaded));
+    blocks.extend(placement(&loaded.cells, "latency"));
+    blocks.extend(modes(&loaded.cells, "background", |asked| counting.words_of(asked)));
+    blocks
+        .extend(modes(&loaded.cells, "latency", |seconds| format!("{} ns", nanoseconds(seconds))));
+    if verbosity > 0 {
+        blocks.push(all_points(counting, &loaded));
+    }
+    blocks
+}
+
+/// The heading, with what others move through.
+pub(in super::super) fn heading(counting: Counting<'_>, loaded: &Loaded<'_>) -> String {
+    format!("Latency while others move data{}", through(&counting.extents(&loaded.cells)))
+}
+
+/// Who follows pointers, and who moves data.
+fn setting(loaded: &Loaded<'_>) -> Option<Block> {
+    let cell = loaded.cells.iter().find(|cell| cell.text("mix").is_some())?;
+    let chaser = cell.active.iter().next()?;
+    let limited = cell.limited();
+    Some(note(format!(
+        "CPU {chaser} follows pointers over {}; {} of CPUs {} beside it, with ever shorter \
+         pauses{limited}",
+        size(cell.number("footprint")?),
+        tally(cell.active.len().saturating_sub(1), "thread"),
+        cell.active
+    )))
+}
+
+/// Knee and maximum of each mix.
+pub(in super::super) fn table(counting: Counting<'_>, loaded: &Loaded<'_>) -> Block {
+    let knee = |mix: &Mix<'_>| mix.knee(loaded.idle?);
+    let row = |mix: &Mix<'_>| {
+        let most = mix.most();
+        let first = mix.points.first().zip(loaded.idle);
+        let below = match first.filter(|(first, idle)| first.latency >= KNEE * idle) {
+            Some((first, _)) => format!("below {}", counting.text(first.moved)),
+            None => "not reached".to_owned(),
+        };
+        let growth = loaded.idle.zip(most).map(|(idle, most)| most.latency / idle);
+        vec![
+            Text::from(mix.name),
+            loaded.idle.map_or_else(dash, |idle| nanoseconds(idle).into()),
+            Text::from(match knee(mix) {
+                Some(Knee::At(knee)) => counting.text(knee),
+                Some(Knee::Between(low, high)) => {
+                    format!("{} - {}", counting.text(low), counting.text(high))
+                }
+                None => below,
+            }),
+            most.map_or_else(dash, |most| counting.text(most.moved).into()),
+            most.map_or_else(dash, |most| nanoseconds(most.latency).into()),
+            growth.map_or_else(dash, |growth| format!("{growth:.2}").into()),
+        ]
+    };
+    let mut notes = vec![format!(
+        "knee: what others move where latency is {KNEE} times that of an idle machine; bytes are \
+         counted {}",
+        counting.words(&loaded.cells)
+    )];
+    if loaded.mixes.iter().any(|mix| matches!(knee(mix), Some(Knee::Between(..)))) {
+        notes.push(
+            "a knee with two ends: nothing was measured between them; `cpudyno memory loaded` measures more".to_owned(),
+        );
+    }
+    notes.extend(counting.left_out(&loaded.cells, "background"));
+    Block::Table(Table {
+        caption: format!("latency in ns by what others move in {}", counting.unit()),
+        columns: columns([
+            ("mix", Align::Left),
+            ("idle ns", Align::Right),
+            ("knee", Align::Right),
+            ("maximum", Align::Right),
+            ("ns there", Align::Right),
+            ("of idle", Align::Right),
+        ]),
+        rows: loaded.mixes.iter().map(row).collect(),
+        notes,
+    })
+}
+
+pub(in super::super) fn plot(counting: Counting<'_>, loaded: &Loaded<'_>) -> Option<Block> {
+    let idle = loaded.idle.map(|latency| Point { moved: 0.0, latency });
+    let line = |mix: &Mix<'_>| {
+        let points: Vec<(f64, f64)> = idle
+            .iter()
+            .chain(&mix.points)
+            .map(|point| (counting.in_unit(point.moved), point.latency * 1e9))
+            .collect();
+        (points.len() >= POINTS_MIN).then(|| (mix.name.to_owned(), points))
+    };
+    let mark = |mix: &Mix<'_>| {
+        let Knee::At(knee) = mix.knee(loaded.idle?)? else { return None };
+        let text = format!("knee of {}: {} {}", mix.name, counting.text(knee), counting.unit());
+        Some(Mark { at: counting.in_unit(knee), text })
+    };
+    let lines: Vec<_> = loaded.mixes.iter().filter_map(line).collect();
+    (!lines.is_empty()).then(|| {
+        Block::Lines(Lines {
+            caption: "latency by what others move (lower is better)".to_owned(),
+            x: format!("{} {}", counting.unit(), counting.words(&loaded.cells)),
+            y: "ns".to_owned(),
+            x_scale: Scale::Linear,
+            y_scale: Scale::Linear,
+            reach: None,
+            lines,
+            marks: loaded.mixes.iter().filter_map(mark).collect(),
+        })
+    })
+}
+
+fn all_points(counting: Counting<'_>, loaded: &Loaded<'_>) -> Block {
+    let rows = loaded.mixes.iter().flat_map(|mix| {
+        mix.points.iter().map(|point| {
+            vec![
+                Text::from(mix.name),
+                counting.text(point.moved).into(),
+                nanoseconds(point.latency).into(),
+            ]
+        })
+    });
+    Block::Table(Table {
+        caption: "every point".to_owned(),
+        columns: columns([
+            ("mix", Align::Left),
+            (counting.unit(), Align::Right),
+            ("ns", Align::Right),
+        ]),
+        rows: rows.collect(),
+        notes: Vec::new(),
+    })
+}

@@ -1,0 +1,222 @@
+//! How bandwidth grows with the number of threads.
+
+use std::collections::BTreeSet;
+
+use model::page::tally;
+use model::page::{Align, Block, Lines, Mark, Scale, Table, Text};
+use model::record::{Record, Topology};
+
+use super::super::ALONE;
+use super::super::counting::{AS_ASKED, Counting};
+use super::super::read::{Cell, cells, in_order};
+use super::factors::most;
+use super::{columns, modes, note, placement, through};
+
+/// Who has this share of the most has nearly all.
+const SATURATED: f64 = 0.95;
+
+/// The most with one number of threads.
+struct Point<'a> {
+    threads: usize,
+    most: f64,
+    kernel: &'a str,
+    variant: &'a str,
+}
+
+/// An order of CPUs.
+struct Grown<'a> {
+    order: &'a str,
+    points: Vec<Point<'a>>,
+}
+
+fn grown<'a>(counting: Counting<'_>, cells: &[Cell<'a>]) -> Vec<Grown<'a>> {
+    let of_order = |order: &'a str| {
+        let of_order = || cells.iter().filter(move |cell| cell.text("order") == Some(order));
+        let mut counts = in_order(of_order().map(|cell| cell.active.len()));
+        counts.sort_unstable();
+        let point = |threads: usize| {
+            let of_count = || of_order().filter(|cell| cell.active.len() == threads);
+            let (most, kernel) = most(counting, of_count())?;
+            let variant = of_count().find(|cell| cell.workload == kernel)?.text("variant")?;
+            Some(Point { threads, most, kernel, variant })
+        };
+        Grown { order, points: counts.into_iter().filter_map(point).collect() }
+    };
+    let orders = in_order(cells.iter().filter_map(|cell| cell.text("order")));
+    orders.into_iter().map(of_order).filter(|grown| !grown.points.is_empty()).collect()
+}
+
+/// A table for each order, and the plot.
+pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
+    let cells = cells(record, "scaling");
+    if cells.is_empty() {
+        return Vec::new();
+    }
+    let counting = Counting::of(record);
+    let orders = grown(counting, &cells);
+    let mut blocks = vec![Block::Heading(format!(
+        "Bandwidth by number of threads{}",
+        through(&counting.extents(&cells))
+    ))];
+    for grown in &orders {
+        blocks.push(table(counting, counting.words(&cells), grown));
+        blocks.extend(saturation(counting, grown));
+    }
+    let line = |grown: &Grown<'_>| {
+        let points: Vec<(f64, f64)> = grown
+            .points
+            .iter()
+            .map(|point| (point.threads as f64, counting.in_unit(point.most)))
+            .collect();
+        (points.len() > 1).then(|| (grown.order.to_owned(), points))
+    };
+    let lines: Vec<_> = orders.iter().filter_map(line).collect();
+    if !lines.is_empty() {
+        blocks.push(Block::Lines(Lines {
+            caption: "Bandwidth Scaling: most that a kernel moves, by number of threads".to_owned(),
+            x: "threads".to_owned(),
+            y: counting.unit().to_owned(),
+            x_scale: Scale::Linear,
+            y_scale: Scale::Linear,
+            reach: None,
+            lines,
+            marks: Vec::new(),
+        }));
+    }
+    blocks.extend(counting.left_out(&cells, "bandwidth").map(note));
+    blocks.extend(placement(&cells, "bandwidth"));
+    blocks.extend(modes(&cells, "bandwidth", |asked| counting.words_of(asked)));
+    blocks
+}
+
+fn table(counting: Counting<'_>, words: &str, grown: &Grown<'_>) -> Block {
+    let all = grown.points.iter().map(|point| point.most).fold(0.0, f64::max);
+    let row = |point: &Point<'_>| {
+        vec![
+            Text::from(point.threads.to_string()),
+            counting.text(point.most).into(),
+            counting.text(point.most / point.threads as f64).into(),
+            format!("{:.0} %", point.most / all * 100.0).into(),
+            point.kernel.into(),
+            point.variant.into(),
+        ]
+    };
+    Block::Table(Table {
+        caption: format!(
+            "{}: most that a kernel moves, {} {} (higher is better)",
+            grown.order,
+            counting.unit(),
+            words
+        ),
+        columns: columns([
+            ("threads", Align::Right),
+            ("maximum", Align::Right),
+            ("per core", Align::Right),
+            ("of the most", Align::Right),
+            ("kernel", Align::Left),
+            ("variant", Align::Left),
+        ]),
+        rows: grown.points.iter().map(row).collect(),
+        notes: Vec::new(),
+    })
+}
+
+/// The first of some numbers of threads, the fewest first, that has nearly all that any of them has.
+fn saturates(points: &[(usize, f64)]) -> Option<usize> {
+    let most = points.iter().map(|point| point.1).reduce(f64::max)?;
+    points.iter().position(|point| point.1 >= SATURATED * most)
+}
+
+/// What one kernel moves on ever more cores; of one package alone, or of all.
+fn points(topology: &Topology, cells: &[Cell<'_>], one_package: bool) -> Vec<(usize, f64)> {
+    let package = |cpu| topology.place(cpu).map(|place| place.package);
+    let packages =
+        |cell: &Cell<'_>| cell.active.iter().filter_map(package).collect::<BTreeSet<_>>().len();
+    let mut points: Vec<(usize, f64)> = cells
+        .iter()
+        .filter(|cell| cell.workload == ALONE && (!one_package || packages(cell) == 1))
+        .filter_map(|cell| Some((cell.active.len(), cell.median("bandwidth")?)))
+        .collect();
+    points.sort_unstable_by_key(|point| point.0);
+    points
+}
+
+/// A curve of fewer points says nothing of where it ends.
+const POINTS_MIN: usize = 3;
+
+/// The fewest cores of one package that have nearly all that it gives, where there are more of both.
+pub(in super::super) fn of_one_package(
+    topology: &Topology,
+    cells: &[Cell<'_>],
+) -> Option<(usize, f64)> {
+    let (all, one) = (points(topology, cells, false), points(topology, cells, true));
+    let enough = saturates(&one).filter(|enough| enough + 1 < one.len())?;
+    (one.len() >= POINTS_MIN && all.len() > one.len()).then(|| one[enough])
+}
+
+/// For the sheet: what one kernel moves on ever more cores, and where more of them add nothing.
+pub(in super::super) fn in_brief(
+    counting: Counting<'_>,
+    topology: &Topology,
+    cells: &[Cell<'_>],
+) -> Option<Block> {
+    let kernel = ALONE;
+    let points = points(topology, cells, false);
+    if points.len() < POINTS_MIN {
+        return None;
+    }
+    let mark = |of: &str, (threads, asked): (usize, f64)| Mark {
+        at: threads as f64,
+        text: format!(
+            "{:.0} % of the most{of} with {}: {} {}",
+            SATURATED * 100.0,
+            tally(threads, "core"),
+            counting.text(asked),
+            counting.unit()
+        ),
+    };
+    let one = of_one_package(topology, cells).map(|enough| mark(" of one package", enough));
+    let all = saturates(&points).map(|enough| mark("", points[enough]));
+    let line = points.iter().map(|(threads, asked)| (*threads as f64, counting.in_unit(*asked)));
+    Some(Block::Lines(Lines {
+        caption: format!("{kernel} by number of cores, {AS_ASKED} (higher is better)"),
+        x: "cores".to_owned(),
+        y: counting.unit().to_owned(),
+        x_scale: Scale::Linear,
+        y_scale: Scale::Linear,
+        reach: None,
+        lines: vec![(kernel.to_owned(), line.collect())],
+        marks: all.into_iter().chain(one).collect(),
+    }))
+}
+
+/// The fewest threads that have nearly all that any number of them has.
+fn saturation(counting: Counting<'_>, grown: &Grown<'_>) -> Option<Block> {
+    let all = grown.points.iter().map(|point| point.most).reduce(f64::max)?;
+    let last = grown.points.last().filter(|last| last.threads > 1)?.threads;
+    let points: Vec<(usize, f64)> =
+        grown.points.iter().map(|point| (point.threads, point.most)).collect();
+    let at = saturates(&points)?;
+    let enough = &grown.points[at];
+    // Not every number of threads is measured on a large machine.
+    let before = at.checked_sub(1).map_or(0, |before| grown.points[before].threads);
+    let fewest = if before + 1 < enough.threads {
+        format!("{} to {}", before + 1, tally(enough.threads, "thread"))
+    } else {
+        tally(enough.threads, "thread")
+    };
+    let between = if before + 1 < enough.threads {
+        format!(": {before} do not have it, {} do, and none between was measured", enough.threads)
+    } else {
+        String::new()
+    };
+    let text = format!(
+        "{}: it takes {fewest} of {last} to reach {:.0} % of the most ({} of {} {}){between}.",
+        grown.order,
+        SATURATED * 100.0,
+        counting.text(enough.most),
+        counting.text(all),
+        counting.unit()
+    );
+    Some(Block::Paragraph(text.into()))
+}

@@ -1,0 +1,456 @@
+//! Latency and bandwidth by the size of what is used, and where caches end.
+
+use model::page::{Align, Block, Lines, Mark, Scale, Table, Text, Tone};
+use model::record::{Record, Topology};
+use model::stats::{median, quantile};
+use model::{CpuId, CpuSet};
+
+use super::super::CHASE;
+use super::super::counting::{AS_ASKED, Counting};
+use super::super::knees::{self, Claim, Knee, Level, Point, Whose};
+use super::super::read::{Cell, cells, in_order};
+use super::factors::POINTS_MIN;
+use super::{columns, dash, digits, modes, nanoseconds, note, of_cpu, pages, size as size_text};
+use model::areas::memory as size;
+use model::areas::memory::data_caches;
+
+/// What a sweep found.
+pub(in super::super) struct Sweep<'a> {
+    /// The CPU that did it.
+    pub(in super::super) cpu: CpuId,
+    /// The levels that its latencies show.
+    pub(in super::super) levels: Vec<Level>,
+    /// What the machine claims.
+    pub(in super::super) claims: Vec<Claim>,
+    /// The greatest size that has a latency.
+    largest: u64,
+    cells: Vec<Cell<'a>>,
+}
+
+/// Reads the sweep of a record, where there is one.
+pub(in super::super) fn sweep(record: &Record) -> Option<Sweep<'_>> {
+    let mut cells = cells(record, "sweep");
+    cells.sort_by_key(|cell| cell.number("footprint"));
+    let active = cells.first()?.active;
+    let &cpu = active.as_slice().first()?;
+    let topology = &record.machine.topology;
+    let claims = claims(topology, cpu);
+    let points: Vec<Point> =
+        cells.iter().filter(|cell| cell.workload == CHASE).filter_map(point).collect();
+    let levels = knees::levels(&points, &claims, size::caches(topology, &[cpu]));
+    let largest = points.last()?.bytes;
+    Some(Sweep { cpu, levels, claims, largest, cells })
+}
+
+/// What the machine claims of the data caches of a CPU.
+pub(in super::super) fn claims(topology: &Topology, cpu: CpuId) -> Vec<Claim> {
+    let only = CpuSet::from_iter([cpu]);
+    let claim = |cache: &model::record::Cache| {
+        Some(Claim { level: cache.level, bytes: cache.bytes.filter(|bytes| *bytes > 0)? })
+    };
+    let mut claims: Vec<Claim> = data_caches(topology, &only).filter_map(claim).collect();
+    claims.sort_by_key(|claim| claim.level);
+    claims.dedup_by_key(|claim| claim.level);
+    claims
+}
+
+/// Noise only adds to a latency: the lower quartile of all samples is more typical than the median.
+fn point(cell: &Cell<'_>) -> Option<Point> {
+    let samples = cell.series("latency")?.samples()?;
+    Some(Point {
+        bytes: cell.number("footprint")?,
+        seconds: quantile(&samples.all(), 0.25).filter(|seconds| *seconds > 0.0)?,
+        blocks: samples.numbered_medians(),
+    })
+}
+
+impl Sweep<'_> {
+    fn of<'b>(&'b self, workload: &'b str) -> impl Iterator<Item = &'b Cell<'b>> {
+        self.cells.iter().filter(move |cell| cell.workload == workload)
+    }
+
+    /// The kernels that were swept, too.
+    fn kernels(&self) -> Vec<&str> {
+        in_order(self.cells.iter().map(|cell| cell.workload).filter(|id| *id != CHASE))
+    }
+
+    /// The median of a quantity over the sizes of a level.
+    fn over(&self, level: &Level, workload: &str, quantity: &str) -> Option<f64> {
+        let [least, greatest] = level.sizes;
+        let on_it = |cell: &&Cell<'_>| {
+            cell.number("footprint").is_some_and(|bytes| (least..=greatest).contains(&bytes))
+        };
+        let medians: Vec<f64> =
+            self.of(workload).filter(on_it).filter_map(|cell| cell.median(quantity)).collect();
+        median(&medians)
+    }
+
+    /// Latency of a level in cycles of the core, where its clock was measured.
+    pub(in super::super) fn cycles(&self, level: &Level) -> Option<f64> {
+        self.over(level, CHASE, "latency_cycles")
+    }
+
+    /// Latency of a level, in seconds.
+    pub(in super::super) fn seconds(&self, level: &Level) -> f64 {
+        self.over(level, CHASE, "latency").unwrap_or(level.seconds)
+    }
+}
+
+/// What people call a level.
+pub(in super::super) fn name(whose: Whose) -> String {
+    match whose {
+        Whose::Cache(claim) => format!("L{}", claim.level),
+        Whose::Unclaimed(number) => format!("cache {number}"),
+        Whose::Memory => "memory".to_owned(),
+        Whose::Beyond(Some(level)) => format!("beyond L{level}"),
+        Whose::Beyond(None) => "beyond".to_owned(),
+    }
+}
+
+/// How a level's end compares with what the machine claims.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in super::super) enum Verdict {
+    /// It ends where it should.
+    AsClaimed,
+    /// It ends elsewhere, about here.
+    Behaves(u64),
+    /// It may end where it should, and is known to this factor only.
+    Vague(f64),
+    /// It was not reached, or there is nothing to compare with.
+    Unknown,
+}
+
+/// The verdict on a level.
+pub(in super::super) fn verdict(level: &Level) -> Verdict {
+    /// Sizes are this far apart at most where nothing is known of what is between.
+    const NEAR: f64 = 1.3;
+    /// One disturbed block moves a knee; of fewer nobody knows which one it is.
+    const BLOCKS_MIN: usize = 3;
+    /// In a wider interval lie both half and twice of what is in its middle: it tells none of them from it.
+    const WIDEST: f64 = 4.0;
+    let (Whose::Cache(claim), Some(knee)) = (level.whose, level.knee) else {
+        return Verdict::Unknown;
+    };
+    if knee.is_gap() || knee.blocks < BLOCKS_MIN {
+        return Verdict::Unknown;
+    }
+    let claimed = claim.bytes as f64;
+    let [low, high] = knee.interval;
+    if !(low / NEAR..=high * NEAR).contains(&claimed) {
+        Verdict::Behaves(knee.bytes as u64)
+    } else if knee.factor() > WIDEST {
+        Verdict::Vague(knee.factor())
+    } else {
+        Verdict::AsClaimed
+    }
+}
+
+/// Plots of latency and bandwidth, and the table of levels.
+pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
+    let Some(sweep) = sweep(record) else { return Vec::new() };
+    let mut blocks =
+        vec![Block::Heading(format!("Latency and bandwidth by size, {}", of_cpu(sweep.cpu)))];
+    blocks.extend(latency_plot(&sweep));
+    blocks.extend(bandwidth_plot(Counting::of(record), &sweep));
+    blocks.extend(level_table(Counting::of(record), &sweep));
+    blocks.extend(kernel_table(Counting::of(record), &sweep));
+    blocks.extend(point_table(&sweep));
+    blocks.extend(gaps(&sweep));
+    blocks.extend(how(&sweep));
+    let counting = Counting::of(record);
+    blocks.extend(modes(&sweep.cells, "latency", |seconds| format!("{} ns", nanoseconds(seconds))));
+    blocks.extend(modes(&sweep.cells, "bandwidth", |asked| counting.words_of(asked)));
+    blocks
+}
+
+/// Every point, where they are too few for a plot or a level.
+fn point_table(sweep: &Sweep<'_>) -> Option<Block> {
+    let rows: Vec<Vec<Text>> = sweep
+        .of(CHASE)
+        .filter_map(|cell| {
+            let bytes = size_text(cell.number("footprint")?);
+            Some(vec![bytes.into(), nanoseconds(cell.median("latency")?).into()])
+        })
+        .collect();
+    let few = rows.len() < POINTS_MIN || sweep.levels.is_empty();
+    (few && !rows.is_empty()).then(|| {
+        Block::Table(Table {
+            caption: "every point: too few for a plateau".to_owned(),
+            columns: columns([("size", Align::Right), ("ns", Align::Right)]),
+            rows,
+            notes: Vec::new(),
+        })
+    })
+}
+
+/// What several kernels move in each level.
+fn kernel_table(counting: Counting<'_>, sweep: &Sweep<'_>) -> Option<Block> {
+    let kernels = sweep.kernels();
+    let row = |level: &Level| {
+        let moved = |kernel: &&str| {
+            let moved = sweep.over(level, kernel, "bandwidth");
+            moved.map_or_else(dash, |moved| counting.text(moved).into())
+        };
+        std::iter::once(name(level.whose).into()).chain(kernels.iter().map(moved)).collect()
+    };
+    (kernels.len() > 1 && !sweep.levels.is_empty()).then(|| {
+        let level = ("level".to_owned(), Align::Left);
+        let of = |kernel: &&str| ((*kernel).to_owned(), Align::Right);
+        Block::Table(Table {
+            caption: format!(
+                "what each kernel moves, {} {AS_ASKED} (higher is better)",
+                counting.unit()
+            ),
+            columns: std::iter::once(level).chain(kernels.iter().map(of)).collect(),
+            rows: sweep.levels.iter().map(row).collect(),
+            notes: Vec::new(),
+        })
+    })
+}
+
+fn how(sweep: &Sweep<'_>) -> Option<Block> {
+    let cell = sweep.of(CHASE).next()?;
+    let asked = pages(cell.text("pages")?);
+    let limited = cell.limited();
+    Some(note(format!("one pointer for each line, in random order, in {asked}{limited}")))
+}
+
+/// Where levels end, as the latencies show it.
+fn ends(sweep: &Sweep<'_>) -> Vec<Mark> {
+    let mark = |level: &Level| {
+        let bytes = level.knee?.bytes;
+        Some(Mark {
+            at: bytes,
+            text: format!("{} to {}", name(level.whose), size_text(bytes as u64)),
+        })
+    };
+    sweep.levels.iter().filter_map(mark).collect()
+}
+
+/// Latency by size.
+pub(in super::super) fn latency_plot(sweep: &Sweep<'_>) -> Option<Block> {
+    let points: Vec<(f64, f64)> = sweep
+        .of(CHASE)
+        .filter_map(|cell| Some((cell.number("footprint")? as f64, cell.median("latency")? * 1e9)))
+        .collect();
+    (points.len() >= POINTS_MIN).then(|| {
+        Block::Lines(Lines {
+            caption: "latency of a random access by size (lower is better)".to_owned(),
+            x: "bytes gone over".to_owned(),
+            y: "ns".to_owned(),
+            x_scale: Scale::Bytes,
+            y_scale: Scale::Logarithmic,
+            reach: None,
+            lines: vec![("latency".to_owned(), points)],
+            marks: ends(sweep),
+        })
+    })
+}
+
+pub(in super::super) fn bandwidth_plot(counting: Counting<'_>, sweep: &Sweep<'_>) -> Option<Block> {
+    let line = |kernel: &str| {
+        let points: Vec<(f64, f64)> = sweep
+            .of(kernel)
+            .filter_map(|cell| {
+                let asked = cell.median("bandwidth")?;
+                Some((cell.number("footprint")? as f64, counting.in_giga(asked)))
+            })
+            .collect();
+        (points.len() >= POINTS_MIN).then(|| (kernel.to_owned(), points))
+    };
+    let kernels = sweep.kernels();
+    let lines: Vec<_> = kernels.iter().filter_map(|kernel| line(kernel)).collect();
+    let names = kernels.join(", ");
+    (!lines.is_empty()).then(|| {
+        Block::Lines(Lines {
+            caption: format!("bandwidth of {names} by size, as asked (higher is better)"),
+            x: "bytes gone over".to_owned(),
+            y: counting.giga().to_owned(),
+            x_scale: Scale::Bytes,
+            y_scale: Scale::Logarithmic,
+            reach: None,
+            lines,
+            marks: ends(sweep),
+        })
+    })
+}
+
+/// Sizes between which nothing was measured, because the time was over before.
+pub(in super::super) fn gaps(sweep: &Sweep<'_>) -> Option<Block> {
+    /// Sizes are not farther apart than this where all were measured.
+    const APART_MAX: u64 = 3;
+    let sizes: Vec<u64> = sweep
+        .of(CHASE)
+        .filter(|cell| cell.median("latency").is_some())
+        .filter_map(|cell| cell.number("footprint"))
+        .collect();
+    let gaps = sizes.windows(2).filter(|pair| pair[1] / APART_MAX > pair[0]);
+    let gaps: Vec<String> =
+        gaps.map(|pair| format!("{} and {}", size_text(pair[0]), size_text(pair[1]))).collect();
+    let text = format!("nothing was measured between {}", gaps.join(", "));
+    (!gaps.is_empty()).then(|| Block::Paragraph(Text::toned(text, Tone::Warning)))
+}
+
+/// The levels, with what the machine claims of them.
+pub(in super::super) fn level_table(counting: Counting<'_>, sweep: &Sweep<'_>) -> Option<Block> {
+    let kernel = sweep.kernels().first().copied();
+    let row = |level: &Level| {
+        let cycles = sweep.cycles(level);
+        let moved = kernel.and_then(|kernel| sweep.over(level, kernel, "bandwidth"));
+        let claim = match level.whose {
+            Whose::Cache(claim) => Some(claim),
+            _ => None,
+        };
+        let ends = level.knee.map_or_else(dash, |knee| {
+            let [low, high] = knee.interval.map(|bytes| size_text(bytes as u64));
+            format!("{} ({low} - {high})", size_text(knee.bytes as u64)).into()
+        });
+        vec![
+            Text::from(name(level.whose)),
+            nanoseconds(sweep.seconds(level)).into(),
+            cycles.map_or_else(dash, |cycles| digits(cycles).into()),
+            moved.map_or_else(dash, |moved| counting.text(moved).into()),
+            ends,
+            claim.map_or_else(dash, |claim| size_text(claim.bytes).into()),
+            verdict_text(level),
+        ]
+    };
+    let bandwidth = format!("{} {} {AS_ASKED}", kernel.unwrap_or("bandwidth"), counting.unit());
+    (!sweep.levels.is_empty()).then(|| {
+        Block::Table(Table {
+            caption: "levels, as the latencies show them".to_owned(),
+            columns: columns([
+                ("level", Align::Left),
+                ("ns", Align::Right),
+                ("cycles", Align::Right),
+                (&bandwidth, Align::Right),
+                ("ends at (interval)", Align::Left),
+                ("claimed", Align::Right),
+                ("verdict", Align::Left),
+            ]),
+            rows: sweep.levels.iter().map(row).collect(),
+            notes: unseen(sweep),
+        })
+    })
+}
+
+fn verdict_text(level: &Level) -> Text {
+    match (verdict(level), level.whose) {
+        (Verdict::AsClaimed, _) => Text::toned("as claimed", Tone::Good),
+        (Verdict::Behaves(bytes), Whose::Cache(claim)) => Text::toned(
+            format!("says {}, behaves like {}", size_text(claim.bytes), size_text(bytes)),
+            Tone::Warning,
+        ),
+        (Verdict::Vague(factor), _) => Text::toned(known_to(factor), Tone::Faint),
+        (_, Whose::Cache(_)) if level.knee.is_some() => {
+            Text::toned("too little was measured around its end", Tone::Faint)
+        }
+        (_, Whose::Cache(_)) => Text::toned("its end was not reached", Tone::Faint),
+        (_, Whose::Beyond(_)) => Text::toned("not far enough to be memory", Tone::Faint),
+        _ => dash(),
+    }
+}
+
+/// Why an end that may be where it should is no proof.
+pub(in super::super) fn known_to(factor: f64) -> String {
+    format!("its end is known to a factor of {factor:.0} only")
+}
+
+/// Claimed caches that the latencies do not show.
+pub(in super::super) fn not_seen(sweep: &Sweep<'_>) -> Vec<Claim> {
+    let seen = |claim: &Claim| sweep.levels.iter().any(|l| l.whose == Whose::Cache(*claim));
+    let gaps = || sweep.levels.iter().filter_map(|level| level.knee).filter(Knee::is_gap);
+    let looked_at = |claim: &Claim| {
+        let bytes = claim.bytes as f64;
+        let within = |knee: Knee| (knee.interval[0]..=knee.interval[1]).contains(&bytes);
+        // A few points of a sweep that was cut short tell of no cache.
+        let sizes = sweep.of(CHASE).filter(|cell| cell.median("latency").is_some());
+        let sizes = sizes.filter_map(|cell| cell.number("footprint"));
+        // What a smaller cache holds says nothing of this one.
+        let smaller = sweep.claims.iter().filter(|other| other.level < claim.level);
+        let held = smaller.map(|other| other.bytes).max().unwrap_or(0);
+        let own = (claim.bytes / 8).max(held + 1)..=claim.bytes;
+        let near = sizes.filter(|size| own.contains(size)).count();
+        sweep.largest > claim.bytes && near >= 2 && !gaps().any(within)
+    };
+    sweep.claims.iter().copied().filter(|claim| !seen(claim) && looked_at(claim)).collect()
+}
+
+fn unseen(sweep: &Sweep<'_>) -> Vec<String> {
+    let line = |claim: Claim| {
+        format!("L{} ({} claimed) shows no plateau of its own", claim.level, size_text(claim.bytes))
+    };
+    not_seen(sweep).into_iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use bench::areas::memory::Question;
+    use machine::Machine;
+
+    use super::*;
+    use crate::testing::memory;
+
+    fn record(name: &str) -> Record {
+        memory(name, Question::Sweep, |_| ())
+    }
+
+    #[test]
+    fn levels_come_out_as_put_into_the_machine() {
+        for name in ["sim:1c", "sim:vm-2c", "sim:2s-56c"] {
+            let truth = Machine::named(name).unwrap().simulated.unwrap().memory.unwrap();
+            let record = record(name);
+            let sweep = sweep(&record).unwrap();
+            assert_eq!(sweep.levels.len(), truth.cache.len() + 1, "{name}: {:?}", sweep.levels);
+            let near = |found: f64, put_in: f64| {
+                assert!((found / put_in - 1.0).abs() < 0.03, "{name}: {found} for {put_in}");
+            };
+            for (level, put_in) in sweep.levels.iter().zip(&truth.cache) {
+                let [low, high] = level.knee.unwrap().interval;
+                let bytes = put_in.bytes as f64;
+                assert!((low..=high).contains(&bytes), "{name}: {bytes} in {low} to {high}");
+                assert!(high / low < 2.0, "{name}: {low} to {high}");
+                near(sweep.seconds(level), put_in.latency_seconds);
+                let moved = sweep.over(level, "load", "bandwidth").unwrap();
+                near(moved, put_in.core_bandwidth);
+            }
+            let memory = sweep.levels.last().unwrap();
+            assert_eq!(memory.whose, Whose::Memory);
+            near(sweep.seconds(memory), truth.latency_seconds);
+        }
+    }
+
+    #[test]
+    fn an_end_that_half_and_twice_the_claim_would_fit_proves_nothing() {
+        const MIB: u64 = 1 << 20;
+        let of = |claimed: u64, ends: [u64; 2]| {
+            let interval = ends.map(|mib| (mib * MIB) as f64);
+            let knee = Knee { bytes: 16.0 * MIB as f64, interval, blocks: 5 };
+            let whose = Whose::Cache(Claim { level: 3, bytes: claimed * MIB });
+            verdict(&Level { whose, seconds: 2e-8, sizes: [MIB, 4 * MIB], knee: Some(knee) })
+        };
+        assert_eq!(of(16, [8, 32]), Verdict::AsClaimed);
+        assert_eq!(of(16, [4, 64]), Verdict::Vague(16.0));
+        // What lies outside is refuted by a wide one, too.
+        assert_eq!(of(256, [4, 64]), Verdict::Behaves(16 * MIB));
+    }
+
+    #[test]
+    fn a_cache_that_behaves_like_less_is_told_and_others_are_not() {
+        let misleading = record("sim:vm-2c");
+        let verdicts: Vec<Verdict> =
+            sweep(&misleading).unwrap().levels.iter().map(verdict).collect();
+        let [Verdict::AsClaimed, Verdict::AsClaimed, Verdict::Behaves(bytes), Verdict::Unknown] =
+            verdicts[..]
+        else {
+            panic!("{verdicts:?}");
+        };
+        assert!(((14 << 20)..=(21 << 20)).contains(&bytes), "{bytes}");
+        let of_size = |record: &Record| {
+            let found = record.findings.iter().filter(|found| found.id == "memory.cache-size");
+            found.count()
+        };
+        assert_eq!(of_size(&misleading), 1);
+        assert_eq!(of_size(&record("sim:1c")), 0);
+    }
+}

@@ -1,0 +1,177 @@
+//! Each core alone, as people read it: which are the fastest, and whether they are those that firmware calls so.
+
+use model::areas::turbo::favoured::CLOCK;
+use model::page::{Align, Block, Table, Text, Tone};
+use model::record::{CoreLevel, Record, Series};
+use model::stats::median;
+use model::{CpuId, Known, in_order};
+
+use super::AREA;
+
+/// Of more cores than this a page shows the first and the last.
+const SHOWN_MAX: usize = 16;
+
+/// A core with its clock alone and the level that firmware gives it.
+struct Core<'a> {
+    cpu: CpuId,
+    kind: Option<&'a str>,
+    hertz: f64,
+    /// Half the interval of its median.
+    uncertainty: Option<f64>,
+    level: Option<&'a CoreLevel>,
+}
+
+impl Core<'_> {
+    /// Whether it is faster than another one, by more than either clock is known to.
+    fn is_faster_than(&self, other: &Core<'_>) -> bool {
+        let apart = |(own, others): (f64, f64)| self.hertz - own > other.hertz + others;
+        self.uncertainty.zip(other.uncertainty).is_some_and(apart)
+    }
+}
+
+/// The cores, the fastest first.
+fn cores(record: &Record) -> Vec<Core<'_>> {
+    let core = |series: &'_ Series| {
+        let (cpu, summary) = (series.cpu, series.summary()?);
+        let mut levels = record.clock.iter().flat_map(|clock| &clock.levels);
+        let level = levels.find(|level| level.cpus.contains(cpu));
+        let uncertainty = summary.relative_uncertainty().map(|share| share * summary.median);
+        let kind = record.machine.topology.place(cpu).and_then(|place| place.kind.as_deref());
+        Some(Core { cpu, kind, hertz: summary.median, uncertainty, level })
+    };
+    let mut cores: Vec<Core<'_>> = record.series_of(AREA, CLOCK).filter_map(core).collect();
+    cores.sort_by(|a, b| b.hertz.total_cmp(&a.hertz).then(a.cpu.cmp(&b.cpu)));
+    cores
+}
+
+/// The same, each with its rank, the first ranks first: a core whose clock is known well may be slower than more
+/// cores than one whose clock is lower.
+fn ranked<'c, 'a>(cores: &'c [Core<'a>]) -> Vec<(usize, &'c Core<'a>)> {
+    let rank = |core: &Core<'_>| 1 + cores.iter().filter(|it| it.is_faster_than(core)).count();
+    let mut ranked: Vec<(usize, &Core<'_>)> = cores.iter().map(|it| (rank(it), it)).collect();
+    ranked.sort_by_key(|(rank, _)| *rank);
+    ranked
+}
+
+/// The cores by their clock alone, beside the ranking of the firmware.
+pub(super) fn blocks(record: &Record) -> Option<Block> {
+    let cores = cores(record);
+    if cores.len() < 2 {
+        return None;
+    }
+    let line = |(rank, core): (usize, &Core<'_>)| {
+        let spread = core.uncertainty.map_or(String::new(), |it| format!(" ± {:.0}", it / 1e6));
+        vec![
+            Text::from(rank.to_string()),
+            Text::from(core.cpu.to_string()),
+            Text::from(format!("{:.0}{spread}", core.hertz / 1e6)),
+            core.level.map_or(Text::toned("-", Tone::Faint), |it| it.highest.to_string().into()),
+        ]
+    };
+    let mut rows: Vec<Vec<Text>> = ranked(&cores).into_iter().map(line).collect();
+    let mut notes =
+        vec!["cores share a rank unless one is faster by more than both are known to".to_owned()];
+    notes.extend(verdicts(record, &cores));
+    if rows.len() > SHOWN_MAX {
+        let left_out = rows.len() - SHOWN_MAX;
+        rows.drain(SHOWN_MAX / 2..SHOWN_MAX / 2 + left_out);
+        notes.push(format!("{left_out} cores between are in the record"));
+    }
+    let columns = [("rank", Align::Right), ("CPU", Align::Right), ("MHz alone", Align::Right)];
+    let columns = columns.into_iter().chain([("firmware's level", Align::Right)]);
+    Some(Block::Table(Table {
+        caption: "each core alone under scalar_iadd, MHz (higher is better)".to_owned(),
+        columns: columns.map(|(name, align)| (name.to_owned(), align)).collect(),
+        rows,
+        notes,
+    }))
+}
+
+/// Whether cores that firmware calls faster are so: a sentence for each type of core.
+fn verdicts(record: &Record, cores: &[Core<'_>]) -> Vec<String> {
+    if cores.iter().any(|core| core.level.is_none()) {
+        let stated = record.fact("cppc.favoured_cores").map(|fact| &fact.value);
+        let why = match stated {
+            Some(Known::No { unavailable }) => unavailable.why.as_str(),
+            _ => "firmware states no level of each core",
+        };
+        return vec![format!("there is no ranking to compare with: {why}")];
+    }
+    let kinds = in_order(cores.iter().map(|core| core.kind));
+    let of = |kind: Option<&str>| -> Vec<&Core<'_>> {
+        cores.iter().filter(|core| core.kind == kind).collect()
+    };
+    let verdict = |kind: Option<&str>| {
+        let whose = kind.map_or(String::new(), |kind| format!("{kind} cores: "));
+        Some(format!("{whose}{}", verdict(&of(kind))?))
+    };
+    kinds.into_iter().filter_map(verdict).collect()
+}
+
+/// Whether those of the highest level are faster, and how many pairs of cores lie as their levels say.
+fn verdict(cores: &[&Core<'_>]) -> Option<String> {
+    /// Less than this between groups of cores is what clocks drift by.
+    const DIFFERENT: f64 = 0.005;
+    let level = |core: &Core<'_>| core.level.map(|level| level.highest);
+    let top = cores.iter().filter_map(|core| core.level).max_by_key(|level| level.highest)?;
+    let source = match top.source.as_str() {
+        "" => String::new(),
+        source => format!(" ({source})"),
+    };
+    let is_favoured = |core: &&&Core<'_>| level(core) == Some(top.highest);
+    let clocks = |favoured: bool| -> Vec<f64> {
+        cores.iter().filter(|it| is_favoured(it) == favoured).map(|it| it.hertz).collect()
+    };
+    let Some(others) = median(&clocks(false)) else {
+        let (fastest, slowest) = (cores.first()?.hertz, cores.last()?.hertz);
+        return Some(format!(
+            "firmware gives all of them level {}{source}; measured they lie {:.1} % apart",
+            top.highest,
+            (fastest / slowest - 1.0) * 100.0
+        ));
+    };
+    let change = median(&clocks(true))? / others - 1.0;
+    let answer = match change {
+        it if it > DIFFERENT => "as measured, too",
+        it if it < -DIFFERENT => "though they are slower as measured",
+        _ => "which is not to be seen here",
+    };
+    let ranked = cores.iter().flat_map(|a| {
+        cores
+            .iter()
+            .filter(|b| level(a) > level(b))
+            .map(|b| (a.is_faster_than(b), b.is_faster_than(a)))
+    });
+    let ranked: Vec<(bool, bool)> = ranked.collect();
+    let [as_said, otherwise] = [
+        ranked.iter().filter(|(as_said, _)| *as_said).count(),
+        ranked.iter().filter(|(_, otherwise)| *otherwise).count(),
+    ];
+    Some(format!(
+        "firmware favours the cores of level {}{source}, {answer}: {:+.1} % against the others; of {} pairs of \
+         cores with different levels {as_said} lie as it says, {otherwise} the other way round",
+        top.highest,
+        change * 100.0,
+        ranked.len(),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of two cores that are slower than the fastest for certain, or not, the one with the lower clock may be the one
+    /// that is not.
+    #[test]
+    fn ranks_are_in_order() {
+        let core = |(cpu, mhz, off): (u32, f64, f64)| {
+            let (hertz, uncertainty) = (mhz * 1e6, Some(off * 1e6));
+            Core { cpu: CpuId(cpu), kind: None, hertz, uncertainty, level: None }
+        };
+        let cores = [(0, 3600.0, 1.0), (1, 3595.0, 1.0), (2, 3594.0, 9.0), (3, 3593.0, 1.0)];
+        let cores = cores.map(core);
+        let ranks: Vec<(usize, u32)> =
+            ranked(&cores).into_iter().map(|(rank, core)| (rank, core.cpu.0)).collect();
+        assert_eq!(ranks, [(1, 0), (1, 2), (2, 1), (2, 3)]);
+    }
+}

@@ -1,0 +1,132 @@
+//! Clocks, as people read them.
+
+mod claims;
+mod clocked;
+mod favoured;
+pub mod known;
+pub(super) mod neighbours_shown;
+mod page;
+mod promise_shown;
+mod published;
+pub(crate) mod read;
+mod section;
+mod soak_shown;
+mod time_lost;
+mod trace_shown;
+mod why;
+mod why_shown;
+
+pub use page::{WIDE, page};
+pub use why::accounts;
+
+pub(super) use model::areas::turbo::AREA;
+use model::areas::turbo::{HEAVY, LIGHT, is_question, neighbours, soak, trace};
+use model::page::{Block, Text};
+use model::record::{Record, Series};
+use model::{Finding, Severity};
+
+use super::Section;
+use crate::sheet::claims::Claim;
+use crate::sheet::normal::Band;
+
+/// The area.
+pub struct Turbo;
+
+impl Section for Turbo {
+    fn id(&self) -> &'static str {
+        AREA
+    }
+
+    fn name_of(&self, series: &Series) -> Option<String> {
+        if let Some(beside) = series.parameters.get(neighbours::BESIDE) {
+            let place = series.parameters.get(neighbours::PLACE)?;
+            return Some(format!("{} beside {beside}, {place}", series.workload));
+        }
+        let stream = series.parameters.get(soak::STREAM)?;
+        let core = series.parameters.get(trace::CORE).map(|core| format!("{core} core"));
+        let cpus = series.parameters.get(soak::GROUP).map(|cpus| format!("CPUs {cpus}"));
+        let of = core.or(cpus).map_or(String::new(), |of| format!(" ({of})"));
+        let what = model::areas::quantity(AREA, &series.quantity);
+        let what = what.map_or(series.quantity.as_str(), |quantity| quantity.label);
+        Some(format!("{what} of {stream}{of}"))
+    }
+
+    fn findings(&self, record: &Record) -> Vec<Finding> {
+        [drifting(record), slow_looks(record), known::differing(record)]
+            .into_iter()
+            .flatten()
+            .chain(soak_shown::findings(record))
+            .chain(trace_shown::findings(record))
+            .chain(neighbours_shown::findings(record))
+            .collect()
+    }
+
+    fn sentences(&self, record: &Record) -> Vec<Text> {
+        section::sentences(record)
+    }
+
+    fn claims(&self, record: &Record) -> Vec<Claim> {
+        claims::claims(record)
+    }
+
+    fn bands(&self, record: &Record) -> Vec<Band> {
+        claims::bands(record)
+    }
+
+    fn section(&self, record: &Record) -> Vec<Block> {
+        section::section(record)
+    }
+}
+
+/// The clock moved while nothing but the ruler ran.
+fn drifting(record: &Record) -> Option<Finding> {
+    /// Less than this is what clocks do anyway between one minute and the next.
+    const DRIFT_MIN: f64 = 0.02;
+    let [low, high] = read::quiet_drift(record, &record.run.plan.cpus)?;
+    let drift = high / low - 1.0;
+    (drift >= DRIFT_MIN).then(|| Finding {
+        id: "turbo.clock-drifts".to_owned(),
+        severity: Severity::Note,
+        about: "core clock".to_owned(),
+        text: format!(
+            "without any payload the clock moved between {:.0} and {:.0} MHz during the run \
+                 ({:.1} %): compare runs by cycles per op, not by MHz",
+            low / 1e6,
+            high / 1e6,
+            drift * 100.0
+        ),
+        remedy: None,
+        cause: None,
+        gain: None,
+    })
+}
+
+/// One look at the clock in twenty, or more, found much less than the others: what the chain counts as
+/// lost cycles may be a halt or throttled dispatch rather than a lower frequency.
+fn slow_looks(record: &Record) -> Option<Finding> {
+    /// Between this and the median, clocks drift.
+    const RATIO_MAX: f64 = 0.9;
+    let mut cells: Vec<String> = Vec::new();
+    for series in record.series_of(AREA, "clock") {
+        let Some(clock) = series.summary().filter(|c| c.p5 < RATIO_MAX * c.median) else {
+            continue;
+        };
+        let cell = format!("{} with {} active", series.workload, series.active.len());
+        if !cells.iter().any(|known| known.starts_with(&cell)) {
+            cells.push(format!("{cell} ({:.0} of {:.0} MHz)", clock.p5 / 1e6, clock.median / 1e6));
+        }
+    }
+    (!cells.is_empty()).then(|| Finding {
+        id: "turbo.slow-looks".to_owned(),
+        severity: Severity::Note,
+        about: "core clock".to_owned(),
+        text: format!(
+            "one look in twenty found far less than the median under {}: the core halted, was throttled \
+             or was taken away, which the chain counts as lost cycles",
+            cells.join(", ")
+        ),
+        remedy: None,
+ cause: None,
+ gain: None,
+})
+}

@@ -1,0 +1,217 @@
+//! The area's part of the sheet.
+
+use model::areas::turbo::distrust;
+use model::page::{Align, Bar, Bars, Block, Table, Text, Tone};
+use model::record::Record;
+
+use super::read::{Pooled, active_counts, mhz, pooled, summary, workloads};
+use super::{favoured, neighbours_shown, page, promise_shown, soak_shown, trace_shown, why_shown};
+
+pub(super) fn section(record: &Record) -> Vec<Block> {
+    let (workloads, counts) = (workloads(record), active_counts(record));
+    if counts.is_empty() {
+        return Vec::new();
+    }
+    let mut blocks =
+        vec![Block::Heading("Clock".to_owned()), clock_table(record, &workloads, &counts)];
+    blocks.extend(page::map(record).or_else(|| clock_bars(record, &workloads, &counts)));
+    blocks.extend(page::promised(record));
+    blocks.extend(promise_shown::licences(record));
+    blocks.extend(favoured::blocks(record));
+    blocks.extend(why_shown::blocks(record));
+    blocks.extend(trace_shown::blocks(record));
+    blocks.extend(neighbours_shown::blocks(record));
+    blocks.extend(soak_shown::blocks(record));
+    blocks.push(Block::Heading("Cycles per op".to_owned()));
+    blocks.push(cycles_table(record, &workloads, &counts));
+    blocks
+}
+
+fn header(first: &str, counts: &[usize]) -> Vec<(String, Align)> {
+    let cores = |count: &usize| {
+        let plural = if *count == 1 { "" } else { "s" };
+        (format!("{count} core{plural}"), Align::Right)
+    };
+    std::iter::once((first.to_owned(), Align::Left)).chain(counts.iter().map(cores)).collect()
+}
+
+/// What stands in a cell that has no number.
+fn absent(cell: Option<Pooled>) -> Text {
+    match cell {
+        Some(Pooled::Absent(reason)) => {
+            Text::toned(distrust(&reason.why).unwrap_or("unavailable"), Tone::Warning)
+        }
+        Some(_) => Text::toned("unavailable", Tone::Warning),
+        None => Text::toned("not planned", Tone::Faint),
+    }
+}
+
+fn clock_table(record: &Record, workloads: &[&str], counts: &[usize]) -> Block {
+    let mut classes = Vec::new();
+    let mut cell = |workload: &str, count: usize| match pooled(record, "clock", workload, count) {
+        Some(Pooled::Measured { summary, class }) => {
+            classes.extend(class.filter(|class| !classes.contains(class)));
+            format!("{} - {}", mhz(summary.p5), mhz(summary.p95)).into()
+        }
+        other => absent(other),
+    };
+    let rows = workloads
+        .iter()
+        .map(|workload| {
+            let cells = counts.iter().map(|&count| cell(workload, count));
+            std::iter::once(Text::from(*workload)).chain(cells).collect()
+        })
+        .collect();
+    let mut notes = Vec::new();
+    if !classes.is_empty() {
+        notes.push(format!(
+            "placement of several active cores, as probed: {} (classes are never pooled)",
+            classes.join(", ")
+        ));
+    }
+    Block::Table(Table {
+        caption: "clock in MHz, p5 - p95 over all active cores (higher is better)".to_owned(),
+        columns: header("stream", counts),
+        rows,
+        notes,
+    })
+}
+
+/// One bar per stream, for one number of cores; nothing where no clock is known.
+fn clock_bars(record: &Record, workloads: &[&str], counts: &[usize]) -> Option<Block> {
+    let count = *counts.first()?;
+    let bar = |workload: &&str| {
+        let value = summary(record, "clock", workload, count)?.median / 1e6;
+        let text = format!("{value:.0} MHz");
+        Some(Bar { label: (*workload).to_owned(), from: 0.0, value, text })
+    };
+    let bars: Vec<Bar> = workloads.iter().filter_map(bar).collect();
+    let caption = "median clock with one core active, MHz (higher is better)".to_owned();
+    (!bars.is_empty()).then_some(Block::Bars(Bars { caption, bars }))
+}
+
+fn cycles_table(record: &Record, workloads: &[&str], counts: &[usize]) -> Block {
+    // Cycles per op do not depend on how many others are active, unless cores share something.
+    let ends: Vec<usize> = match counts {
+        [only] => vec![*only],
+        [first, .., last] => vec![*first, *last],
+        [] => Vec::new(),
+    };
+    let cell = |workload: &str, count| match pooled(record, "cycles_per_op", workload, count) {
+        Some(Pooled::Measured { summary, .. }) => {
+            let spread = summary
+                .relative_uncertainty()
+                .map_or(String::from(" (too few blocks)"), |u| format!(" ± {:.2} %", u * 100.0));
+            format!("{:.3}{spread}", summary.median).into()
+        }
+        other => absent(other),
+    };
+    let rows = workloads
+        .iter()
+        .map(|workload| {
+            let kind = record.run.plan.workload(workload).map_or("", |row| &row.kind);
+            let cells = ends.iter().map(|&count| cell(workload, count));
+            [Text::from(*workload), Text::from(kind)].into_iter().chain(cells).collect()
+        })
+        .collect();
+    let between = counts.len().saturating_sub(ends.len());
+    let notes = match between {
+        0 => Vec::new(),
+        _ => vec![format!("further numbers of active cores, in the record: {between}")],
+    };
+    let mut columns = header("stream", &ends);
+    columns.insert(1, ("kind".to_owned(), Align::Left));
+    Block::Table(Table {
+        caption: "core cycles per op, median ± its 95 % interval between blocks, of five 94 % (lower is better)"
+            .to_owned(),
+        columns,
+        rows,
+        notes,
+    })
+}
+
+pub(super) fn sentences(record: &Record) -> Vec<Text> {
+    let counts = active_counts(record);
+    let (Some(&fewest), Some(&most)) = (counts.first(), counts.last()) else { return Vec::new() };
+    let mut sentences = Vec::new();
+    sentences.extend(clocks(record, fewest, most));
+    sentences.extend(why_shown::sentence(record));
+    sentences.extend(serial(record, fewest));
+    sentences
+}
+
+/// The clock of one core and of all, under the lightest code that has one and under the heaviest.
+fn clocks(record: &Record, fewest: usize, most: usize) -> Option<Text> {
+    let clock = |workload: &str, count| summary(record, "clock", workload, count);
+    let light = workloads(record).into_iter().find(|id| clock(id, fewest).is_some())?;
+    let alone = clock(light, fewest)?;
+    let (code, lighter) = called(record, light, fewest);
+    let together = clock(light, most).filter(|_| most > fewest).map_or(String::new(), |together| {
+        let change = percent(together.median / alone.median);
+        format!(", {most} cores together at {} MHz ({change:+.1} %)", mhz(together.median))
+    });
+    let heavy = heaviest(record, light, most).unwrap_or_default();
+    let text = format!(
+        "One core alone runs {code} at {} MHz (p5 - p95: {} - {}){together}{heavy}{lighter}.",
+        mhz(alone.median),
+        mhz(alone.p5),
+        mhz(alone.p95)
+    );
+    Some(text.into())
+}
+
+/// What a stream is called in a sentence, and why it is not scalar code, where that was to be measured.
+fn called<'a>(record: &'a Record, stream: &'a str, active: usize) -> (&'a str, &'static str) {
+    const SCALAR: &str = "scalar_iadd";
+    if stream == SCALAR {
+        return ("scalar code", "");
+    }
+    let title = record.run.plan.workload(stream).map_or(stream, |workload| &workload.title);
+    let why = match pooled(record, "clock", SCALAR, active) {
+        Some(Pooled::Absent(reason)) if reason.why.starts_with("contended") => {
+            "; scalar code was contended, and has no clock"
+        }
+        Some(_) => "; scalar code has no clock here",
+        None => "",
+    };
+    (title, why)
+}
+
+/// What one op costs when each waits for the one before it, at every width that was measured.
+fn serial(record: &Record, active: usize) -> Option<Text> {
+    let costs = |ids: [&str; 3]| {
+        let cost =
+            |id| Some(format!("{:.2}", summary(record, "cycles_per_op", id, active)?.median));
+        let costs: Vec<String> = ids.into_iter().filter_map(cost).collect();
+        (!costs.is_empty()).then(|| costs.join(" / "))
+    };
+    let adds = costs(["avx128_iadd", "avx256_iadd", "avx512_iadd"])?;
+    let multiply_adds = costs(["avx128_fma", "avx256_fma", "avx512_fma"])?;
+    Some(
+        format!(
+            "One after the other, integer adds take {adds} cycles and multiply-adds {multiply_adds}, \
+             from 128 bit to the widest."
+        )
+        .into(),
+    )
+}
+
+/// How far a ratio is from one, in per cent to a tenth; nothing is not less than nothing.
+fn percent(ratio: f64) -> f64 {
+    ((ratio - 1.0) * 1000.0).round() / 10.0 + 0.0
+}
+
+/// What the widest multiply-adds cost in clock, and give in work.
+fn heaviest(record: &Record, light: &str, most: usize) -> Option<String> {
+    let heavy = ["avx512_fma_t", "avx256_fma_t", "avx128_fma_t"]
+        .into_iter()
+        .find(|id| summary(record, "clock", id, most).is_some())?;
+    let clock = summary(record, "clock", heavy, most)?.median;
+    let width = record.run.plan.workload(heavy)?.width_bits?;
+    let change = summary(record, "clock", light, most).map_or(String::new(), |light| {
+        format!(" ({:+.1} % against that)", percent(clock / light.median))
+    });
+    let per_cycle = summary(record, "cycles_per_op", heavy, most)
+        .map_or(String::new(), |s| format!(", {:.2} of them a cycle", 1.0 / s.median));
+    Some(format!("; under {width}-bit multiply-adds at {} MHz{change}{per_cycle}", mhz(clock)))
+}

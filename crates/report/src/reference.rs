@@ -1,0 +1,471 @@
+//! Is this normal? The results of a record among those of earlier records of machines like it.
+//!
+//! [`Reference::new`] takes what is needed of each record of a folder, [`Brief`]s read with
+//! [`compare::is_judged`](crate::compare::is_judged); [`Reference::place`] says of each result of a record
+//! where it lies among them, as a part of that record; [`findings`] says what is outside, and [`table`] shows
+//! it. Reading the files is for the caller.
+//!
+//! Nothing is assumed of the earlier machines but that most of them are well. Their middle is the median and
+//! their spread the median distance from it, which a third of bad ones does not move. A number is outside
+//! where it is so far from the median that one in ten thousand of normal numbers would be, by a factor that
+//! grows where earlier ones are few; and never within 1 % of the median, or where more than one in twenty
+//! earlier ones were as far out on that side.
+
+use std::collections::BTreeMap;
+
+use crate::kit::value_text;
+use model::page::{Align, Block, Table, Text, Tone, si};
+use model::record::{
+    Brief, LeftOutRecords, Record, ReferencePlace, ReferencePosition, ReferenceRun, ReferenceSide,
+    ResultKey,
+};
+use model::stats::paired::{BAND, Better};
+use model::stats::{median, quantile_sorted};
+use model::{Finding, Known, Obstacle, Severity, Unavailable};
+
+use crate::compare::results::{self, Found, Measured};
+use crate::compare::{is_judged, name};
+
+/// So many earlier numbers it takes to say what is usual: with fewer, limits that are seldom wrong are so far
+/// out that nothing is beyond them.
+pub const COUNT_MIN: usize = 8;
+
+/// By which factor of the deviation a number is outside, by the count of earlier ones: for normal numbers,
+/// one in ten thousand is. Between two rows, that of fewer counts.
+///
+/// # Source
+/// Simulated, 5,000 to 200,000 times each; a test in this file does it again, coarser.
+#[rustfmt::skip]
+const FACTORS: &[(usize, f64)] = &[
+    (8, 22.0), (10, 14.5), (12, 11.6), (15, 9.7), (20, 7.3), (30, 5.9), (50, 5.0), (100, 4.4), (200, 4.1),
+];
+
+/// The median distance from the median is that much smaller than the standard deviation of normal numbers.
+const NORMAL: f64 = 1.4826;
+
+/// Up to this share of earlier numbers may be as far out, and the number is outside all the same.
+const ALIKE_MAX: f64 = 0.05;
+
+/// Earlier results, by kind of machine.
+#[derive(Debug, Clone, Default)]
+pub struct Reference {
+    groups: BTreeMap<Kind, Group>,
+    left_out: BTreeMap<String, u64>,
+}
+
+/// What makes machines alike: labels and values.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Kind(Vec<(String, String)>);
+
+impl Kind {
+    /// What is bought makes a kind; what can be set or plugged is what a reference is to find.
+    fn of(brief: &Brief) -> Kind {
+        let text = |id: &str| {
+            let fact = brief.facts().find(|fact| fact.id == id)?;
+            fact.value.value().is_some().then(|| value_text(&fact.value).text)
+        };
+        let known = |id: &str| text(id).unwrap_or_else(|| "unknown".to_owned());
+        let places = &brief.machine.topology.cpus;
+        let mut cores: Vec<(u32, u32)> = places.iter().map(|p| (p.package, p.core)).collect();
+        cores.sort_unstable();
+        cores.dedup();
+        let mut packages: Vec<u32> = cores.iter().map(|(package, _)| *package).collect();
+        packages.dedup();
+        let simulated = brief.run.simulated.as_ref().map(|name| ("simulated", name.clone()));
+        let rows = [
+            ("CPU", known("cpu.brand")),
+            ("packages", packages.len().to_string()),
+            ("cores", cores.len().to_string()),
+            ("virtualisation", known("platform.virtualisation")),
+        ];
+        let rows = simulated.into_iter().chain(rows);
+        Kind(rows.map(|(label, value)| (label.to_owned(), value)).collect())
+    }
+}
+
+/// The records of one kind of machine.
+#[derive(Debug, Clone, Default)]
+struct Group {
+    /// The id of each run, and when it began.
+    runs: Vec<(String, String)>,
+    /// The numbers of each result, with the place of their run.
+    results: BTreeMap<ResultKey, Vec<(usize, Measured)>>,
+}
+
+impl Reference {
+    /// From what is needed of each record, or why a file is none.
+    pub fn new(records: impl IntoIterator<Item = Result<Brief, String>>) -> Reference {
+        let mut reference = Reference::default();
+        for record in records {
+            match record {
+                Ok(brief) => reference.add(brief),
+                Err(why) => *reference.left_out.entry(why).or_default() += 1,
+            }
+        }
+        reference
+    }
+
+    fn add(&mut self, brief: Brief) {
+        let kind = Kind::of(&brief);
+        let results = results::of(&brief.machine.topology, brief.series);
+        if results.is_empty() {
+            let why = "nothing was measured in them".to_owned();
+            *self.left_out.entry(why).or_default() += 1;
+            return;
+        }
+        let group = self.groups.entry(kind).or_default();
+        let (id, run) = ((brief.run.id, brief.run.started), group.runs.len());
+        // A record and its page are one run, as are copies.
+        if group.runs.contains(&id) {
+            let why = "they hold the same runs again".to_owned();
+            *self.left_out.entry(why).or_default() += 1;
+            return;
+        }
+        group.runs.push(id);
+        for (what, found) in results {
+            if let Found::Is(measured) = found {
+                group.results.entry(what).or_default().push((run, measured));
+            }
+        }
+    }
+
+    /// Why files are left out, with how many, whatever the machine.
+    pub fn left_out(&self) -> Vec<LeftOutRecords> {
+        let told =
+            |(why, count): (&String, &u64)| LeftOutRecords { why: why.clone(), count: *count };
+        self.left_out.iter().map(told).collect()
+    }
+
+    /// Whether no file was a record of measurements, of whatever machine.
+    pub fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+
+    /// Where each result of a record lies among those of earlier records of such machines. The record
+    /// itself, where it is among them, is none of them.
+    pub fn place(&self, record: &Record) -> ReferenceRun {
+        let brief = Brief::of(record, &is_judged);
+        let kind = Kind::of(&brief);
+        let empty = Group::default();
+        let group = self.groups.get(&kind).unwrap_or(&empty);
+        // Simulated runs all have one id.
+        let is_itself = |run: &(String, String)| {
+            brief.run.simulated.is_none() && run.0 == brief.run.id && !run.0.is_empty()
+        };
+        let mut starts: Vec<&String> =
+            group.runs.iter().filter(|run| !is_itself(run)).map(|(_, started)| started).collect();
+        starts.sort();
+        let others: usize = self.groups.values().map(|group| group.runs.len()).sum();
+        let mut left_out = self.left_out.clone();
+        if others > group.runs.len() {
+            let why = "other machines are in them".to_owned();
+            *left_out.entry(why).or_default() += (others - group.runs.len()) as u64;
+        }
+        let results = results::of(&brief.machine.topology, brief.series);
+        let positions = results.into_iter().filter_map(|(what, found)| {
+            let Found::Is(measured) = found else { return None };
+            let earlier = group.results.get(&what).map_or(&[][..], Vec::as_slice);
+            let earlier = earlier.iter().filter(|(run, earlier)| {
+                !is_itself(&group.runs[*run]) && earlier.unit == measured.unit
+            });
+            let earlier = earlier.map(|(_, earlier)| earlier.value.median).collect();
+            Some(position(what, &measured, earlier))
+        });
+        ReferenceRun {
+            records: starts.len() as u64,
+            span: starts.first().zip(starts.last()).map(|(a, b)| [(*a).clone(), (*b).clone()]),
+            positions: positions.collect(),
+            alike: kind.0,
+            left_out: left_out
+                .into_iter()
+                .map(|(why, count)| LeftOutRecords { why, count })
+                .collect(),
+        }
+    }
+}
+
+fn position(what: ResultKey, measured: &Measured, earlier: Vec<f64>) -> ReferencePosition {
+    let value = measured.value.median;
+    let count = earlier.len();
+    let place = place(value, earlier).ok_or_else(|| {
+        let why = format!(
+            "there are {count} earlier numbers of it, and {COUNT_MIN} are needed to say what is usual"
+        );
+        Unavailable::new(Obstacle::Measurement, "place among earlier records", why)
+            .with_remedy("keep more records in that folder: `cpudyno sheet --json FILE`")
+    });
+    ReferencePosition {
+        what,
+        unit: measured.unit,
+        better: measured.better,
+        value,
+        count: count as u64,
+        place: place.into(),
+    }
+}
+
+/// Where a number lies among earlier ones; `None` where they are too few.
+pub fn place(value: f64, mut earlier: Vec<f64>) -> Option<ReferencePlace> {
+    earlier.retain(|number| number.is_finite());
+    let row = FACTORS.iter().rev().find(|(count, _)| *count <= earlier.len())?;
+    earlier.sort_by(f64::total_cmp);
+    let quartiles = [0.0, 0.25, 0.5, 0.75, 1.0].map(|q| quantile_sorted(&earlier, q));
+    let middle = quartiles[2];
+    let distances: Vec<f64> = earlier.iter().map(|number| (number - middle).abs()).collect();
+    let deviation = median(&distances)? * NORMAL;
+    let reach = (row.1 * deviation).max(BAND * middle.abs());
+    let limits = [middle - reach, middle + reach];
+    let count = |is: &dyn Fn(f64) -> bool| {
+        earlier.iter().filter(|number| is(**number)).count() as f64 / earlier.len() as f64
+    };
+    let (lower, higher) = (count(&|number| number < value), count(&|number| number > value));
+    let side = if value < limits[0] && 1.0 - higher <= ALIKE_MAX {
+        ReferenceSide::Below
+    } else if value > limits[1] && 1.0 - lower <= ALIKE_MAX {
+        ReferenceSide::Above
+    } else {
+        ReferenceSide::Inside
+    };
+    let below = f64::midpoint(lower, 1.0 - higher);
+    Some(ReferencePlace { quartiles, deviation, below, limits, side })
+}
+
+/// What is outside, the worst first; and that it cannot be said where there are too few earlier records.
+pub fn findings(run: &ReferenceRun) -> Vec<Finding> {
+    let mut worse: Vec<&ReferencePosition> =
+        run.positions.iter().filter(|position| position.is_worse()).collect();
+    worse.sort_by(|a, b| excess(b).total_cmp(&excess(a)));
+    let finding = |position: &&ReferencePosition| Finding {
+        id: "reference.outside".to_owned(),
+        severity: Severity::Warning,
+        about: name(&position.what),
+        text: in_words(position),
+        remedy: Some("hold a good record against this one: `cpudyno compare GOOD THIS`".to_owned()),
+        cause: None,
+        gain: None,
+    };
+    let mut findings: Vec<Finding> = worse.iter().map(finding).collect();
+    let placed = run.positions.iter().any(|position| position.place.value().is_some());
+    if !placed && !run.positions.is_empty() {
+        findings.push(Finding {
+            id: "reference.too-few".to_owned(),
+            severity: Severity::Note,
+            about: "earlier records".to_owned(),
+            text: too_few(run),
+            remedy: Some("keep records in that folder: `cpudyno sheet --json FILE`".to_owned()),
+            cause: None,
+            gain: None,
+        });
+    }
+    findings
+}
+
+/// Why nothing has a place among earlier records.
+pub fn too_few(run: &ReferenceRun) -> String {
+    let records = run.records;
+    if records < COUNT_MIN as u64 {
+        return format!(
+            "{} of such a machine {} too few, {COUNT_MIN} are needed",
+            earlier(records),
+            if records == 1 { "is" } else { "are" }
+        );
+    }
+    format!(
+        "of {} results of this run none is in {COUNT_MIN} or more of {} of such a machine",
+        run.positions.len(),
+        earlier(records)
+    )
+}
+
+/// How many files say nothing of such a machine, where any does.
+pub fn left_out(run: &ReferenceRun) -> Option<String> {
+    let count: u64 = run.left_out.iter().map(|left| left.count).sum();
+    (count > 0).then(|| format!("{} left out", counted(count, "file")))
+}
+
+/// How many files are left out, and why.
+pub fn left_out_in_words(left: &LeftOutRecords) -> String {
+    format!("{} left out: {}", counted(left.count, "file"), left.why)
+}
+
+/// How many earlier records.
+fn earlier(count: u64) -> String {
+    counted(count, "earlier record")
+}
+
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// How far from the median of the earlier ones it is, as a log ratio.
+fn excess(position: &ReferencePosition) -> f64 {
+    let Some(place) = position.place.value() else { return 0.0 };
+    (position.value / place.quartiles[2]).ln().abs()
+}
+
+/// `12.10 GB/s is 35.2 % below the median 18.68 GB/s of 40 earlier records, and below the limit 18.01 GB/s`.
+pub fn in_words(position: &ReferencePosition) -> String {
+    let unit = position.unit;
+    let value = si::format(position.value, unit);
+    let place = match &position.place {
+        Known::Yes(place) => place,
+        Known::No { unavailable } => return format!("{value}: {}", unavailable.why),
+    };
+    let middle = place.quartiles[2];
+    let share = (position.value / middle - 1.0) * 100.0;
+    let side = if share < 0.0 { "below" } else { "above" };
+    let limit = match place.side {
+        ReferenceSide::Below => place.limits[0],
+        ReferenceSide::Above => place.limits[1],
+        ReferenceSide::Inside => {
+            let [low, high] = place.limits.map(|limit| si::format(limit, unit));
+            return format!(
+                "{value} is within {low} to {high}, by {} earlier records",
+                position.count
+            );
+        }
+    };
+    format!(
+        "{value} is {:.1} % {side} the median {} of {} earlier records, and {side} the limit {}",
+        share.abs(),
+        si::format(middle, unit),
+        position.count,
+        si::format(limit, unit),
+    )
+}
+
+/// The positions as a table, those outside first, then those that are farthest from the median; without
+/// verbosity, of the rest only how many they are.
+pub fn table(run: &ReferenceRun, verbosity: u8) -> Block {
+    /// Of those that are not outside.
+    const LISTED: usize = 5;
+    let mut all: Vec<&ReferencePosition> = run.positions.iter().collect();
+    let outside = |position: &ReferencePosition| {
+        position.place.value().is_some_and(|place| place.side != ReferenceSide::Inside)
+    };
+    all.sort_by(|a, b| {
+        let key = |position| (outside(position), excess(position));
+        let ((a_out, a), (b_out, b)) = (key(a), key(b));
+        b_out.cmp(&a_out).then(b.total_cmp(&a))
+    });
+    let (placed, out) = (
+        all.iter().filter(|position| position.place.value().is_some()).count(),
+        all.iter().filter(|position| outside(position)).count(),
+    );
+    let listed = if verbosity > 0 { all.len() } else { placed.min(out.max(LISTED)) };
+    let rows: Vec<Vec<Text>> = all[..listed].iter().map(|position| row(position)).collect();
+    let mut notes = vec![format!(
+        "{} of {} results lie where {} of such machines do; {out} outside",
+        placed - out,
+        all.len(),
+        earlier(run.records)
+    )];
+    if placed < all.len() {
+        notes.push(format!(
+            "{} have fewer than {COUNT_MIN} earlier numbers, and no place",
+            all.len() - placed
+        ));
+    }
+    notes.extend(run.left_out.iter().map(left_out_in_words));
+    if rows.is_empty() {
+        return Block::List(notes.into_iter().map(Text::from).collect());
+    }
+    let names = [
+        ("result", Align::Label),
+        ("is", Align::Left),
+        ("cores", Align::Right),
+        ("here", Align::Right),
+        ("median", Align::Right),
+        ("limits", Align::Right),
+        ("lower", Align::Right),
+    ];
+    Block::Table(Table {
+        caption: "among earlier records of machines like this one".to_owned(),
+        columns: names.map(|(name, align)| (name.to_owned(), align)).to_vec(),
+        rows,
+        notes,
+    })
+}
+
+fn row(position: &ReferencePosition) -> Vec<Text> {
+    let number = |value: f64| Text::from(si::format(value, position.unit));
+    let head = |is: Text| {
+        let cores = position.what.active.to_string().into();
+        [Text::from(name(&position.what)), is, cores, number(position.value)]
+    };
+    let Some(place) = position.place.value() else {
+        let none = || Text::toned("-", Tone::Faint);
+        let few = Text::toned(format!("{} earlier: too few", position.count), Tone::Faint);
+        return head(few).into_iter().chain([none(), none(), none()]).collect();
+    };
+    let [low, high] = place.limits.map(|limit| si::format(limit, position.unit));
+    let word = match (place.side, position.better) {
+        (ReferenceSide::Inside, _) => Text::from("usual"),
+        (side, None) => {
+            let word = if side == ReferenceSide::Below { "lower" } else { "higher" };
+            Text::toned(word, Tone::Warning)
+        }
+        (side, Some(better)) if (side == ReferenceSide::Above) == (better == Better::More) => {
+            Text::toned("better", Tone::Good)
+        }
+        _ => Text::toned("worse", Tone::Warning),
+    };
+    let tail = [
+        number(place.quartiles[2]),
+        format!("{low} to {high}").into(),
+        format!("{:.0} %", place.below * 100.0).into(),
+    ];
+    head(word).into_iter().chain(tail).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Normal numbers by Box and Muller.
+    fn normal(random: &mut fastrand::Rng) -> f64 {
+        let radius = (-2.0 * (1.0 - random.f64()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * random.f64()).cos()
+    }
+
+    #[test]
+    fn of_well_machines_hardly_any_is_outside() {
+        // Far from 1 %, so that the band does not help.
+        for count in [8, 11, 20, 50, 100] {
+            let mut random = fastrand::Rng::with_seed(count as u64);
+            let trials = 20_000;
+            let outside = (0..trials).filter(|_| {
+                let mut number = || 100.0 + 10.0 * normal(&mut random);
+                let earlier = (0..count).map(|_| number()).collect();
+                place(number(), earlier).unwrap().side != ReferenceSide::Inside
+            });
+            let outside = outside.count();
+            assert!(outside <= 8, "{outside} of {trials} with {count} earlier ones");
+        }
+    }
+
+    #[test]
+    fn few_numbers_have_no_place_and_equal_ones_a_band() {
+        assert_eq!(place(1.0, vec![1.0; COUNT_MIN - 1]), None);
+        let side = |value| place(value, vec![100.0; COUNT_MIN]).unwrap().side;
+        assert_eq!(
+            [side(99.1), side(98.9), side(100.9), side(101.1)],
+            [
+                ReferenceSide::Inside,
+                ReferenceSide::Below,
+                ReferenceSide::Inside,
+                ReferenceSide::Above
+            ]
+        );
+        let same = place(100.0, vec![100.0; COUNT_MIN]).unwrap();
+        assert!((same.below - 0.5).abs() < 1e-12, "{same:?}");
+    }
+
+    #[test]
+    fn a_third_of_bad_machines_hides_no_worse_one_and_many_like_it_do() {
+        let mut earlier: Vec<f64> = (0..20).map(|i| 100.0 + 0.1 * f64::from(i % 5)).collect();
+        earlier.extend([90.0; 10]);
+        assert_eq!(place(80.0, earlier.clone()).unwrap().side, ReferenceSide::Below);
+        assert_eq!(place(90.0, earlier).unwrap().side, ReferenceSide::Inside);
+    }
+}

@@ -1,0 +1,314 @@
+//! What the machine claims, beside what was measured.
+//!
+//! Each area states its own claims ([`Section::claims`]); those of clocks and of
+//! who shares a core are the rig's, and stand here.
+
+use std::collections::BTreeMap;
+
+use model::page::{Align, Block, Table, Text, Tone};
+use model::record::{CHANGED, InstrumentState, Record, Relation};
+use model::{CpuId, Finding, Known, Severity, in_order};
+
+use crate::areas::{SECTIONS, Section};
+
+/// One claim and what became of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Claim {
+    /// What it is about: `L3`, `clock of one core`.
+    pub what: String,
+    /// What is claimed, with its unit.
+    pub claimed: String,
+    /// Who says so; empty where nobody does.
+    pub by: String,
+    /// What was measured, with its unit; a dash where nothing was.
+    pub measured: String,
+    /// How the two compare.
+    pub verdict: Verdict,
+    /// What the ids of findings begin with that say so themselves where it is refuted.
+    pub finding: Option<&'static str>,
+    /// What caused it where it is refuted, as far as the record says so.
+    pub cause: Option<String>,
+    /// The command that shows more of it.
+    pub command: &'static str,
+}
+
+/// How what was measured compares with what was claimed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is as claimed, as far as it can be told.
+    AsClaimed,
+    /// It is not, in these words.
+    Differs(String),
+    /// Nobody can tell, for this reason.
+    CannotTell(String),
+}
+
+impl Verdict {
+    fn text(&self) -> Text {
+        match self {
+            Verdict::AsClaimed => Text::toned("as claimed", Tone::Good),
+            Verdict::Differs(how) => Text::toned(format!("differs: {how}"), Tone::Warning),
+            Verdict::CannotTell(why) => Text::toned(format!("cannot tell: {why}"), Tone::Faint),
+        }
+    }
+}
+
+/// All claims of a record.
+pub fn claims(record: &Record) -> Vec<Claim> {
+    let of_areas = SECTIONS.iter().flat_map(|area| area.claims(record));
+    stamp_clock(record).into_iter().chain(of_areas).chain(sharing(record)).collect()
+}
+
+/// A finding for each claim that is refuted, unless another one says so; areas are those that measured.
+pub fn findings(record: &Record, areas: &[&dyn Section], told: &[&Finding]) -> Vec<Finding> {
+    let of_areas = areas.iter().flat_map(|area| area.claims(record));
+    let all = stamp_clock(record).into_iter().chain(of_areas).chain(sharing(record));
+    let refuted = all.filter_map(|claim| {
+        let Verdict::Differs(how) = &claim.verdict else { return None };
+        let is_told = |id: &str| told.iter().any(|finding| finding.id.starts_with(id));
+        if claim.finding.is_some_and(is_told) {
+            return None;
+        }
+        let Claim { claimed, by, measured, .. } = &claim;
+        Some(Finding {
+            id: "sheet.claim-refuted".to_owned(),
+            severity: Severity::Note,
+            text: format!("{by} claims {claimed}; measured: {measured} ({how})"),
+            about: claim.what,
+            cause: claim.cause,
+            remedy: Some(format!("look closer: `{}`", claim.command)),
+            gain: None,
+        })
+    });
+    refuted.collect()
+}
+
+/// The section; nothing where nothing was measured that could be held against a claim.
+pub fn section(record: &Record) -> Vec<Block> {
+    let claims = claims(record);
+    if claims.is_empty() {
+        return Vec::new();
+    }
+    let mut notes = claimed_by(&claims);
+    notes.extend(reasons(&claims));
+    let row = |claim: Claim| {
+        let (verdict, _) = super::in_a_cell(&claim.what, claim.verdict.text());
+        vec![Text::from(claim.what), verdict, claim.claimed.into(), claim.measured.into()]
+    };
+    let rows = claims.into_iter().map(row).collect();
+    vec![
+        Block::Heading("Claims against facts".to_owned()),
+        Block::Table(Table {
+            caption: "what the machine says of itself, and what was measured".to_owned(),
+            columns: ["what", "verdict", "claimed", "measured"]
+                .map(|name| (name.to_owned(), Align::Left))
+                .to_vec(),
+            rows,
+            notes,
+        }),
+    ]
+}
+
+/// Who claims what, one note for each.
+fn claimed_by(claims: &[Claim]) -> Vec<String> {
+    let said = || claims.iter().filter(|claim| !claim.by.is_empty());
+    let note = |by: &str| {
+        let what: Vec<&str> = said().filter(|it| it.by == by).map(|it| it.what.as_str()).collect();
+        format!("claimed by {by}: {}", what.join(", "))
+    };
+    in_order(said().map(|claim| claim.by.as_str())).into_iter().map(note).collect()
+}
+
+/// Why verdicts are as they are, one note for each reason.
+fn reasons(claims: &[Claim]) -> Vec<String> {
+    let of = |claim: &Claim| claim.verdict.text().text;
+    let verdicts: Vec<String> = claims.iter().map(of).filter(|it| it.contains(": ")).collect();
+    let note = |verdict: &str| {
+        let what = claims.iter().filter(|claim| of(claim) == verdict).map(|it| it.what.as_str());
+        format!("{}, {verdict}", what.collect::<Vec<_>>().join(", "))
+    };
+    in_order(verdicts.iter().map(String::as_str)).into_iter().map(note).collect()
+}
+
+/// The rate of the stamp clock, against the independent source that is farthest from it.
+fn stamp_clock(record: &Record) -> Option<Claim> {
+    /// As in the finding on rates that disagree: crystals are within 100 ppm, two of them within 200.
+    const PPM_MAX: f64 = 200.0;
+    let instrument = record.instruments.first()?;
+    let InstrumentState::Used { rate: Some(rate), .. } = &instrument.state else { return None };
+    let others = rate.sources.iter().filter(|it| it.source != rate.chosen);
+    let others = others.filter_map(|it| {
+        Some((it.disagreement_ppm?, it.source.as_str()))
+            .filter(|off| it.independent || off.0 != 0.0)
+    });
+    let worst = others.max_by(|a, b| a.0.abs().total_cmp(&b.0.abs()));
+    let verdict = match worst {
+        None => Verdict::CannotTell("no other source says anything".to_owned()),
+        Some((ppm, _)) if ppm.abs() <= PPM_MAX => Verdict::AsClaimed,
+        Some((ppm, _)) => Verdict::Differs(format!("{ppm:+.0} ppm")),
+    };
+    Some(Claim {
+        what: format!("rate of {}", instrument.id),
+        claimed: format!("{:.6} MHz", rate.hertz.0 / 1e6),
+        by: rate.chosen.clone(),
+        measured: worst.map_or("-".to_owned(), |(ppm, by)| {
+            let by = by.split_once(" (").map_or(by, |(by, _)| by);
+            format!("{ppm:+.1} ppm by {by}")
+        }),
+        verdict,
+        finding: Some("clock.rates-disagree"),
+        cause: None,
+        command: "cpudyno info -v",
+    })
+}
+
+/// Whether CPUs lie to each other as the kernel says: pairs that were probed, of each relation one line.
+fn sharing(record: &Record) -> Vec<Claim> {
+    let topology = &record.machine.topology;
+    let mut seen: BTreeMap<(Relation, &str), ([CpuId; 2], usize)> = BTreeMap::new();
+    for series in &record.series {
+        let [a, b] = series.active.as_slice() else { continue };
+        let Some(relation) = topology.relation(*a, *b) else { continue };
+        // Where they lay otherwise afterwards, how they lay is not known.
+        if let Some(class) = series.placement_class.as_ref().filter(|class| *class != CHANGED) {
+            seen.entry((relation, class)).or_insert(([*a, *b], 0)).1 += 1;
+        }
+    }
+    let claim = |((relation, class), ([a, b], _)): (&(Relation, &str), &([CpuId; 2], usize))| {
+        let shares_core = class.contains("same-core");
+        let claimed = match relation {
+            Relation::Sibling => "threads of one core",
+            Relation::SameCache => "cores of one cache",
+            Relation::OtherCache => "cores of two caches",
+            Relation::OtherPackage => "cores of two packages",
+            // Nothing is claimed of these.
+            Relation::SamePackage | Relation::SameCpu => return None,
+        };
+        let verdict = match (relation, shares_core) {
+            (Relation::Sibling, true) => Verdict::AsClaimed,
+            (Relation::Sibling, false) => Verdict::Differs("they do not share a core".to_owned()),
+            (_, true) => Verdict::Differs("two threads of one core".to_owned()),
+            (Relation::SameCache, false) if class.contains("apart") => {
+                Verdict::Differs("not always near each other".to_owned())
+            }
+            (Relation::OtherCache | Relation::OtherPackage, false) if **class == *"same-cache" => {
+                Verdict::Differs("as near as within one cache".to_owned())
+            }
+            (_, false) => Verdict::AsClaimed,
+        };
+        Some(Claim {
+            what: format!("CPUs {a} and {b}"),
+            claimed: claimed.to_owned(),
+            by: "kernel".to_owned(),
+            measured: format!("{class}, as probed"),
+            verdict,
+            finding: Some("placement."),
+            cause: None,
+            command: "cpudyno cores",
+        })
+    };
+    seen.iter().filter_map(claim).collect()
+}
+
+/// What is claimed where somebody says it: the text, or the reason why nobody does.
+pub fn said<T>(known: &Known<T>, text: impl Fn(&T) -> String) -> Result<String, String> {
+    match known {
+        Known::Yes(value) => Ok(text(value)),
+        Known::No { unavailable } => Err(unavailable.why.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::record::Outcome;
+
+    use super::*;
+    use crate::testing::sheet;
+
+    fn claims_of(name: &str, budget: f64) -> Vec<Claim> {
+        claims(&sheet(name, budget))
+    }
+
+    fn verdict<'a>(claims: &'a [Claim], what: &str) -> &'a Verdict {
+        let found = claims.iter().find(|claim| claim.what.starts_with(what));
+        &found.unwrap_or_else(|| panic!("no claim on {what} among {claims:#?}")).verdict
+    }
+
+    #[test]
+    fn a_machine_that_tells_the_truth_is_believed() {
+        let claims = claims_of("sim:2s-28c", 60.0);
+        for what in ["rate of tsc", "clock of one core", "turbo", "L1", "L2", "L3", "exit from C6"]
+        {
+            assert_eq!(verdict(&claims, what), &Verdict::AsClaimed, "{what}: {claims:#?}");
+        }
+        let untrue: Vec<_> =
+            claims.iter().filter(|it| matches!(it.verdict, Verdict::Differs(_))).collect();
+        assert!(untrue.is_empty(), "{untrue:#?}");
+    }
+
+    #[test]
+    fn simulated_servers_keep_what_their_firmware_promises() {
+        for name in ["sim:icelake", "sim:sapphire", "sim:guide", "sim:granite", "sim:sierra"] {
+            let claims = claims_of(name, 10.0);
+            let limits = claims.iter().find(|claim| claim.what.starts_with("turbo"));
+            let verdict = limits.map(|claim| &claim.verdict);
+            assert_eq!(verdict, Some(&Verdict::AsClaimed), "{name}: {claims:#?}");
+        }
+    }
+
+    #[test]
+    fn what_was_not_measured_has_its_line() {
+        let claims = claims_of("sim:2s-56c", 5.0);
+        for what in ["L1", "L2", "L3", "2 ways between nodes"] {
+            assert!(
+                matches!(verdict(&claims, what), Verdict::CannotTell(_)),
+                "{what}: {claims:#?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_refuted_claim_is_a_finding_once() {
+        // Its limits of power lie below what its firmware promises for four cores.
+        let found = |name: &str, budget| {
+            let findings = sheet(name, budget).findings.into_iter();
+            findings.filter(|it| it.id == "sheet.claim-refuted").collect::<Vec<_>>()
+        };
+        let laptop = found("sim:laptop", 20.0);
+        assert_eq!(laptop.len(), 1, "{laptop:#?}");
+        assert!(laptop[0].about.starts_with("turbo") && laptop[0].remedy.is_some(), "{laptop:#?}");
+        // What its caches and siblings are is said by findings of their own.
+        let guest = found("sim:vm-2c", 90.0);
+        assert!(guest.is_empty(), "{guest:#?}");
+    }
+
+    #[test]
+    fn lines_that_take_many_looks_into_their_cache_leave_it() {
+        // All pairs are as slow as each other, and no limit in nanoseconds fits both machines: their caches differ.
+        for name in ["sim:4c", "sim:laptop"] {
+            let mut record = sheet(name, 30.0);
+            let told = |record: &Record| {
+                let claims = claims(record);
+                let is_one = |it: &&Claim| it.claimed == "share a last-level cache";
+                claims.iter().find(is_one).unwrap_or_else(|| panic!("{claims:#?}")).verdict.clone()
+            };
+            assert_eq!(told(&record), Verdict::AsClaimed, "{name}");
+            for series in record.series.iter_mut().filter(|series| series.area == "cores") {
+                if let Outcome::Measured { summary, .. } = &mut series.outcome {
+                    summary.median *= 8.0;
+                }
+            }
+            let Verdict::Differs(how) = told(&record) else { panic!("{name} is believed") };
+            assert!(how.ends_with("of that cache: lines leave it"), "{name}: {how}");
+        }
+    }
+
+    #[test]
+    fn a_guest_that_misleads_is_found_out() {
+        let claims = claims_of("sim:vm-2c", 90.0);
+        for what in ["CPUs 0 and 1", "L3", "rate of tsc"] {
+            assert!(matches!(verdict(&claims, what), Verdict::Differs(_)), "{what}: {claims:#?}");
+        }
+        assert!(matches!(verdict(&claims, "clock of one core"), Verdict::CannotTell(_)));
+    }
+}

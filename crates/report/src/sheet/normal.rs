@@ -1,0 +1,162 @@
+//! Is this normal? What was measured, beside what theory allows and what others found.
+//!
+//! Each area states its own bands ([`Section::bands`]); what earlier records of a
+//! folder say is told by [`mod@reference`].
+
+use model::page::{Align, Block, Table, Text, Tone};
+use model::record::Record;
+use model::{Finding, Severity};
+
+use crate::areas::{SECTIONS, Section};
+use crate::reference;
+
+/// A number and the range that it should lie in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Band {
+    /// What was measured: `copy on 56 cores`.
+    pub what: String,
+    /// What it is held against, with its unit.
+    pub expected: String,
+    /// Where that comes from, for a note below the table.
+    pub source: String,
+    /// What was measured, with its unit.
+    pub measured: String,
+    /// Where it lies: `88 % of it`.
+    pub position: String,
+    /// Whether that is normal.
+    pub verdict: Verdict,
+    /// The nearest that is normal over what was measured, where that is outside.
+    pub missing: Option<f64>,
+    /// What shows more of it, or mends it, where it is outside.
+    pub remedy: &'static str,
+}
+
+/// Whether a number is normal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It lies where such numbers lie.
+    Normal,
+    /// It does not, and this is the likely reason.
+    Outside(String),
+    /// Nobody can tell, for this reason.
+    CannotTell(String),
+}
+
+impl Verdict {
+    fn text(&self) -> Text {
+        match self {
+            Verdict::Normal => Text::toned("normal", Tone::Good),
+            Verdict::Outside(why) => Text::toned(format!("outside: {why}"), Tone::Warning),
+            Verdict::CannotTell(why) => Text::toned(format!("cannot tell: {why}"), Tone::Faint),
+        }
+    }
+}
+
+/// The section, also where nothing is known of such a machine.
+pub(crate) fn section(record: &Record, verbosity: u8) -> Vec<Block> {
+    let bands: Vec<Band> = SECTIONS.iter().flat_map(|area| area.bands(record)).collect();
+    let mut blocks = Vec::new();
+    if !bands.is_empty() {
+        blocks.push(table(bands));
+    }
+    let earlier = record.reference.as_ref();
+    blocks.extend(earlier.map(|earlier| reference::table(earlier, verbosity)));
+    if blocks.is_empty() {
+        let none = "cannot tell: what was measured has no figures of others for this core; \
+                    `--reference DIR` asks earlier records of such machines";
+        blocks.push(Block::Paragraph(Text::toned(none, Tone::Faint)));
+    }
+    blocks.insert(0, Block::Heading("Is this normal?".to_owned()));
+    blocks
+}
+
+fn table(bands: Vec<Band>) -> Block {
+    let mut notes: Vec<String> = Vec::new();
+    for band in &bands {
+        if !notes.contains(&band.source) {
+            notes.push(band.source.clone());
+        }
+    }
+    let mut row = |band: Band| {
+        let (verdict, why) = super::in_a_cell(&band.what, band.verdict.text());
+        notes.extend(why);
+        let numbers = [band.expected, band.measured, band.position].map(Text::from);
+        [band.what.into(), verdict].into_iter().chain(numbers).collect()
+    };
+    let rows = bands.into_iter().map(&mut row).collect();
+    // Phones show the first columns: what counts is among them.
+    let columns = [
+        ("what", Align::Left),
+        ("verdict", Align::Left),
+        ("expected", Align::Right),
+        ("measured", Align::Right),
+        ("position", Align::Right),
+    ];
+    Block::Table(Table {
+        caption: "beside what theory allows, and what others found on such a core".to_owned(),
+        columns: columns.map(|(name, align)| (name.to_owned(), align)).to_vec(),
+        rows,
+        notes,
+    })
+}
+
+/// A finding for each number that is not where it should be.
+pub(crate) fn findings(record: &Record, areas: &[&dyn Section]) -> Vec<Finding> {
+    areas.iter().flat_map(|area| area.bands(record)).filter_map(outside).collect()
+}
+
+fn outside(band: Band) -> Option<Finding> {
+    let Verdict::Outside(why) = band.verdict else { return None };
+    // What is better than anybody expects has nothing to gain.
+    let gain = band.missing.map(|ratio| {
+        if ratio > 1.0 {
+            format!("{ratio:.2} times as much, the least that is normal")
+        } else {
+            format!("{:.0} % of it, the most that is normal", ratio * 100.0)
+        }
+    });
+    Some(Finding {
+        id: "sheet.outside-band".to_owned(),
+        severity: Severity::Note,
+        about: band.what,
+        text: format!("{} measured, {} expected ({})", band.measured, band.expected, band.position),
+        remedy: Some(band.remedy.to_owned()),
+        cause: Some(why),
+        gain,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn band(verdict: Verdict, missing: Option<f64>) -> Band {
+        let text = |words: &str| words.to_owned();
+        Band {
+            what: text("copy on 4 cores"),
+            expected: text("40 GB/s"),
+            source: text("a table"),
+            measured: text("20 GB/s"),
+            position: text("50 % of it"),
+            verdict,
+            missing,
+            remedy: "populate the other channel",
+        }
+    }
+
+    #[test]
+    fn a_finding_says_what_there_is_to_gain() {
+        let missing = |missing| {
+            outside(band(Verdict::Outside("a channel is empty".to_owned()), missing)).unwrap()
+        };
+        let gain = |ratio| missing(Some(ratio)).gain.unwrap();
+        assert_eq!(gain(1.6), "1.60 times as much, the least that is normal");
+        assert_eq!(gain(0.8), "80 % of it, the most that is normal");
+        let finding = missing(None);
+        assert_eq!(finding.gain, None);
+        assert_eq!(finding.cause.as_deref(), Some("a channel is empty"));
+        assert_eq!(finding.text, "20 GB/s measured, 40 GB/s expected (50 % of it)");
+        let nothing = [Verdict::Normal, Verdict::CannotTell("a guest".to_owned())];
+        assert!(nothing.into_iter().all(|verdict| outside(band(verdict, Some(2.0))).is_none()));
+    }
+}

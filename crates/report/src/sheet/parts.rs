@@ -1,0 +1,305 @@
+//! Parts of pages that show what was measured.
+
+use crate::kit::{Absences, columns, fact_table, value_text};
+use model::page::{Align, Block, Page, Remark, Table, Text, Tone, si};
+use model::record::{Fact, FactValue, Instrument, InstrumentState, Outcome, Record, Series};
+use model::{Known, Severity, Unavailable, Unit};
+
+use super::IN_BRIEF;
+use crate::areas::{self, Section};
+
+/// By which version, when, how long and how much of what was planned.
+pub fn subtitle(record: &Record) -> String {
+    let run = &record.run;
+    if record.tool.is_foreign() {
+        let from = run.elsewhere.as_ref().unwrap_or(&run.started);
+        return format!("{}, {from}", record.tool.name);
+    }
+    // Without a budget the time is what was planned, to a tenth.
+    let given = (run.plan.budget_seconds * 10.0).round() / 10.0;
+    let ended = run.interrupted.as_ref().map_or(String::new(), |why| format!(", {why}"));
+    format!(
+        "{} {}, {}, {:.1} s of {given} s, {} of {} sweeps{ended}",
+        record.tool.name,
+        record.tool.version,
+        run.started,
+        run.seconds,
+        run.plan.blocks_done,
+        run.plan.blocks_planned,
+    )
+}
+
+/// What the page of one area is made of.
+pub struct Leaf {
+    /// Its title.
+    pub(crate) title: &'static str,
+    /// What of a simulated machine is shown, as `wake-ups`.
+    pub(crate) simulated: &'static str,
+    /// What a reader of such numbers asks first; lines without an answer are left out.
+    pub(crate) lines: Vec<(&'static str, Option<String>)>,
+    /// What was measured.
+    pub(crate) blocks: Vec<Block>,
+}
+
+/// The page of one area. A verbosity of 1 and more adds every fact, condition and instrument.
+pub fn leaf(record: &Record, verbosity: u8, leaf: Leaf) -> Page {
+    let Leaf { title, simulated, lines, blocks: measured } = leaf;
+    let text = match &record.run.simulated {
+        Some(name) => format!("SIMULATED {simulated}: machine sim:{name}, nothing was measured"),
+        None => title.to_owned(),
+    };
+    let lines =
+        lines.into_iter().filter_map(|(label, text)| Some((label.to_owned(), text?.into())));
+    let mut blocks = vec![
+        Block::Title { text, subtitle: subtitle(record) },
+        Block::Box(lines.collect()),
+        Block::Paragraph(trust(record)),
+    ];
+    blocks.extend(measured);
+    blocks.push(Block::Heading("Findings".to_owned()));
+    blocks.push(findings(record));
+    blocks.extend(missing(record));
+    // What another program measured comes without.
+    if verbosity > 0 && !record.tool.is_foreign() {
+        blocks.extend(how(record));
+        blocks.extend(details(record));
+    }
+    blocks.retain(|block| !matches!(block, Block::Table(table) if table.rows.is_empty()));
+    Page { blocks }
+}
+
+/// What the machine says of that, where it does.
+pub fn known(record: &Record, id: &str) -> Option<String> {
+    let fact = record.fact(id)?;
+    match &fact.value {
+        Known::Yes(_) => Some(value_text(&fact.value).text),
+        Known::No { .. } => None,
+    }
+}
+
+/// What the kernel runs on. That no hypervisor is below reads as if nothing were.
+pub fn runs_on(record: &Record) -> Option<String> {
+    let text = known(record, VIRTUALISATION)?;
+    let bare = text.strip_prefix("none (").and_then(|text| text.split_once(')'));
+    Some(bare.map_or_else(|| text.clone(), |(bare, around)| format!("{bare}{around}")))
+}
+
+/// The fact that says what the kernel runs on.
+pub const VIRTUALISATION: &str = "platform.virtualisation";
+
+/// An instrument in a few words: its rate and whose word that is, or why it is not used.
+pub fn instrument_in_brief(instrument: &Instrument) -> String {
+    match &instrument.state {
+        InstrumentState::Unavailable { unavailable } => format!("no: {}", unavailable.why),
+        InstrumentState::Used { rate: Some(rate), .. } => {
+            let mhz = rate.hertz.0 / 1e6;
+            format!("{}, {mhz:.3} MHz ({})", instrument.source, rate.chosen)
+        }
+        InstrumentState::Used { .. } => instrument.source.clone(),
+    }
+}
+
+/// Everything that has a reason instead of a number, under its heading; nothing where there is none.
+pub fn missing(record: &Record) -> Vec<Block> {
+    let missing = not_measured(record);
+    if missing.is_empty() {
+        return Vec::new();
+    }
+    vec![Block::Heading("Not measured".to_owned()), Block::Remarks(missing)]
+}
+
+/// Of an area without numbers, the reasons for that, where its numbers would stand; nothing where nobody
+/// asked for any.
+pub fn in_its_place(record: &Record, area: &dyn Section) -> Vec<Block> {
+    let mut absences = Absences::default();
+    for series in record.series.iter().filter(|series| series.area == area.id()) {
+        if let Outcome::Unavailable { unavailable } = &series.outcome {
+            absences.note(unavailable, name(series, unavailable));
+        }
+    }
+    let remarks = absences.remarks();
+    if remarks.is_empty() {
+        return Vec::new();
+    }
+    vec![Block::Heading(model::areas::title(area.id()).to_owned()), Block::Remarks(remarks)]
+}
+
+/// The instruments and what their rates rest on.
+pub fn how(record: &Record) -> Vec<Block> {
+    let heading = Block::Heading("How it was measured".to_owned());
+    vec![heading, instruments(record), rate_sources(record)]
+}
+
+/// How far the numbers can be trusted, from what the run saw.
+pub fn trust(record: &Record) -> Text {
+    let worst = record.findings.iter().map(|finding| finding.severity).max();
+    let (word, tone) = match worst {
+        Some(Severity::Serious) => ("do not rely on this run", Tone::Serious),
+        Some(Severity::Warning) => ("usable with care", Tone::Warning),
+        Some(Severity::Note) | None => ("quiet", Tone::Good),
+    };
+    let measured = |series: &Series| series.area != "rig" && series.summary().is_some();
+    if !record.series.iter().any(measured) {
+        return Text::toned("Trust: nothing was measured.", Tone::Serious);
+    }
+    let mut parts = Vec::new();
+    if let Some((typical, worst)) = noise(record) {
+        let (typical, worst) = (typical * 100.0, worst * 100.0);
+        parts
+            .push(format!("cycles per op known to {typical:.2} %, of the worst cell {worst:.2} %"));
+    }
+    if let Some(lost) = record.lost_share() {
+        parts.push(format!("{:.2} % of time lost in gaps", lost * 100.0));
+    }
+    parts.extend(disturbed(record, "disturbance.steal", "steal"));
+    parts.extend(disturbed(record, "disturbance.thermal_core", "thermal throttles"));
+    let parts = if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
+    Text::toned(format!("Trust: {word}{parts}."), tone)
+}
+
+/// The `±` of cycles per op, of the middle and of the worst cell.
+fn noise(record: &Record) -> Option<(f64, f64)> {
+    let cycles = record.series.iter().filter(|series| series.quantity == "cycles_per_op");
+    let spreads: Vec<f64> =
+        cycles.filter_map(|series| series.summary()?.relative_uncertainty()).collect();
+    let worst = spreads.iter().copied().fold(0.0, f64::max);
+    Some((model::stats::median(&spreads)?, worst))
+}
+
+fn disturbed(record: &Record, id: &str, name: &str) -> Option<String> {
+    let fact = record.conditions.after.iter().find(|fact| fact.id == id)?;
+    match fact.value.value()? {
+        FactValue::Number { value, unit } => Some(format!("{name} {}", si::format(*value, *unit))),
+        FactValue::Text(text) => Some(format!("{name} {text}")),
+    }
+}
+
+/// What was found out, or that nothing was.
+pub fn findings(record: &Record) -> Block {
+    if record.findings.is_empty() {
+        return Block::Paragraph("None: nothing that was watched disturbed this run.".into());
+    }
+    Block::Remarks(record.findings.iter().map(Remark::from).collect())
+}
+
+/// Everything that has a reason instead of a number; one remark per reason. Of facts only those that
+/// the sheet would show: `cpudyno info` has all of them.
+fn not_measured(record: &Record) -> Vec<Remark> {
+    let mut absences = Absences::default();
+    for instrument in &record.instruments {
+        if let InstrumentState::Unavailable { unavailable } = &instrument.state {
+            absences.note(unavailable, format!("{} ({})", instrument.measures, instrument.id));
+        }
+    }
+    for series in &record.series {
+        if let Outcome::Unavailable { unavailable } = &series.outcome {
+            absences.note(unavailable, name(series, unavailable));
+        }
+    }
+    let shown = |fact: &Fact| IN_BRIEF.iter().any(|(_, ids)| ids.contains(&fact.id.as_str()));
+    absences.note_facts(record, shown);
+    absences.remarks()
+}
+
+/// What a series without numbers is called: by what tells it apart from others of its workload. One
+/// that has no parameters was never planned, and its reason says what is missing.
+fn name(series: &Series, reason: &Unavailable) -> String {
+    if series.parameters.is_empty() && !reason.what.is_empty() {
+        return reason.what.clone();
+    }
+    let area = areas::section(&series.area);
+    if let Some(name) = area.and_then(|area| area.name_of(series)) {
+        return name;
+    }
+    let apart = area.and_then(|area| area.apart(&series.parameters));
+    let apart = apart.map_or(String::new(), |words| format!(" {words}"));
+    format!("{}{apart} with {} active", series.workload, series.active.len())
+}
+
+fn instruments(record: &Record) -> Block {
+    let row = |instrument: &model::record::Instrument| match &instrument.state {
+        InstrumentState::Unavailable { .. } => None,
+        InstrumentState::Used { unit, resolution, own_cost_seconds, rate } => Some(vec![
+            Text::from(instrument.id.as_str()),
+            Text::from(instrument.measures.as_str()),
+            match unit {
+                Unit::Cycle | Unit::Count => format!("{resolution:.0}").into(),
+                unit => si::format(*resolution, *unit).into(),
+            },
+            si::format(*own_cost_seconds, Unit::Second).into(),
+            rate.as_ref()
+                .map_or_else(Text::default, |rate| format!("{:.6} MHz", rate.hertz.0 / 1e6).into()),
+        ]),
+    };
+    Block::Table(Table {
+        caption: "instruments: smallest difference seen between two readings (the step is no \
+                  greater), and the cost of one"
+            .to_owned(),
+        columns: vec![
+            ("instrument".to_owned(), Align::Left),
+            ("measures".to_owned(), Align::Left),
+            ("difference".to_owned(), Align::Right),
+            ("own cost".to_owned(), Align::Right),
+            ("rate".to_owned(), Align::Right),
+        ],
+        rows: record.instruments.iter().filter_map(row).collect(),
+        notes: Vec::new(),
+    })
+}
+
+fn rate_sources(record: &Record) -> Block {
+    let mut rows = Vec::new();
+    let mut notes = Vec::new();
+    for instrument in &record.instruments {
+        let InstrumentState::Used { rate: Some(rate), .. } = &instrument.state else { continue };
+        notes.push(format!("rate of {} taken from: {}", instrument.id, rate.chosen));
+        rows.extend(rate.sources.iter().map(|source| {
+            let value = match &source.hertz {
+                Known::Yes(hertz) => Text::from(format!("{:.6}", hertz / 1e6)),
+                Known::No { .. } => Text::toned("unavailable", Tone::Faint),
+            };
+            vec![
+                Text::from(instrument.id.as_str()),
+                Text::from(source.source.as_str()),
+                value,
+                source
+                    .disagreement_ppm
+                    .map_or_else(Text::default, |ppm| format!("{ppm:+.1}").into()),
+                Text::from(if source.independent { "yes" } else { "no" }),
+            ]
+        }));
+    }
+    Block::Table(Table {
+        caption: "what sources say of the clock's rate".to_owned(),
+        columns: vec![
+            ("clock".to_owned(), Align::Left),
+            ("source".to_owned(), Align::Left),
+            ("MHz".to_owned(), Align::Right),
+            ("ppm off".to_owned(), Align::Right),
+            ("independent".to_owned(), Align::Left),
+        ],
+        rows,
+        notes,
+    })
+}
+
+/// Every fact and condition, for those who ask for more.
+pub fn details(record: &Record) -> Vec<Block> {
+    let before_and_after = |after: &Fact| {
+        let before = record.conditions.before.iter().find(|before| before.id == after.id);
+        let before = before.map_or_else(Text::default, |before| value_text(&before.value));
+        vec![Text::from(after.label.as_str()), before, value_text(&after.value)]
+    };
+    let conditions = Table {
+        caption: "conditions before and after, and what grew meanwhile".to_owned(),
+        columns: columns(&["condition", "before", "after"]),
+        rows: record.conditions.after.iter().map(before_and_after).collect(),
+        notes: Vec::new(),
+    };
+    vec![
+        Block::Heading("Machine".to_owned()),
+        fact_table(record.machine.facts.iter()),
+        Block::Heading("Conditions".to_owned()),
+        Block::Table(conditions),
+    ]
+}

@@ -1,0 +1,36 @@
+//! Records that simulated machines gave, for the tests of what is read from them.
+
+use bench::areas::memory::{Options, Question};
+use bench::rig::executor::Stop;
+use bench::run::{Request, measure};
+use machine::Machine;
+use model::Seconds;
+use model::record::{PageKind, Presentation, Record};
+
+fn look(page: PageKind) -> Presentation {
+    Presentation { width: 80, colour: false, verbosity: 0, page }
+}
+
+/// The machine of that name, without a measurement.
+pub(crate) fn described(name: &str) -> Record {
+    machine::describe(&Machine::named(name).unwrap(), Vec::new(), look(PageKind::Sheet))
+}
+
+fn measured(name: &str, request: &Request) -> Record {
+    let machine = Machine::named(name).unwrap();
+    measure(&machine, request, &Stop::default(), &mut |_| {}).unwrap()
+}
+
+/// What `cpudyno memory` measures of it.
+pub(crate) fn memory(name: &str, question: Question, change: impl FnOnce(&mut Options)) -> Record {
+    let mut options = Options::about(question);
+    change(&mut options);
+    measured(name, &options.request(vec!["test".to_owned()], look(PageKind::Memory)))
+}
+
+/// What `cpudyno sheet` measures of it.
+pub(crate) fn sheet(name: &str, budget: f64) -> Record {
+    let command = vec!["test".to_owned()];
+    let look = look(PageKind::Sheet);
+    measured(name, &bench::sheet::request(Seconds(budget), None, None, command, look))
+}
