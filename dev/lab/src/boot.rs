@@ -96,7 +96,8 @@ fn script(machine: &Machine) -> String {
     let tasks = machine.tasks.iter().filter_map(|name| answers::task(name));
     // A task that leaves a folder or a variable behind does not reach the next one.
     let tasks = tasks.map(|task| format!("(\n{}\n)\n", task.script));
-    [LIBRARY.to_owned()].into_iter().chain(tasks).collect()
+    let rounds = format!("rounds={}\n", machine.rounds);
+    [LIBRARY.to_owned(), rounds].into_iter().chain(tasks).collect()
 }
 
 fn arguments(machine: &Machine, system: &System, results: &Path) -> Vec<String> {

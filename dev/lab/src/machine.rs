@@ -54,6 +54,9 @@ pub(crate) struct Machine {
     #[serde(default)]
     pub(crate) qemu: Vec<String>,
     pub(crate) tasks: Vec<String>,
+    /// How often a task asks that asks again and again.
+    #[serde(skip)]
+    pub(crate) rounds: u32,
     /// Whether it belongs to the selection.
     #[serde(default)]
     pub(crate) short: bool,

@@ -71,6 +71,9 @@ struct Arguments {
     /// Also print the answers that are right
     #[arg(short, long)]
     verbose: bool,
+    /// How often each command is asked for by machines that ask again and again
+    #[arg(long, value_name = "COUNT", default_value_t = 5)]
+    rounds: u32,
     /// Switch a machine off after so many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
     limit: u64,
@@ -99,6 +102,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         if !whole {
             machine.tasks.clone_from(&arguments.tasks);
         }
+        machine.rounds = arguments.rounds;
         machine.check()?;
         right &= one(&machine, whole, arguments, &open, &mut systems)?;
     }

@@ -1,5 +1,4 @@
-# Each measuring command again and again, where CPUs are not there all the time.
-rounds=50
+# Each measuring command again and again ($rounds times), where CPUs are not there all the time.
 # round KIND COMMAND...: asks once more, and notes whether there is a record that is whole
 round() {
     local kind=$1
