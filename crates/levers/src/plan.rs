@@ -19,7 +19,7 @@ use crate::object::Object;
 use crate::open::{self, OPEN_KHZ};
 use crate::port::Levers;
 use crate::rows::{Lever, Loss, PERFORMANCE};
-use crate::targets::{self, Drivers, Of, Target};
+use crate::targets::{self, Drivers, NO_IDLE_STATES, Of, Target};
 
 /// One change.
 #[derive(Debug, Clone)]
@@ -537,7 +537,7 @@ fn none_there(machine: &Machine, asked: &Asked) -> String {
             let known: Vec<String> =
                 targets::states(machine, cpu).into_iter().map(|state| state.name).collect();
             match known.as_slice() {
-                [] => "the kernel manages no idle states here".to_owned(),
+                [] => NO_IDLE_STATES.to_owned(),
                 known => format!("there is no idle state {state}, but {}", known.join(", ")),
             }
         }

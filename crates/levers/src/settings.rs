@@ -9,7 +9,7 @@ use crate::object::Object;
 use crate::plan::{REFUSES_ROOT, locked, wanted};
 use crate::port::Levers;
 use crate::rows::{Lever, Scope, Values};
-use crate::targets::{self, Drivers, Of, Target};
+use crate::targets::{self, Drivers, NO_IDLE_STATES, Of, Target};
 
 /// A setting with one value, and everybody who has it.
 #[derive(Debug, Clone)]
@@ -77,8 +77,8 @@ fn of_lever(
         _ => vec![(lever.id.to_owned(), None)],
     };
     if names.is_empty() {
-        let why = "the kernel manages no idle states here";
-        return vec![missing(lever, Unavailable::new(Obstacle::Hardware, lever.id, why))];
+        let absent = Unavailable::new(Obstacle::Hardware, lever.id, NO_IDLE_STATES);
+        return vec![missing(lever, absent)];
     }
     let named = |(name, state): (String, Option<String>)| {
         folded(machine, levers, drivers, lever, &name, state.as_deref())

@@ -307,6 +307,10 @@ pub(crate) struct IdleState {
     pub(crate) name: String,
 }
 
+/// Why there is none of them.
+pub(crate) const NO_IDLE_STATES: &str =
+    "no idle states are here (`/sys/devices/system/cpu/cpu*/cpuidle`)";
+
 /// The idle states of a CPU.
 pub(crate) fn states(machine: &Machine, cpu: CpuId) -> Vec<IdleState> {
     let folder = format!("{CPU}/cpu{cpu}/cpuidle");

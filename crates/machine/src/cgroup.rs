@@ -2,7 +2,7 @@
 
 use model::{CpuSet, Obstacle, Reading, Unavailable};
 
-use crate::facts::is_contained;
+use crate::facts::{is_contained, no_file};
 use crate::ports::Machine;
 use crate::text::{first_number, value_of, whole_number};
 
@@ -106,7 +106,7 @@ fn group_of(machine: &Machine, process: &str, controller: &str) -> Reading<(Moun
         let path = machine.tree.read(&format!("/proc/{process}/cpuset"));
         let path = path.ok().filter(|_| controller == "cpuset");
         let mount = mount(&|m| m.is_of(controller)).or_else(|| mount(&|m| m.kind == "cgroup2"));
-        return mount.zip(path).ok_or_else(|| no_group(controller));
+        return mount.zip(path).ok_or_else(|| no_group(machine, controller));
     };
     let path_of = |wanted: &dyn Fn(&str) -> bool| {
         groups.lines().find_map(|line| {
@@ -118,7 +118,7 @@ fn group_of(machine: &Machine, process: &str, controller: &str) -> Reading<(Moun
     path_of(&|controllers| controllers.split(',').any(|name| name == controller))
         .and_then(|path| Some((mount(&|m| m.is_of(controller))?, path)))
         .or_else(|| Some((mount(&|m| m.kind == "cgroup2")?, path_of(&str::is_empty)?)))
-        .ok_or_else(|| no_group(controller))
+        .ok_or_else(|| no_group(machine, controller))
 }
 
 /// Whether a controller is in a hierarchy of version 1 here.
@@ -126,8 +126,14 @@ pub(crate) fn is_of_version_1(machine: &Machine, controller: &str) -> bool {
     group(machine, controller).is_ok_and(|(mount, _)| mount.kind != "cgroup2")
 }
 
-fn no_group(controller: &str) -> Unavailable {
-    let why = format!("`/proc/self/cgroup` names no group with a controller `{controller}`");
+/// The groups of this process.
+const GROUPS: &str = "/proc/self/cgroup";
+
+fn no_group(machine: &Machine, controller: &str) -> Unavailable {
+    if machine.is_copied() && machine.tree.read(GROUPS).is_err() {
+        return no_file(machine, "", GROUPS);
+    }
+    let why = format!("`{GROUPS}` names no group with a controller `{controller}`");
     Unavailable::new(Obstacle::Permission, "cgroup", why)
 }
 
@@ -271,7 +277,11 @@ pub(crate) fn quota(machine: &Machine) -> Reading<Option<Quota>> {
     let is_shown = said
         || folders.is_empty()
         || folders.first().is_some_and(|own| machine.tree.list(own).is_ok());
-    if is_shown { Ok(tightest) } else { Err(no_group("cpu")) }
+    match folders.first() {
+        _ if is_shown => Ok(tightest),
+        Some(own) if machine.is_copied() => Err(no_file(machine, "", &format!("{own}/cpu.max"))),
+        _ => Err(no_group(machine, "cpu")),
+    }
 }
 
 /// What a group says of its quota and its period; `None` where it has no such file.

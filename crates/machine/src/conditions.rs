@@ -240,7 +240,7 @@ fn prefetchers(survey: &Survey<'_>) -> Reading<FactValue> {
     }
     // A hypervisor answers what it likes, mostly 0.
     if survey.is_guest() {
-        return Err(hidden_from_guest("prefetchers"));
+        return Err(hidden_from_guest(survey, "prefetchers"));
     }
     let read = match maker {
         Maker::Intel => register_of_all(survey, Maker::Intel, 0x1a4, |bits| off(bits & 0xf)),
@@ -261,7 +261,7 @@ fn temperature(machine: &Survey<'_>) -> Reading<FactValue> {
         return Ok(text(format!("{degrees:.0} °C")));
     }
     if machine.is_guest() {
-        return Err(hidden_from_guest("temperature"));
+        return Err(hidden_from_guest(machine, "temperature"));
     }
     by_registers(machine).map(text).ok_or_else(|| {
         no_file(machine, "the kernel shows no temperature sensor", "/sys/class/hwmon")

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use model::areas::turbo::promise::BY_KERNEL;
 use model::page::{Block, Page, Remark, Table, Text, si, tally};
 use model::record::{
-    AllowedClock, Cache, CacheKind, CpuPlace, Fact, FactValue, LimitReason, LimitSwitch, Node,
-    PowerLimit, Record, Unsaid,
+    Cache, CacheKind, CpuPlace, Fact, FactValue, LimitReason, LimitSwitch, Node, PowerLimit,
+    Record, Unsaid,
 };
 use model::{CpuSet, Known, Unit};
 
@@ -280,32 +281,41 @@ fn nodes(record: &Record) -> Vec<(String, Text)> {
     lines
 }
 
-/// Where the kernel allows less than CPUs are said to reach: that is a setting.
+/// Where the kernel allows less than CPUs are said to reach: somebody set it, or a driver that cools or keeps a limit
+/// of the firmware.
 fn held(record: &Record) -> Vec<(String, Text)> {
     /// Kernels round.
     const SAME: f64 = 0.01;
     let Some(clock) = &record.clock else { return Vec::new() };
-    let allowed = clock.allowed.iter().filter(|it| it.source == "scaling_max_freq");
-    let held = |allowed: &AllowedClock| {
-        let higher = |it: &&AllowedClock| it.hertz * (1.0 - SAME) > allowed.hertz;
-        let mut higher = clock.highest.iter().filter(higher);
-        let (cpus, reach) = higher.find_map(|it| {
-            let both = it.cpus.intersection(&allowed.cpus);
-            (!both.is_empty()).then_some((both, it.hertz))
-        })?;
-        let [hertz, of] = [allowed.hertz, reach].map(|hertz| si::format(hertz, Unit::Hertz));
-        Some((format!("{} at {hertz} of {of}", cpus_text(&cpus)), reach))
+    let allowed = clock.allowed.iter().filter(|it| it.source == BY_KERNEL);
+    let held = allowed.flat_map(|allowed| {
+        let higher = clock.highest.iter().filter(|it| it.hertz * (1.0 - SAME) > allowed.hertz);
+        higher.filter_map(|highest| {
+            let cpus = highest.cpus.intersection(&allowed.cpus);
+            (!cpus.is_empty()).then_some((cpus, allowed.hertz, highest.hertz))
+        })
+    });
+    let held: Vec<(CpuSet, f64, f64)> = held.collect();
+    let Some((_, _, first)) = held.first() else { return Vec::new() };
+    let megahertz = |hertz: f64| (hertz / 1e6).floor() as u64;
+    let alike = held.iter().all(|(_, _, reach)| megahertz(*reach) == megahertz(*first));
+    let raised: Vec<String> = if alike {
+        vec![format!("max_freq={}MHz", megahertz(*first))]
+    } else {
+        // One value for all would be cut to what each CPU has, and what is cut is put back.
+        let raise = |(cpus, _, reach): &(CpuSet, _, f64)| {
+            format!("max_freq@{cpus}={}MHz", megahertz(*reach))
+        };
+        held.iter().map(raise).collect()
     };
-    let held: Vec<(String, f64)> = allowed.filter_map(held).collect();
-    let Some(reach) = held.iter().map(|(_, reach)| *reach).reduce(f64::max) else {
-        return Vec::new();
+    let said = |(cpus, allowed, reach): &(CpuSet, f64, f64)| {
+        let [hertz, of] = [*allowed, *reach].map(|hertz| si::format(hertz, Unit::Hertz));
+        format!("{} at {hertz} of {of}", cpus_text(cpus))
     };
-    let held: Vec<String> = held.into_iter().map(|(held, _)| held).collect();
     let said = format!(
-        "{}, by `scaling_max_freq`: a setting, which `cpudyno set max_freq={:.0}MHz` raises, until whoever wrote it \
-         does so again",
-        held.join("; "),
-        (reach / 1e6).floor()
+        "{}, by `{BY_KERNEL}`; `cpudyno set {}` raises it, until whoever wrote it does so again",
+        held.iter().map(said).collect::<Vec<_>>().join("; "),
+        raised.join(" ")
     );
     vec![("Held down".to_owned(), said.into())]
 }

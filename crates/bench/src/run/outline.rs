@@ -129,8 +129,12 @@ fn quota(machine: &Machine, program: &Program) -> Option<String> {
     let quota = facts::cpu_quota(machine).ok().flatten()?;
     let most = program.cells.iter().map(|planned| planned.cell.cpus().len()).max()?;
     quota.binds(most).then(|| {
-        let at_once = quota.cpus().floor();
-        format!("{}: more than {at_once} threads at once are stopped in between", quota.words())
+        let stopped = match quota.cpus().floor() {
+            0.0 => "one thread is".to_owned(),
+            1.0 => "more than 1 thread at once are".to_owned(),
+            at_once => format!("more than {at_once} threads at once are"),
+        };
+        format!("{}: {stopped} stopped in between", quota.words())
     })
 }
 

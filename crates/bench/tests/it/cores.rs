@@ -87,5 +87,5 @@ fn what_cannot_be_asked_has_a_reason() {
     let elsewhere = Options { home: Home::Node(7), ..options(Some("0,1")) };
     let error = run(&machine, elsewhere).unwrap_err();
     assert!(matches!(&error, Error::Asked(_)), "{error}");
-    assert!(error.to_string().contains("node 0, 1"), "{error}");
+    assert!(error.to_string().contains("nodes 0, 1"), "{error}");
 }

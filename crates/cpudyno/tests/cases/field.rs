@@ -44,6 +44,12 @@ const CASES: &[Case] = &[
         ],
         &["capacity", "37 packages"],
     ),
+    case(
+        "field/01-gb10-two-kinds/input/gb10.capture",
+        "turbo --dry-run {}",
+        &["0-19: every usable CPU", "Cortex-A725 1, 2, 4, 8, 10; Cortex-X925 1, 2, 4, 8, 10"],
+        &[],
+    ),
     // One kind whose clocks and capacities differ by per cents.
     case(
         "field/02-grace-one-kind/input/grace.capture",
@@ -55,12 +61,24 @@ const CASES: &[Case] = &[
         ],
         &["144 cores:", "capacity", "(86)", "Favoured cores"],
     ),
+    case(
+        "field/02-grace-one-kind/input/grace.capture",
+        "turbo --dry-run {}",
+        &["0-143: every usable CPU", "1, 2, 4, 8, 16, 32, 64, 72, 144"],
+        &["Neoverse-V2 1"],
+    ),
     // Clocks that the kernel made of ranks.
     case(
         "field/03-threadripper-claimed-max/input/tr7975wx.capture",
         "info {}",
         &["base 4.000 GHz", "highest 5.352 GHz", "claims 5.52 to 7.93 GHz of CPUs 16-31,48-63"],
         &["highest 6.48", "7.77"],
+    ),
+    case(
+        "field/03-threadripper-claimed-max/input/tr7975wx.capture",
+        "turbo --dry-run {}",
+        &["0-31: one CPU of each core", "1, 2, 4, 8, 16, 32"],
+        &["P 1", "E 1"],
     ),
     // Groups of active cores in bytes.
     case(
@@ -122,6 +140,12 @@ const CASES: &[Case] = &[
         &["1 package, 12 cores, 12 CPUs (no SMT)", "12 MiB, one per 4 CPUs, 3 in all"],
         &["SMT 3", " L3 "],
     ),
+    case(
+        "field/10-snapdragon-x-same-core-ids/input/root",
+        "cores --dry-run {}",
+        &["0-11: every usable CPU", "18 same-cache, 48 other-cache"],
+        &[],
+    ),
     // Caches that only some CPUs describe.
     case(
         "field/11-cix-sky1-cache-holes/input/cix-sky1.capture",
@@ -169,6 +193,12 @@ const CASES: &[Case] = &[
         &["12-59"],
         &[],
     ),
+    case(
+        "field/14-fx1000-assistant-cores/input/fx1000.capture",
+        "memory numa --dry-run {}",
+        &["12-59: every CPU that this process may use (48 of 50)", "nodes 4-7 to 0-7"],
+        &["nodes 0-"],
+    ),
     // Eight nodes without anything, for parts of a GPU.
     case(
         "field/15-gh200-empty-nodes/input/gh200.capture",
@@ -176,12 +206,24 @@ const CASES: &[Case] = &[
         &["1 package, 72 cores, 72 CPUs (no SMT)", "CPUs 0-71, 480 GiB"],
         &["9 packages", "8 CPUs"],
     ),
+    case(
+        "field/15-gh200-empty-nodes/input/gh200.capture",
+        "memory numa --dry-run {}",
+        &["0-71: every usable CPU", "nodes 0 to 0"],
+        &["to 0-"],
+    ),
     // Nodes of CPUs alone.
     case(
         "field/16-nodes-without-memory/input/tr3960x-nps4.capture",
         "info {}",
         &["1 package, 24 cores, 48 CPUs (SMT 2)", "CPUs 0-5,24-29, no memory", "62.8 GiB"],
         &["2 nodes"],
+    ),
+    case(
+        "field/16-nodes-without-memory/input/tr3960x-nps4.capture",
+        "memory numa --dry-run {}",
+        &["nodes 0-3 to 1-2"],
+        &["to 0-3"],
     ),
     // A quota of a group further up.
     case(
@@ -194,6 +236,15 @@ const CASES: &[Case] = &[
         "field/18-quota-in-a-parent-group/input/root",
         "doctor {}",
         &["the time of 8", "a Kubernetes pod"],
+        &[],
+    ),
+    case(
+        "field/18-quota-in-a-parent-group/input/root",
+        "turbo --dry-run {}",
+        &[
+            "cpu.max of the control group 2 above its own): more",
+            "than 8 threads at once are stopped",
+        ],
         &[],
     ),
     // Lists that were never made.
@@ -217,6 +268,12 @@ const CASES: &[Case] = &[
         &["cpu{0-254}/cpufreq/", "CPU 255 is off", "cpudyno set online@255=on"],
         &["cpu255/cpufreq"],
     ),
+    case(
+        "field/25-one-thread-of-256-offline/input/epyc-7742.capture",
+        "set min_freq=2.25GHz --dry-run {}",
+        &["cpu{0-254}/cpufreq/scaling_min_freq", "CPU 255 is off"],
+        &["cpu255/cpufreq"],
+    ),
     // Two of eight P cores reach more, and no E core is favoured.
     case(
         "field/26-favoured-cores-are-not-all-p-cores/input/i9-13900kf.capture",
@@ -227,7 +284,7 @@ const CASES: &[Case] = &[
     case(
         "field/26-favoured-cores-are-not-all-p-cores/input/i9-13900kf-no-pmu.capture",
         "info {}",
-        &["CPUs 8-11 (5.8 GHz, others 5.5 GHz"],
+        &["CPUs 8-11 (5.8 GHz, others of CPUs 0-15 5.5 GHz"],
         &[],
     ),
     case("field-kinds/modules.capture", "info -v {}", &["3 GHz to 4 cores, 2.8 GHz to 8"], &[]),
@@ -302,7 +359,7 @@ const CASES: &[Case] = &[
         ..case(
             "field/16-nodes-without-memory/input/tr3960x-nps4.capture",
             "cores --home 0 --dry-run {}",
-            &["memory may come from node 1, 2"],
+            &["memory may come from nodes 1, 2"],
             &[],
         )
     },

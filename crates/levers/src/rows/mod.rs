@@ -257,7 +257,11 @@ impl Lever {
     pub(crate) fn unknown_here(&self, drivers: &Drivers) -> Option<String> {
         match self.place {
             Place::Bit { known, cpus, .. } if !known(drivers) => {
-                Some(format!("the bit is known on {cpus}, and this CPU is none of them"))
+                let not_it = match drivers.vendor {
+                    Some(_) => "this CPU is none of them",
+                    None => "no CPUID here says whether this CPU is one of them",
+                };
+                Some(format!("the bit is known on {cpus}, and {not_it}"))
             }
             Place::Bit { .. } | Place::File(_) | Place::Request(_) | Place::SpeedSelect(_) => None,
         }

@@ -179,7 +179,7 @@ fn zones(machine: &Machine) -> Reading<Vec<Zone>> {
     if zones.is_empty() {
         let survey = Survey::new(machine);
         if survey.is_guest() {
-            return Err(hidden_from_guest(QUANTITY));
+            return Err(hidden_from_guest(machine, QUANTITY));
         }
         let why = format!("there is no zone that counts energy below `{FOLDER}`");
         let load = match survey.architecture() {

@@ -48,7 +48,7 @@ pub(super) fn open(machine: &Machine, places: &Places) -> Reading<Box<dyn Source
     }
     let survey = Survey::new(machine);
     if survey.is_guest() {
-        return Err(hidden_from_guest(QUANTITY));
+        return Err(hidden_from_guest(&survey, QUANTITY));
     }
     let why = "no sensor says that it is the CPU's (drivers coretemp, k10temp)";
     Err(with_driver(&survey, Unavailable::new(Obstacle::Hardware, QUANTITY, why)))

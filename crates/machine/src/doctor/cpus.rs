@@ -56,7 +56,7 @@ fn cpus(survey: &Survey<'_>) -> Reading<String> {
 /// systemd.resource-control(5), `AllowedCPUs=`.
 fn wider_cpuset(survey: &Survey<'_>) -> &'static str {
     if facts::is_contained(&*survey.tree) {
-        "`docker run --cpuset-cpus` with more"
+        "`docker run --cpuset-cpus` with more; a pod of the class Guaranteed has as many as it asks for"
     } else if cgroup::is_of_version_1(survey, "cpuset") {
         "write more of them to `cpuset.cpus` of its control group, and of those above it"
     } else {
@@ -68,7 +68,7 @@ fn wider_cpuset(survey: &Survey<'_>) -> &'static str {
 /// The same of a quota.
 fn without_quota(survey: &Survey<'_>) -> &'static str {
     if facts::is_contained(&*survey.tree) {
-        "drop `--cpus` of the container"
+        "drop `--cpus` of the container; of a pod, `resources.limits.cpu`"
     } else if cgroup::is_of_version_1(survey, "cpu") {
         "start it in another control group, or write -1 to `cpu.cfs_quota_us` of that one"
     } else {

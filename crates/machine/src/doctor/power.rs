@@ -31,6 +31,9 @@ fn cpuidle(survey: &Survey<'_>) -> Reading<String> {
         return Ok(names.join(", "));
     }
     let driver = survey.tree.read("/sys/devices/system/cpu/cpuidle/current_driver");
+    if survey.is_copied() && !driver.as_ref().is_ok_and(|driver| driver == "none") {
+        return Err(facts::no_file(survey, "", &folder));
+    }
     let driver = driver.unwrap_or_else(|_| "none".into());
     let why = format!("the kernel shows no idle states (driver: {driver})");
     Err(if survey.is_guest() {

@@ -72,10 +72,11 @@ fn container(survey: &Survey<'_>) -> Reading<String> {
 /// A file about this process, and the line of that name.
 fn status(machine: &Machine, key: &str) -> Reading<String> {
     let path = "/proc/self/status";
-    let status = machine.tree.read(path).map_err(|reason| Unavailable {
-        obstacle: Obstacle::Permission,
-        remedy: Some(MOUNT_PROC.into()),
-        ..reason
+    let status = machine.tree.read(path).map_err(|reason| {
+        if machine.is_copied() {
+            return facts::no_file(machine, "", path);
+        }
+        Unavailable { obstacle: Obstacle::Permission, remedy: Some(MOUNT_PROC.into()), ..reason }
     })?;
     value_of(&status, key).map(String::from).ok_or_else(|| {
         let why = format!("`{path}` has no line `{key}`");

@@ -143,7 +143,19 @@ fn hold_against(survey: &Survey<'_>, claimed: &mut Claimed, claims: &[(CpuId, f6
         if highest < hertz * (1.0 - SAME) && is_base(survey, first, highest) {
             let why = format!("which is their base, while boost is not off; they reach {said}");
             claimed.refute(claims, Some(hertz), why);
+        } else if highest < hertz * (1.0 - SAME)
+            && !conditions::is_boost_off(survey)
+            && !is_near_base(survey, first, highest)
+        {
+            claimed.doubt(
+                claims,
+                format!("less than they reach by {source}, {} GHz", gigahertz(hertz)),
+            );
         }
+    } else if by_acpi(survey) && conditions::is_boost_on(survey) && is_all_of_table(survey, highest)
+    {
+        let why = "which is their base, while boost is not off: how far they come is not told here";
+        claimed.refute(claims, None, why.to_owned());
     } else if let Some(source) = made_of_ranks(survey, claims) {
         let why = format!(
             "which the kernel made of ranks of favoured cores ({source}): all of them are known to reach {} GHz \
@@ -189,10 +201,27 @@ fn is_sold_as_favoured(survey: &Survey<'_>, cpu: CpuId, claim: f64, table: f64) 
     most.is_some_and(|most| claim <= (most * (1.0 + STEP)).min(table * MORE_MAX))
 }
 
+/// Whether the driver knows what ACPI tables list.
+fn by_acpi(survey: &Survey<'_>) -> bool {
+    frequency::driver(survey).is_ok_and(|driver| frequency::is_of_acpi(&driver))
+}
+
 /// Whether a clock is that without boost, though boost is on.
 fn is_base(survey: &Survey<'_>, cpu: CpuId, hertz: f64) -> bool {
-    conditions::is_boost_on(survey)
-        && frequency::base_of(survey, cpu).is_some_and(|base| hertz <= base * (1.0 + SAME))
+    conditions::is_boost_on(survey) && is_near_base(survey, cpu, hertz)
+}
+
+fn is_near_base(survey: &Survey<'_>, cpu: CpuId, hertz: f64) -> bool {
+    frequency::base_of(survey, cpu).is_some_and(|base| hertz <= base * (1.0 + SAME))
+}
+
+/// Whether that is the end of the firmware's table, which leaves boost out.
+///
+/// # Source
+/// Linux, drivers/cpufreq/acpi-cpufreq.c, `acpi_cpufreq_cpu_init`: the highest clock is the table's, unless `_CPC` tells
+/// by how much boost is more.
+fn is_all_of_table(survey: &Survey<'_>, hertz: f64) -> bool {
+    frequency::highest_table_entry(survey).is_ok_and(|most| (hertz / most - 1.0).abs() <= SAME)
 }
 
 /// The highest clock that CPUID states, where that is more than base: it is a formality in guests.
@@ -224,9 +253,8 @@ fn made_of_ranks(survey: &Survey<'_>, claims: &[(CpuId, f64)]) -> Option<&'stati
         (of / expected - 1.0).abs() <= SAME
     };
     let differ = ranked.iter().any(|(_, rank)| *rank != level);
-    let by_acpi = || frequency::driver(survey).is_ok_and(|it| frequency::is_of_acpi(&it));
     let absurd = || ranked.iter().any(|(hertz, _)| *hertz > SOLD_MAX);
-    let made = differ && ranked.iter().all(in_proportion) && (by_acpi() || absurd());
+    let made = differ && ranked.iter().all(in_proportion) && (by_acpi(survey) || absurd());
     made.then_some(levels.source)
 }
 

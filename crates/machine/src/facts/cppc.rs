@@ -31,7 +31,9 @@ fn level(survey: &Survey<'_>, cpu: CpuId, file: &str) -> Reading<u32> {
     let path = format!("/sys/devices/system/cpu/cpu{cpu}/acpi_cppc/{file}");
     let answer = survey.tree.read(&path).map_err(|error| match error.obstacle {
         Obstacle::Permission => error,
-        _ if survey.is_guest() => hidden_from_guest("performance levels"),
+        _ if survey.is_guest() && !survey.is_copied() => {
+            hidden_from_guest(survey, "performance levels")
+        }
         _ => {
             let why = "the kernel shows no performance levels (its folder `acpi_cppc`)";
             no_file(survey, why, &path)

@@ -45,7 +45,7 @@ impl Ranking {
     }
 
     /// The CPUs of the highest rank, where others of these have a lower one.
-    fn favoured(&self, ranked: &[(CpuId, f64)], kind: Option<&str>) -> Option<String> {
+    fn favoured(&self, ranked: &[(CpuId, f64)], whose: &str) -> Option<String> {
         let [low, high] = [f64::min, f64::max].map(|of| ranked.iter().map(|it| it.1).reduce(of));
         let (low, high) = (low?, high?);
         let least = if self.are_clocks { high * (1.0 - RIPPLE) } else { high };
@@ -58,7 +58,6 @@ impl Ranking {
         let (top, others): (Vec<_>, Vec<_>) = ranked.iter().partition(is_top);
         let cpus: CpuSet = top.iter().map(|(cpu, _)| *cpu).collect();
         let [top, others] = [top, others].map(|of| self.said(of.iter().map(|(_, rank)| *rank)));
-        let whose = kind.map_or("others".to_owned(), |kind| format!("other {kind}"));
         Some(format!("{} ({}, {whose} {}, {})", cpus.named(), top?, others?, self.source))
     }
 }
@@ -69,7 +68,12 @@ fn favoured(survey: &Survey<'_>) -> Reading<String> {
     let groups = alike(survey);
     let kind = |cpus: &CpuSet| survey.topology().place(cpus.iter().next()?)?.kind.as_deref();
     for ranking in &rankings {
-        let of_group = |cpus: &CpuSet| ranking.favoured(&ranking.among(cpus), kind(cpus));
+        let whose = |cpus: &CpuSet| match kind(cpus) {
+            Some(kind) => format!("other {kind}"),
+            None if groups.len() > 1 => format!("others of {}", cpus.named()),
+            None => "others".to_owned(),
+        };
+        let of_group = |cpus: &CpuSet| ranking.favoured(&ranking.among(cpus), &whose(cpus));
         let told: Vec<String> = groups.iter().filter_map(of_group).collect();
         if !told.is_empty() {
             return Ok(told.join("; "));

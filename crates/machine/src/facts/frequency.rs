@@ -182,21 +182,22 @@ fn claimed(survey: &Survey<'_>, read: impl Fn(&Policy) -> Reading<f64>) -> Readi
     Ok(text(folded(repeated)))
 }
 
-/// `P: 5.5 to 5.8 GHz; E: 4.3 GHz`, where every core has a clock of its own.
+/// `P: 5.5 to 5.8 GHz; E: 4.3 GHz`, where kinds of cores have names, or every core has a clock of its own.
 fn many_in_ranges(survey: &Survey<'_>, answers: &[(Reading<f64>, usize)]) -> Option<String> {
     /// So many are told one by one.
     const EACH_MAX: usize = 4;
     let all: Option<Vec<f64>> = answers.iter().map(|(answer, _)| answer.clone().ok()).collect();
     let different: BTreeSet<u64> = all.as_ref()?.iter().map(|hertz| hertz.to_bits()).collect();
-    if different.len() <= EACH_MAX {
-        return None;
-    }
     let policies = &survey.policies().all;
     let kind = |policy: &Policy| {
         let place = survey.topology().place(policy.cpus.iter().next()?)?;
         place.kind.clone()
     };
     let kinds: Vec<Option<String>> = policies.iter().map(kind).collect();
+    let is_hybrid = kinds.iter().any(|kind| Some(kind) != kinds.first());
+    if different.len() <= EACH_MAX && !is_hybrid {
+        return None;
+    }
     let of_kind = |wanted: &Option<String>| {
         let own = kinds.iter().zip(all.iter().flatten()).filter(|(kind, _)| *kind == wanted);
         let range = super::claimed::range(own.map(|(_, hertz)| *hertz))?;
@@ -446,7 +447,7 @@ pub(crate) fn no_cpufreq(survey: &Survey<'_>) -> Unavailable {
         return reason;
     }
     if survey.is_guest() {
-        return hidden_from_guest("cpufreq");
+        return hidden_from_guest(survey, "cpufreq");
     }
     let absent = |why: &str| {
         let why = format!("the kernel offers no cpufreq here: {why}");

@@ -11,7 +11,7 @@ use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 use super::cpuinfo::Architecture;
 use super::groups::{Group, groups};
 use super::kernel::parameters;
-use super::platform::hidden_from_guest;
+use super::platform::{hidden_from_guest, no_file};
 use super::topology::online;
 use crate::ports::Machine;
 use crate::rows::{Row, row, text};
@@ -39,8 +39,13 @@ const SECONDS_MAX: f64 = 1000.0;
 
 fn no_idle(survey: &Survey<'_>) -> Unavailable {
     let what = "idle states";
+    let folder = format!("{CPU}/cpuidle");
+    let driver = survey.tree.read(&format!("{folder}/current_driver"));
+    if survey.is_copied() && !driver.is_ok_and(|driver| driver == "none") {
+        return no_file(survey, "", &folder);
+    }
     if survey.is_guest() {
-        return hidden_from_guest(what);
+        return hidden_from_guest(survey, what);
     }
     switched_off(survey).absence(what, "the kernel shows no idle states here")
 }
@@ -126,7 +131,7 @@ fn haltpoll(survey: &Survey<'_>) -> Reading<String> {
     }
     let read = |file: &str| survey.tree.read(&format!("{CPU}/cpuidle/{file}"));
     let governor = read("current_governor").or_else(|_| read("current_governor_ro"));
-    let hidden = || hidden_from_guest("polling before a halt");
+    let hidden = || hidden_from_guest(survey, "polling before a halt");
     let driver = read("current_driver").map_err(|_| hidden())?;
     let governor = governor.map_err(|_| hidden())?;
     if driver == "none" || governor != "haltpoll" {
@@ -275,7 +280,7 @@ pub(crate) fn disabled(survey: &Survey<'_>) -> Reading<String> {
         }
         for (name, cpus) in names {
             let cpus: CpuSet = cpus.into_iter().collect();
-            words.push(if cpus == online { name } else { format!("{name} (CPUs {cpus})") });
+            words.push(if cpus == online { name } else { format!("{name} ({})", cpus.named()) });
         }
     }
     words.truncate(WORDS_MAX);
@@ -297,7 +302,7 @@ fn in_words(states: &[IdleState]) -> String {
             format!(" {}/{} us", micro(latency), micro(residency))
         };
         let some = state.cpus.len() < everyone || states_of_others(states, state);
-        let whose = if some { format!(" (CPUs {})", state.cpus) } else { String::new() };
+        let whose = if some { format!(" ({})", state.cpus.named()) } else { String::new() };
         format!("{}{times}{whose}", state.name)
     };
     states.iter().map(say).collect::<Vec<_>>().join(", ")
@@ -337,7 +342,7 @@ mod tests {
         let machine = machine_of(files, "0-1");
         let survey = Survey::new(&machine);
         assert_eq!(in_words(survey.idle_states().unwrap()), "POLL, C1 1/1 us, C6 133/400 us");
-        assert_eq!(disabled(&Survey::new(&machine)).unwrap(), "C1 (CPUs 1), C6");
+        assert_eq!(disabled(&Survey::new(&machine)).unwrap(), "C1 (CPU 1), C6");
     }
 
     #[test]

@@ -170,11 +170,14 @@ const LEAVES: [(u32, u32); 6] = [(1, 0), (7, 0), (7, 1), (0x24, 0), (EXTENDED, 0
 struct Answers([Option<Leaf>; LEAVES.len()]);
 
 impl Answers {
-    /// Of a CPU whose CPUID describes it; `None` for one without.
+    /// Of a CPU whose CPUID describes it; `None` for one without, and for one of whose leaves some are recorded and
+    /// the one of most instruction sets is not.
     fn of(ask: impl Fn(u32, u32) -> Option<Leaf>) -> Option<Answers> {
         let answers = Answers(LEAVES.map(|(leaf, subleaf)| ask(leaf, subleaf)));
+        let announced = ask(0, 0).is_some_and(|leaf| leaf.eax >= 7);
+        let is_whole = !announced || answers.leaf(7, 0).is_some();
         // Every x86-64 CPU has SSE2: an answer without it was made up, and describes none.
-        answers.bit(1, 0, D, 26).then_some(answers)
+        (is_whole && answers.bit(1, 0, D, 26)).then_some(answers)
     }
 
     fn leaf(&self, leaf: u32, subleaf: u32) -> Option<Leaf> {

@@ -184,9 +184,36 @@ const TABLE: &[Row] = &[
     zhaoxin(0, 0x6b, 0x6b, "ShiJiDaDao"), zhaoxin(1, 0x6b, 0x6b, "ShiJiDaDao"),
 ];
 
-/// Every name that there is.
+/// What people call CPUs that have the cores of others: name, maker, family, model.
+///
+/// # Source
+/// AMD, revision guides and processor programming references of these models.
+#[rustfmt::skip]
+const PRODUCTS: &[(&str, &str, u32, u32)] = &[
+    ("Naples", AMD, 0x17, 0x01), ("Matisse", AMD, 0x17, 0x71), ("Vermeer", AMD, 0x19, 0x21),
+    ("Raphael", AMD, 0x19, 0x61), ("Phoenix", AMD, 0x19, 0x74), ("Strix Point", AMD, 0x1a, 0x24),
+    ("Granite Ridge", AMD, 0x1a, 0x44), ("Krackan Point", AMD, 0x1a, 0x60),
+    ("Strix Halo", AMD, 0x1a, 0x70), ("Turin Dense", AMD, 0x1a, 0x11), ("Venice", AMD, 0x1a, 0x50),
+    ("Hygon", HYGON, 0x18, 0x00),
+];
+
+/// Every name of an x86 CPU and of a core of Arm's architecture that there is.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    TABLE.iter().map(|row| row.4).chain(ARM_CORES.iter().map(|core| core.2))
+    let products = PRODUCTS.iter().map(|product| product.0);
+    TABLE.iter().map(|row| row.4).chain(products).chain(ARM_CORES.iter().map(|core| core.2))
+}
+
+/// Whether a CPU of another architecture is called so.
+pub(super) fn is_of_others(called: &str) -> bool {
+    /// POWER and SPARC call themselves something that begins so.
+    const BEGINNINGS: &[&str] = &["power", "ultrasparc", "tiultrasparc", "sparc"];
+    let called = letters(called);
+    let designers = RISCV_DESIGNERS.iter().map(|(_, designer, _)| letters(designer));
+    let machines = MAINFRAMES.iter().map(|(_, name)| letters(name));
+    let mut cores = LOONGSON_CORES.iter().map(|(_, name)| letters(name)).chain(machines);
+    BEGINNINGS.iter().any(|beginning| called.starts_with(beginning))
+        || designers.into_iter().any(|designer| called.starts_with(&designer))
+        || cores.any(|core| core == called)
 }
 
 /// The rows of these numbers; of an unknown stepping all.
@@ -331,7 +358,13 @@ pub(super) fn numbers(called: &str) -> Option<CpuNumbers> {
         let core = ARM_CORES.iter().find(|core| letters(core.2) == called)?;
         Some(CpuNumbers::Arm { implementer: core.0, part: core.1 })
     };
-    TABLE.iter().filter(|row| letters(row.4) == called).find_map(first_of).or_else(of_arm)
+    let of_product = || {
+        let &(_, maker, family, model) =
+            PRODUCTS.iter().find(|product| letters(product.0) == called)?;
+        Some(CpuNumbers::X86 { vendor: maker.to_owned(), family, model, stepping: None })
+    };
+    let named = TABLE.iter().filter(|row| letters(row.4) == called).find_map(first_of);
+    named.or_else(of_product).or_else(of_arm)
 }
 
 /// The first CPU of a row that no earlier row has.

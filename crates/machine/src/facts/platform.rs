@@ -21,8 +21,11 @@ pub(super) const ROWS: &[Row] = &[
 /// What helps where a hypervisor stands in the way.
 pub(crate) const ON_THE_HOST: &str = "read it on the host, or measure on bare metal";
 
-/// An absence because the hypervisor keeps something from its guest.
-pub(crate) fn hidden_from_guest(what: &str) -> Unavailable {
+/// An absence because the hypervisor keeps something from its guest, unless somebody chose which files there are.
+pub(crate) fn hidden_from_guest(machine: &Machine, what: &str) -> Unavailable {
+    if machine.is_copied() {
+        return Unavailable::new(Obstacle::Cpudyno, what, "none of these files says it");
+    }
     let why = "the hypervisor does not show it to this guest";
     Unavailable::new(Obstacle::Permission, what, why).with_remedy(ON_THE_HOST)
 }

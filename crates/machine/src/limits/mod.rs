@@ -145,8 +145,11 @@ impl Looked {
         let highest = highest_now(survey, cpus);
         if survey.is_guest() {
             // A guest that may read such registers reads what its hypervisor makes up.
-            let mut unread = [WHAT, "power limits"].map(hidden_from_guest).to_vec();
-            unread.extend(survey.turbo_limits().is_err().then(|| hidden_from_guest(ACTIVE_CORES)));
+            let mut unread =
+                [WHAT, "power limits"].map(|what| hidden_from_guest(survey, what)).to_vec();
+            unread.extend(
+                survey.turbo_limits().is_err().then(|| hidden_from_guest(survey, ACTIVE_CORES)),
+            );
             return ClockRecord { allowed, highest, levels, unread, ..ClockRecord::default() };
         }
         let boosted = boosted::clocks(survey, cpus, &highest);

@@ -168,6 +168,45 @@ fn favoured_cores_may_be_sold_with_more_than_the_table_has() {
     }
 }
 
+/// The table of ACPI leaves boost out, and so does the driver that has nothing else.
+#[test]
+fn the_end_of_the_firmwares_table_is_not_believed_while_boost_is_on() {
+    let of = |boost: &str| {
+        let mut made = Made::new(AMD, 23, 1, 4)
+            .put_all("scaling_driver", "acpi-cpufreq")
+            .put_all("scaling_available_frequencies", "2300000 1900000 1200000")
+            .put_all("cpuinfo_max_freq", &2_300_000);
+        made.files.put(format!("{CPU}/cpufreq/boost"), boost);
+        made
+    };
+    let on = of("1");
+    let said = on.fact("cpu.disputed_clocks");
+    assert!(said.contains("2.3 GHz of CPUs 0-3, which is their base, while boost"), "{said}");
+    assert_eq!(on.fact("cpu.max_frequency"), "unavailable");
+    assert_eq!(on.fact("cpu.base_frequency"), "2300000000 Hz");
+    assert_eq!(of("0").fact("cpu.disputed_clocks"), "none");
+    // Newer kernels add what `_CPC` tells of boost.
+    let newer = on.put_all("cpuinfo_max_freq", &3_200_000);
+    assert_eq!(newer.fact("cpu.disputed_clocks"), "none");
+    assert_eq!(newer.fact("cpu.max_frequency"), "3200000000 Hz");
+}
+
+#[test]
+fn less_than_the_turbo_table_is_said() {
+    let made = Made::new(INTEL, 6, 0x55, 8).registers(&TABLE);
+    let disputed = |kilohertz: u32| {
+        let made = made.clone().put_all("cpuinfo_max_freq", &kilohertz);
+        (made.fact("cpu.disputed_clocks"), made.fact("cpu.max_frequency"))
+    };
+    assert_eq!(disputed(5_700_000).0, "none");
+    for less in [5_400_000, 4_000_000] {
+        let (said, highest) = disputed(less);
+        let end = "of CPUs 0-7, less than they reach by MSR 1ADh, 1AEh x 100 MHz, 5.7 GHz";
+        assert!(said.contains(end), "{said}");
+        assert_eq!(highest, format!("{less}000 Hz"));
+    }
+}
+
 fn ranked(driver: &str) -> Made {
     let made = Made::new(AMD, 25, 24, 4).put_all("scaling_driver", driver);
     let made = made.put_all("nominal_perf", &124).put_all("nominal_freq", &4000);
@@ -301,6 +340,22 @@ fn favoured_is_within_a_kind() {
     };
     let by_clock = clocks(hybrid, [5500, 5800, 4300, 4300]);
     assert_eq!(favoured(&by_clock), "CPU 1 (5.8 GHz, other P 5.5 GHz, cpuinfo_max_freq)");
+    // Who does not know the kinds says of which CPUs the others are.
+    let mut nameless = Made::new(INTEL, 6, 0xba, 4);
+    for (cpu, kib) in [(0, "1280K"), (1, "1280K"), (2, "2048K"), (3, "2048K")] {
+        let cache = format!("{CPU}/cpu{cpu}/cache/index2");
+        let files = [
+            ("level", "2"),
+            ("type", "Unified"),
+            ("size", kib),
+            ("shared_cpu_list", &cpu.to_string()),
+        ];
+        for (file, text) in files {
+            nameless.files.put(format!("{cache}/{file}"), text);
+        }
+    }
+    let nameless = levels(nameless, [60, 62, 35, 35]);
+    assert_eq!(favoured(&nameless), "CPU 1 (62, others of CPUs 0-1 60, ACPI `_CPC`)");
     // Levels that tell nothing leave it to what does.
     let both = levels(by_clock, [60, 60, 35, 35]);
     assert_eq!(favoured(&both), "CPU 1 (5.8 GHz, other P 5.5 GHz, cpuinfo_max_freq)");
@@ -409,6 +464,15 @@ fn a_bound_of_the_kernel_is_told_beside_the_clock_that_it_keeps() {
         .put_all("scaling_max_freq", &400_000);
     let page = format!("{:?}", report::info(&made.record(), 0));
     assert!(page.contains("CPUs 0-3 at 400.0 MHz of 4.463 GHz"), "{page}");
+    assert!(page.contains("`cpudyno set max_freq=4463MHz`"), "{page}");
+    // Kinds with clocks of their own are each raised to their own.
+    let several = made.clone().put(3, "cpuinfo_max_freq", &3_000_000);
+    let page = format!("{:?}", report::info(&several.record(), 0));
+    assert!(
+        page.contains("CPUs 0-2 at 400.0 MHz of 4.463 GHz; CPU 3 at 400.0 MHz of 3.000 GHz"),
+        "{page}"
+    );
+    assert!(page.contains("set max_freq@0-2=4463MHz max_freq@3=3000MHz`"), "{page}");
     let free = made.put_all("scaling_max_freq", &4_463_000);
     assert!(!format!("{:?}", report::info(&free.record(), 0)).contains("Held down"));
 }

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use machine::Machine;
-use machine::recorded::parse;
+use machine::recorded::{capture, parse};
 use model::record::{FactValue, PageKind, Presentation, Record, Topology};
 use model::{CpuSet, Known, Obstacle, Unavailable};
 use proptest::prelude::*;
@@ -18,7 +18,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 const USUALLY: u32 = 500;
 
 /// The captures of `testdata/machines`, but those that are bent already, and those below `../shared/fixtures/field`
-/// where that is there.
+/// where that is there, with its trees.
 fn good() -> Vec<(String, String)> {
     const BENT: [&str; 2] = ["contradictory", "holes"];
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -26,15 +26,22 @@ fn good() -> Vec<(String, String)> {
         let entries = fs::read_dir(folder).into_iter().flatten();
         entries.map(|entry| entry.unwrap().path()).collect()
     };
+    let name = |path: &Path| path.file_stem().unwrap().to_string_lossy().into_owned();
     let mut paths = files(&root.join("../../testdata/machines"));
     assert!(paths.len() >= 10, "{paths:?}");
-    let cases = files(&root.join("../../../shared/fixtures/field"));
+    let mut cases = files(&root.join("../../../shared/fixtures/field"));
+    cases.retain(|case| case.is_dir());
     paths.extend(cases.iter().flat_map(|case| files(&case.join("input"))));
+    let trees = cases.iter().flat_map(|case| {
+        let trees = files(&case.join("input")).into_iter().filter(|tree| tree.is_dir());
+        trees.map(|tree| (name(case), capture(&Machine::rooted(&tree).unwrap())))
+    });
+    let trees: Vec<(String, String)> = trees.collect();
     paths.retain(|path| path.extension().is_some_and(|kind| kind == "capture"));
-    let name = |path: &Path| path.file_stem().unwrap().to_string_lossy().into_owned();
     let mut all: Vec<(String, String)> =
         paths.iter().map(|path| (name(path), fs::read_to_string(path).unwrap())).collect();
     all.retain(|(name, _)| !BENT.contains(&name.as_str()));
+    all.extend(trees);
     all.sort();
     all
 }
@@ -72,15 +79,18 @@ fn which(machines: &[(String, String)]) -> impl Strategy<Value = usize> {
     prop::sample::select(often.collect::<Vec<_>>())
 }
 
-/// The lines of files, and their paths.
+/// The lines of files and registers, and what these are called.
 fn files(text: &str) -> Vec<(usize, &str)> {
     let lines = text.lines().enumerate();
     lines.filter_map(|(at, line)| Some((at, path_of(line)?))).collect()
 }
 
-/// The file that a line is the text of; that may be empty.
+/// The file that a line is the text of, which may be empty; or the register that it is the value of.
 fn path_of(line: &str) -> Option<&str> {
-    line.split_once(" =").map(|(path, _)| path).filter(|path| path.starts_with('/'))
+    let path = line.split_once(" =").map(|(path, _)| path);
+    // Leaves of CPUID have a dot.
+    let is_register = |path: &str| path.starts_with("0x") && !path.contains('.');
+    path.filter(|path| path.starts_with('/') || is_register(path))
 }
 
 /// A capture without those sources.
@@ -189,8 +199,15 @@ fn files_that_were_not_copied_are_nobodys_fault() {
         let Ok(mut machine) = parse("bent", &without(text, &gone)) else { return Ok(()) };
         machine.elsewhere.clone_from(&copied);
         for absence in absences(&described(&machine)) {
-            let blames =
-                ["built without", "newer ones", "this kernel does not", "no driver is loaded"];
+            let blames = [
+                "built without",
+                "newer ones",
+                "this kernel does not",
+                "no driver is loaded",
+                "booted without",
+                "hypervisor does not show",
+                "names no group",
+            ];
             let is_blame = blames.iter().any(|blame| absence.why.contains(blame));
             let is_fault = absence.obstacle == Obstacle::Hardware || is_blame;
             prop_assert!(!is_fault, "{name} without {gone:?}: {absence:?}");
@@ -225,6 +242,10 @@ fn what_contradicts_itself_is_said() {
             let at = all[place.index(all.len())].0;
             let line = &mut lines[at];
             let (path, value) = line.split_once(" =").unwrap();
+            if path.starts_with("0x") {
+                *line = format!("{path} = {number:#x}");
+                continue;
+            }
             let digits = value.find(|c: char| c.is_ascii_digit());
             let Some(first) = digits else { continue };
             let rest = value[first..].trim_start_matches(|c: char| c.is_ascii_digit());

@@ -46,6 +46,9 @@ impl Cpu {
         if let Some(numbers) = facts::numbers_of(typed) {
             return Ok(Cpu::of(numbers));
         }
+        if facts::is_of_others(typed) {
+            return Err(Error::OtherArchitecture { typed: typed.to_owned() });
+        }
         typed.parse().map_err(|error| {
             let name = typed.trim().to_ascii_lowercase().replace(['_', ' '], "-");
             let of_info = facts::microarchitectures();
@@ -205,6 +208,14 @@ mod tests {
         };
         assert_eq!(near("saphire-rapids").as_deref(), Some("sapphire-rapids"));
         assert_eq!(near("???"), None);
+        // What `info` calls CPUs of other architectures is a name, and nobody is meant by it.
+        for other in ["SiFive U74-MC", "POWER8", "z196", "zEC12", "LA664", "TI UltraSparc IIIi"] {
+            let said = Cpu::named(other);
+            assert!(matches!(said, Err(Error::OtherArchitecture { .. })), "{other}: {said:?}");
+        }
+        for product in ["Strix Halo", "venice", "Hygon", "turin-dense"] {
+            assert!(Cpu::named(product).is_ok(), "{product}");
+        }
         for bad in ["", "GenuineIntel", "GenuineIntel-x-8F", "GenuineIntel-6-8F-Z", "a-1-2-3-4"] {
             assert!(Cpu::named(bad).is_err(), "{bad}");
         }

@@ -37,6 +37,12 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
+    /// A CPU of an architecture whose events only its own kernel lists.
+    #[error("no events of `{typed}` are known here")]
+    OtherArchitecture {
+        /// What was asked for.
+        typed: String,
+    },
     /// No such CPU is known.
     #[error("cannot tell which CPU `{typed}` is")]
     UnknownCpu {

@@ -79,7 +79,8 @@ impl Options {
                 plan.topology().usable_nodes().map(|node| node.id.to_string()).collect();
             let why = match known.as_slice() {
                 [] => "the kernel lists no memory nodes".to_owned(),
-                _ => format!("memory may come from node {}", known.join(", ")),
+                [one] => format!("memory may come from node {one}"),
+                several => format!("memory may come from nodes {}", several.join(", ")),
             };
             let reason =
                 Unavailable::new(Obstacle::Measurement, format!("lines of node {node}"), why);

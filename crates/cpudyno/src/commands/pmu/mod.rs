@@ -58,6 +58,9 @@ fn refused(error: Error) -> Failure {
         format!("did you mean {}?", near.join(" or "))
     };
     match error {
+        Error::OtherArchitecture { .. } => {
+            Failure::usage(message).hint("its own kernel lists them: `cpudyno pmu list` there")
+        }
         Error::UnknownCpu { near: Some(near), .. } => Failure::usage(message).hint(meant(&[near])),
         Error::UnknownCpu { .. } => Failure::usage(message)
             .hint("name a family, such as skylake-x or zen4, or a CPU, such as GenuineIntel-6-8F"),

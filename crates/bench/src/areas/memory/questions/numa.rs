@@ -29,7 +29,7 @@ impl Scope<'_> {
         let pairs = self.pairs();
         if pairs.is_empty() {
             let why = if self.plan.topology().nodes.is_empty() {
-                "the kernel knows no memory nodes"
+                "no memory node is listed here"
             } else {
                 "no chosen CPU is in one, or none has memory for this process"
             };
