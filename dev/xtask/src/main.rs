@@ -11,6 +11,8 @@
     reason = "a developer's tool that talks to its terminal; invariant I1 is about the product"
 )]
 
+#[cfg(test)]
+mod arrows;
 mod check;
 #[cfg(test)]
 mod features;
