@@ -257,6 +257,7 @@ pub(crate) fn findings_again(record: &Record) -> Vec<Failure> {
             "turbo.slow-looks" => ("turbo: clock", slow_looks(record)),
             "memory.cache-size" => ("memory", memory::findings(record)),
             "memory.limited" => ("memory", memory::limited(record)),
+            "memory.other-pages" => ("memory", memory::other_pages(record)),
             // Groups of samples: where they are split is no number that others could find again.
             // What is assumed was not measured, either.
             "memory.modes" | "memory.caches-unknown" => continue,
@@ -292,7 +293,7 @@ pub(crate) fn findings_again(record: &Record) -> Vec<Failure> {
 }
 
 /// Findings on rates, other work, placement, steal, and what limits a machine: told by the record alone.
-const COUNTED: [&str; 13] = [
+const COUNTED: [&str; 17] = [
     "clock.",
     "placement.",
     "ruler.",
@@ -301,6 +302,10 @@ const COUNTED: [&str; 13] = [
     "run.stood-still",
     "run.rivals",
     "run.busy-before",
+    "run.busy-neighbour",
+    "run.cpu-lost",
+    "run.interrupted",
+    "run.left-out",
     "run.preempted",
     "run.migrated",
     "busy.",

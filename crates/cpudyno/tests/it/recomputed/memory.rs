@@ -691,6 +691,28 @@ pub(crate) fn limited(record: &Record) -> Vec<String> {
     some.iter().filter(|(footprint, _)| Some(*footprint) == most).map(said).collect()
 }
 
+/// What pages arrays came in, of those of which less than nine tenths came as they were asked for.
+pub(crate) fn other_pages(record: &Record) -> Vec<String> {
+    let mut asked: Vec<&str> = Vec::new();
+    let mut got: Vec<&str> = Vec::new();
+    for placed in items(&record.value["run"]["plan"]["memory"]) {
+        if placed["as_asked"].as_f64().is_none_or(|share| share >= 0.9) {
+            continue;
+        }
+        let each = [(&mut asked, &placed["pages"]), (&mut got, &placed["backing"])];
+        for (all, one) in each.map(|(all, one)| (all, text(one))) {
+            if !one.is_empty() && !all.contains(&one) {
+                all.push(one);
+            }
+        }
+    }
+    vec![format!(
+        "memory was asked to come in {} and came in {}: latencies contain more address translation, and bandwidths may",
+        asked.join(", "),
+        got.join("; ")
+    )]
+}
+
 /// What findings may say of caches.
 pub(crate) fn findings(record: &Record) -> Vec<String> {
     let Some(sweep) = sweep(record) else { return Vec::new() };
