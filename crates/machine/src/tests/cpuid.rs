@@ -69,6 +69,21 @@ fn isa_rows(leaves: Leaves, flags: Option<&str>) -> [String; 2] {
     ["cpu.isa", "cpu.isa_not_enabled"].map(|id| said(&facts, id))
 }
 
+/// A leaf that the CPU announces and nobody recorded says nothing.
+#[test]
+fn leaves_that_were_not_recorded_leave_it_to_the_kernels_list() {
+    let mut cut = leaves(Some(0xe7));
+    cut.of.retain(|(_, leaf, _), _| *leaf != 7);
+    let [isa, not_enabled] = isa_rows(cut.clone(), Some("sse2 avx avx2 avx512f"));
+    assert_eq!((isa.as_str(), not_enabled.as_str()), ("sse2 avx avx2 avx512f", "unavailable"));
+    assert_eq!(isa_rows(cut.clone(), None)[0], "unavailable");
+    // Older CPUs do not announce it.
+    for cpu in 0..2 {
+        cut.of.get_mut(&(cpu, 0, 0)).unwrap()[0] = 6;
+    }
+    assert_eq!(isa_rows(cut, None)[0], "sse2 avx");
+}
+
 #[test]
 fn what_the_operating_system_does_not_save_is_not_allowed() {
     assert_eq!(isa_rows(leaves(Some(0xe7)), None), ["sse2 avx avx2 avx512f", "none"]);
