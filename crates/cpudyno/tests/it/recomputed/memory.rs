@@ -734,3 +734,18 @@ pub(crate) fn findings(record: &Record) -> Vec<String> {
     }));
     said
 }
+
+/// The words of a finding that was seen where memory was scattered.
+#[test]
+fn other_pages_are_told_as_they_came() {
+    let came = |as_asked: f64, backing: &str| serde_json::json!({"pages": "thp", "backing": backing, "as_asked": as_asked});
+    let memory =
+        [came(0.99, "2 MiB pages"), came(0.5, "4 KiB pages, 50 %"), came(0.7, "4 KiB pages, 30 %")];
+    let text = "memory was asked to come in thp and came in 4 KiB pages, 50 %; 4 KiB pages, 30 %: latencies contain \
+                more address translation, and bandwidths may";
+    let finding = serde_json::json!({"id": "memory.other-pages", "text": text});
+    let value = serde_json::json!({"run": {"plan": {"memory": memory}}, "findings": [finding], "series": []});
+    let record = Record::of(value);
+    let failures = super::around::findings_again(&record);
+    assert!(failures.is_empty(), "{:?}", failures.iter().map(|it| &it.text).collect::<Vec<_>>());
+}
