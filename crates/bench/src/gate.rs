@@ -12,7 +12,6 @@ use model::record::{
 use model::{CpuSet, Finding, Known, Obstacle, Seconds, Severity, Unavailable, Unit};
 
 use crate::areas::{self, AREAS, cores};
-use crate::rig::signals;
 use crate::run::plan::Cell;
 use crate::run::{Asked, Request};
 use crate::sheet;
@@ -20,6 +19,7 @@ use report::compare::name;
 use report::compare::results::{self, Found, Measured};
 use report::reference;
 use report::sheet::parts;
+use rig::signals;
 
 /// A bound on results of one name.
 #[derive(Debug, Clone, PartialEq)]
@@ -627,7 +627,7 @@ mod tests {
         let look = Presentation { width: 80, colour: false, verbosity: 0, page: PageKind::Sheet };
         let asked = request(Seconds(3.0), None, Some(bounds.to_vec()), Vec::new(), look);
         let machine = machine::Machine::named("sim:4c").unwrap();
-        let stop = crate::rig::executor::Stop::default();
+        let stop = rig::executor::Stop::default();
         crate::run::measure(&machine, &asked, &stop, &mut |_| {}).unwrap()
     }
 

@@ -1,8 +1,7 @@
-//! The rig and the areas that it measures.
+//! Measuring: what is asked of a machine, and the record of its answers.
 //!
-//! [`rig`] executes and times; [`areas`] know what to ask and how to read the answer; [`run`] measures
-//! what they ask for as one record; [`sheet`] asks all of them. Nothing here prints: areas turn records into
-//! [`model::page`] blocks, and views render those.
+//! [`areas`] know what to ask of the [`rig`], and how quantities are taken; [`run`] measures what they ask for as one
+//! record; [`sheet`](mod@sheet) asks all of them.
 #![forbid(unsafe_code)]
 
 pub mod ab;
@@ -11,7 +10,5 @@ pub mod gate;
 pub mod original;
 pub mod proof;
 pub mod quiet;
-pub mod rig;
 pub mod run;
 pub mod sheet;
-pub mod streams;

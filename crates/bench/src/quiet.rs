@@ -17,9 +17,9 @@ use model::{CpuSet, Finding, Hertz, Known, Obstacle, Seconds, Severity, Unavaila
 
 use crate::ab::surroundings::Surroundings;
 use crate::proof::Observer;
-use crate::rig::executor::{RunError, Stop};
 use crate::run::neighbours::TELLING;
 use report::sheet::parts;
+use rig::executor::{RunError, Stop};
 
 /// Beyond this the clock at the end is another one than that at the beginning: guests and boost move it by
 /// less between two looks.

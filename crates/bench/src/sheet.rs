@@ -7,9 +7,9 @@ use model::{CpuSet, Seconds};
 
 use crate::areas::contained::wishes;
 use crate::areas::{AREAS, Area, turbo};
-use crate::rig::job::Manner;
-use crate::rig::placement::Choice;
 use crate::run::{Asked, Request, Span};
+use rig::job::Manner;
+use rig::placement::Choice;
 
 /// All areas within this time, on these CPUs or one of each core, with these streams or the sheet's.
 pub fn request(

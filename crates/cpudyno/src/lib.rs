@@ -13,7 +13,7 @@
 //! let command = vec!["my-program".to_owned()];
 //! let request =
 //!     bench::sheet::request(model::Seconds(10.0), None, None, command, presentation);
-//! let stop = bench::rig::executor::Stop::default();
+//! let stop = rig::executor::Stop::default();
 //! let record = bench::run::measure(&machine, &request, &stop, &mut |_| {})?;
 //! println!("{} series", record.series.len());
 //! # Ok::<(), bench::run::Error>(())

@@ -1,11 +1,11 @@
 //! Records that simulated machines gave, for the tests of what is read from them.
 
 use bench::areas::memory::{Options, Question};
-use bench::rig::executor::Stop;
 use bench::run::{Request, measure};
 use machine::Machine;
 use model::Seconds;
 use model::record::{PageKind, Presentation, Record};
+use rig::executor::Stop;
 
 fn look(page: PageKind) -> Presentation {
     Presentation { width: 80, colour: false, verbosity: 0, page }

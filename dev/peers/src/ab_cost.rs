@@ -9,13 +9,13 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
 use bench::ab::{self, Comparing, Metric, What};
-use bench::rig::executor::Stop;
 use levers::Session;
 use levers::ask::Asked;
 use levers::plan::{Change, Plan};
 use machine::Machine;
 use model::Seconds;
 use model::record::{AbRun, PageKind, Presentation};
+use rig::executor::Stop;
 
 use crate::undo::{CPUS, Large};
 use crate::{EXIT_NO, table};

@@ -8,17 +8,17 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, anyhow, bail};
 use bench::areas::memory;
-use bench::rig::contest::Contest;
-use bench::rig::executor::{Executor, Stop};
-use bench::rig::job::Tools;
-use bench::rig::placement::{self, Fabric};
-use bench::rig::traffic::{self, Party, Store, Task, Traffic, Transfer};
-use bench::streams;
 use kernels::memory::MemoryKernel;
 use machine::instruments::clock;
 use machine::{Machine, facts};
 use model::record::Topology;
 use model::{CpuId, CpuSet, Pages, Seconds, stats};
+use rig::contest::Contest;
+use rig::executor::{Executor, Stop};
+use rig::job::Tools;
+use rig::placement::{self, Fabric};
+use rig::streams;
+use rig::traffic::{self, Party, Store, Task, Traffic, Transfer};
 
 use crate::companion::{self, Companion};
 use crate::{EXIT_NO, because, table};

@@ -8,12 +8,12 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use bench::areas::cores;
-use bench::rig::executor::Stop;
-use bench::rig::placement::{self, Fabric};
-use bench::streams;
 use machine::instruments::clock;
 use machine::{Machine, facts};
 use model::{CpuId, CpuSet, stats};
+use rig::executor::Stop;
+use rig::placement::{self, Fabric};
+use rig::streams;
 
 use crate::companion::{self, Companion};
 use crate::{EXIT_NO, because, table};

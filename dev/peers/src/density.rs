@@ -7,15 +7,15 @@
 use std::process::ExitCode;
 
 use anyhow::{anyhow, bail};
-use bench::rig::executor::Stop;
-use bench::rig::executor::threads::Threads;
-use bench::rig::job::{Density, Load, Manner, Member, Phase, Purpose, Repeat, Step, Tools, What};
-use bench::rig::{protocol, reduce, ruler};
-use bench::streams;
 use kernels::Data;
 use machine::Machine;
 use machine::instruments::clock::{self, StampSource};
 use model::{CpuId, Seconds, stats};
+use rig::executor::Stop;
+use rig::executor::threads::Threads;
+use rig::job::{Density, Load, Manner, Member, Phase, Purpose, Repeat, Step, Tools, What};
+use rig::streams;
+use rig::{protocol, reduce, ruler};
 
 use crate::{because, table};
 
@@ -61,7 +61,7 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
 }
 
 fn ratio(
-    executor: &mut dyn bench::rig::executor::Executor,
+    executor: &mut dyn rig::executor::Executor,
     tools: &Tools,
     ruler: &ruler::Ruler,
     cpu: CpuId,

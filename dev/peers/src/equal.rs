@@ -7,12 +7,12 @@ use std::process::{Child, Command, ExitCode, Stdio};
 
 use anyhow::Context;
 use bench::ab::{self, Comparing, Metric, What};
-use bench::rig::executor::Stop;
 use machine::Machine;
 use model::record::{PageKind, Presentation, Record};
 use model::stats::paired::Verdict;
 use model::stats::share_at_most;
 use model::{CpuId, CpuSet, Known, Seconds};
+use rig::executor::Stop;
 
 use crate::{EXIT_NO, because, table};
 

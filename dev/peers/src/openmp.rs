@@ -11,12 +11,12 @@ use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use bench::rig::child::{self, Answer, Work, ask};
-use bench::rig::executor::Stop;
-use bench::rig::placement;
-use bench::rig::regions::{Effort, Looped, RawRegions, Stretch, Team, Waiting, environment};
 use machine::{Machine, facts};
 use model::{CpuId, Seconds, stats};
+use rig::child::{self, Answer, Work, ask};
+use rig::executor::Stop;
+use rig::placement;
+use rig::regions::{Effort, Looped, RawRegions, Stretch, Team, Waiting, environment};
 use serde_json::Value;
 
 use crate::{EXIT_NO, companion, table};

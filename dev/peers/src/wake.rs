@@ -8,12 +8,12 @@ use std::process::{Command, ExitCode};
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
-use bench::rig::exchange::{Exchange, Pace};
-use bench::rig::executor::{Executor, Stop};
-use bench::rig::signals::{self, Method};
 use machine::instruments::clock;
 use machine::{Machine, facts};
 use model::{CpuId, CpuSet, stats};
+use rig::exchange::{Exchange, Pace};
+use rig::executor::{Executor, Stop};
+use rig::signals::{self, Method};
 
 use crate::companion::{self, Companion};
 use crate::{EXIT_NO, because, table};

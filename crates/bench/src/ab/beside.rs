@@ -6,10 +6,12 @@ use model::CpuId;
 use model::record::BesideRun;
 use model::stats::paired::Quad;
 
-use crate::rig::executor::{Executor, RunError, Stop};
-use crate::rig::job::Tools;
-use crate::rig::ruler;
-use crate::{run, streams};
+use rig::executor::{Executor, RunError, Stop};
+use rig::job::Tools;
+use rig::ruler;
+use rig::streams;
+
+use crate::run;
 
 /// A fixed chain of multiplies on one CPU.
 pub(super) struct Beside {

@@ -10,8 +10,8 @@ use model::Seconds;
 use regex_lite::Regex;
 use sys::process::ChildUsage;
 
-use crate::rig::executor::Stop;
 use crate::run::arm::Own;
+use rig::executor::Stop;
 
 /// What is measured of a command.
 #[derive(Debug, Clone)]

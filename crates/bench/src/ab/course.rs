@@ -11,8 +11,8 @@ use model::{Finding, Known, Obstacle, Seconds, Severity, Unavailable};
 use super::seat::{Bench, Measurer, Stopped};
 use super::{Metric, What};
 use crate::proof::SWITCHES;
-use crate::rig::executor::RunError;
 use crate::run::{Error, Progress};
+use rig::executor::RunError;
 
 /// One of so many quads compares A with A.
 const CONTROL_EVERY: u64 = 4;

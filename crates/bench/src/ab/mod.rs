@@ -24,10 +24,10 @@ use model::record::{Proof, Record, Settings};
 use model::stats::paired::{BAND, Better, Comparison, Verdict};
 use model::{CpuSet, Finding, Known, Obstacle, Seconds, Severity, Unavailable};
 
-use crate::rig::executor::Stop;
 use crate::run::arm::Own;
 use crate::run::single::Subject;
 use crate::run::{Error, Progress};
+use rig::executor::Stop;
 use seat::Bench;
 use surroundings::Surroundings;
 

@@ -9,10 +9,10 @@ use model::{CpuId, CpuSet, Hertz};
 
 use super::seat::Bench;
 use crate::areas::subjects;
-use crate::rig::executor::Stop;
 use crate::run::Error;
 use crate::run::arm::Own;
 use crate::run::single::Single;
+use rig::executor::Stop;
 
 /// The clock that a CPU is promised by each arm; none: nobody says.
 #[derive(Debug, Clone, PartialEq)]

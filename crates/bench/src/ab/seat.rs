@@ -16,11 +16,11 @@ use super::watch::Watch;
 use super::{Comparing, What, command};
 use crate::ab::Metric;
 use crate::proof::{self, Observer};
-use crate::rig::executor::{RunError, Stop};
-use crate::rig::placement::Choice;
 use crate::run::Error;
 use crate::run::arm::Own;
 use crate::run::single::{Ready, Single};
+use rig::executor::{RunError, Stop};
+use rig::placement::Choice;
 
 /// What measures an arm.
 pub(super) enum Measurer<'m> {

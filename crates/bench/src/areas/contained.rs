@@ -3,9 +3,9 @@
 use model::areas::Quantity;
 
 use super::Area;
-use crate::rig::collect::Taken;
-use crate::rig::executor::guarded;
 use crate::run::plan::{Planning, Wishes};
+use rig::collect::Taken;
+use rig::executor::guarded;
 
 /// An area. What panics in it is told in its place.
 pub struct Contained(pub(super) &'static dyn Area);

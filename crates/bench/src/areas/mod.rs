@@ -16,8 +16,8 @@ pub mod wake;
 use model::areas::Quantity;
 
 pub use self::contained::Contained;
-use crate::rig::collect::Taken;
 use crate::run::plan::{Planning, Wishes};
+use rig::collect::Taken;
 
 /// A family of workloads.
 pub trait Area: Sync {

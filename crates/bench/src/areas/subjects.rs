@@ -4,12 +4,12 @@ use machine::instruments::clock::RateChoice;
 use model::record::{PageKind, Presentation};
 
 use super::{cores, memory, openmp, pause, turbo, wake};
-use crate::rig::job::Manner;
-use crate::rig::placement::Choice;
-use crate::rig::signals;
 use crate::run::Request;
 use crate::run::arm::Own;
 use crate::run::single::Subject;
+use rig::job::Manner;
+use rig::placement::Choice;
+use rig::signals;
 
 /// All of them.
 pub static SUBJECTS: &[Subject] = &[

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::rig::executor::Stop;
+use rig::executor::Stop;
 
 use super::error::Error;
 

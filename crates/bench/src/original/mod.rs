@@ -23,8 +23,8 @@ pub use error::{Error, Quote};
 pub use report::{Function, Rate, Report, Validation};
 pub use source::{Sha256, Sha256Error, Source};
 
-use crate::rig::executor::Stop;
 use child::Children;
+use rig::executor::Stop;
 
 /// What is compiled, and how it is executed.
 #[derive(Debug, Clone)]

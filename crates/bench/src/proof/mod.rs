@@ -23,15 +23,17 @@ use model::{CpuId, Hertz, Obstacle, Pages, Reading, Seconds, Unavailable};
 use sys::memory::Mapping;
 
 use crate::areas::subjects;
-use crate::rig::alarm::{Alarm, By};
-use crate::rig::executor::{Executor, RunError, Stop};
-use crate::rig::job::Tools;
-use crate::rig::reduce;
-use crate::rig::rise::{self, Rise};
-use crate::rig::ruler::{self, Ruler, Rulers};
 use crate::run::arm::Own;
 use crate::run::single::{Ready, Single};
-use crate::{run, streams};
+use rig::alarm::{Alarm, By};
+use rig::executor::{Executor, RunError, Stop};
+use rig::job::Tools;
+use rig::reduce;
+use rig::rise::{self, Rise};
+use rig::ruler::{self, Ruler, Rulers};
+use rig::streams;
+
+use crate::run;
 use chase::Chased;
 pub(crate) use heat::SWITCHES;
 

@@ -5,7 +5,7 @@ use model::record::ProofAnswer;
 use model::stats::{median, quantile};
 
 use super::{is_above, lower};
-use crate::rig::rise::{Rise, WINDOW};
+use rig::rise::{Rise, WINDOW};
 
 /// What a lever promises of the rise.
 #[derive(Clone, Copy, PartialEq)]

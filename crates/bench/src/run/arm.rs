@@ -7,7 +7,7 @@ use model::name::did_you_mean;
 use model::record::Setting;
 use model::{CpuSet, Known, Pages};
 
-use crate::rig::signals::{self, Method};
+use rig::signals::{self, Method};
 
 /// How an arm runs.
 #[derive(Clone, Default)]

@@ -20,11 +20,11 @@ use super::sweep::{End, Own, Swept, Told};
 use super::trials::Trial;
 use super::{Planned, Program, Request, Span, findings, neighbours};
 use crate::areas::{Area, sst};
-use crate::rig::collect::rounded;
-use crate::rig::executor::RunError;
-use crate::rig::placement::{self, Placement};
-use crate::rig::traffic::Placed;
 use crate::run::plan::Workload;
+use rig::collect::rounded;
+use rig::executor::RunError;
+use rig::placement::{self, Placement};
+use rig::traffic::Placed;
 
 /// What a record is made of.
 pub(super) struct Parts<'a> {
@@ -213,7 +213,7 @@ fn workload(row: &kernels::StreamRow) -> PlannedWorkload {
         title: row.title.to_owned(),
         kind: row.kind.word().to_owned(),
         width_bits: row.width_bits,
-        licence: Some(crate::streams::licence(row)),
+        licence: Some(rig::streams::licence(row)),
         mnemonic: Some(row.mnemonic.to_owned()),
         ops_per_iteration: row.ops_per_iteration,
     }

@@ -13,12 +13,12 @@ use model::{CpuId, Obstacle, Pages, Seconds, Unavailable, Unit};
 
 use super::{Error, Program};
 use crate::areas::memory;
-use crate::rig::executor::{Executor, RunError};
-use crate::rig::traffic::{
+use crate::run::plan::{Planning, Work};
+use rig::executor::{Executor, RunError};
+use rig::streams;
+use rig::traffic::{
     self as job, COUNTS_NOTHING, CountedHaul, Party, Store, Task, Traffic, Transfer,
 };
-use crate::run::plan::{Planning, Work};
-use crate::streams;
 
 /// The counters of a run, or why it has none.
 pub(super) struct Controllers(Result<Found, Unavailable>);

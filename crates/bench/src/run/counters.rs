@@ -6,9 +6,9 @@ use machine::instruments::clock::{StampClock, StampSource};
 use model::record::Instrument;
 use model::{CpuId, Finding, Obstacle, Seconds, Unavailable};
 
-use crate::rig::executor::{Executor, RunError};
-use crate::rig::job::{Manner, Member, Repeat, Tools};
-use crate::rig::protocol;
+use rig::executor::{Executor, RunError};
+use rig::job::{Manner, Member, Repeat, Tools};
+use rig::protocol;
 
 /// The counters of a run, or why it has none.
 pub(super) struct Counters {

@@ -9,7 +9,7 @@ use model::{Finding, Obstacle, Seconds, Severity, in_order};
 use super::sweep::{End, Swept};
 use super::{Program, Rulers};
 use crate::areas::turbo::soak;
-use crate::rig::executor::RunError;
+use rig::executor::RunError;
 
 /// The host moved the CPUs between the probes before and after some sweeps.
 pub(super) fn of_placement(changed: u64, sweeps: u64) -> Option<Finding> {
@@ -367,7 +367,7 @@ mod tests {
     use model::{Obstacle, Seconds, Unavailable};
 
     use super::*;
-    use crate::rig::executor::Stop;
+    use rig::executor::Stop;
 
     #[test]
     fn blocks_without_a_number_stand_beside_their_switches() {

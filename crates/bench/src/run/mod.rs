@@ -30,17 +30,17 @@ use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable};
 
 use crate::areas::{Area, top, turbo};
-use crate::rig::executor::simulated::Simulated;
-use crate::rig::executor::threads::Threads;
-use crate::rig::executor::{Executor, RunError, Stop};
-use crate::rig::job::{Manner, Tools};
-use crate::rig::placement::{self, Choice};
-use crate::rig::{ruler, schedule};
 use crate::run::plan::{Cell, Planning, Wishes, Work};
-use crate::streams;
 use controllers::Controllers;
 use counters::Counters;
 use neighbours::Watch;
+use rig::executor::simulated::Simulated;
+use rig::executor::threads::Threads;
+use rig::executor::{Executor, RunError, Stop};
+use rig::job::{Manner, Tools};
+use rig::placement::{self, Choice};
+use rig::streams;
+use rig::{ruler, schedule};
 use ruler::Rulers;
 
 /// What a run is asked for.

@@ -8,8 +8,8 @@ use model::record::{PageKind, Relation, Tool, Topology};
 use model::{CpuId, CpuSet, Seconds, Unavailable, Unit};
 
 use super::{Error, Planned, Program, Request, Span, assemble};
-use crate::rig::placement::Placement;
 use crate::run::plan::Planning;
+use rig::placement::Placement;
 
 /// What a run would measure.
 pub struct Outline {
@@ -374,7 +374,7 @@ mod tests {
     use model::record::Presentation;
 
     use super::*;
-    use crate::rig::executor::Stop;
+    use rig::executor::Stop;
 
     /// A machine that is not here, with the files of a simulated one: it has no AVX-512.
     fn elsewhere() -> Machine {

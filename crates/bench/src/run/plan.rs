@@ -8,13 +8,13 @@ use model::record::{FactValue, Machine as Description, Topology};
 use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, Seconds, Unavailable};
 
-use crate::rig::executor::{Executor, RunError};
-use crate::rig::job::{Around, Load, Member, Phase};
-use crate::rig::placement::{Fabric, Placement};
-use crate::rig::protocol;
-use crate::rig::reduce::{Readings, Witness};
-use crate::rig::ruler::Rulers;
-use crate::rig::traffic::Traffic;
+use rig::executor::{Executor, RunError};
+use rig::job::{Around, Load, Member, Phase};
+use rig::placement::{Fabric, Placement};
+use rig::protocol;
+use rig::reduce::{Readings, Witness};
+use rig::ruler::Rulers;
+use rig::traffic::Traffic;
 
 /// What areas plan with.
 pub struct Planning<'a> {

@@ -11,10 +11,10 @@ use super::plan::{Candidate, Cell, Planning, Work};
 use super::sweep::{Sweeper, Swept};
 use super::{Error, Program, Request, executor};
 use crate::areas;
-use crate::rig::collect::Taken;
-use crate::rig::executor::{Executor, RunError, Stop};
-use crate::rig::placement::Placement;
-use crate::rig::ruler;
+use rig::collect::Taken;
+use rig::executor::{Executor, RunError, Stop};
+use rig::placement::Placement;
+use rig::ruler;
 
 /// What is compared of an area: one workload.
 pub struct Subject {

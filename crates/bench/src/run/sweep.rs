@@ -16,11 +16,11 @@ use super::findings;
 use super::trials::{self, Trial};
 use super::{Planned, Program, Progress, Request, Rulers, Span};
 use crate::areas;
-use crate::rig::collect::{Collector, Key, rounded};
-use crate::rig::executor::{Executor, RunError, guarded};
-use crate::rig::job::{Around, Repeat};
-use crate::rig::{placement, reduce, ruler, traffic};
 use crate::run::plan::{Active, Errand, Moved, Planning, Streams, Work};
+use rig::collect::{Collector, Key, rounded};
+use rig::executor::{Executor, RunError, guarded};
+use rig::job::{Around, Repeat};
+use rig::{placement, reduce, ruler, traffic};
 
 /// What was measured.
 pub(super) struct Swept {

@@ -6,11 +6,11 @@ use fastrand::Rng;
 use model::{CpuId, Seconds};
 
 use super::{Program, Span};
-use crate::rig::contest::Contest;
-use crate::rig::executor::{Executor, RunError, guarded};
-use crate::rig::job::Tools;
-use crate::rig::traffic;
 use crate::run::plan::{Candidate, Moved, Work};
+use rig::contest::Contest;
+use rig::executor::{Executor, RunError, guarded};
+use rig::job::Tools;
+use rig::traffic;
 
 /// One of the ways to do a thing, as it was tried.
 pub(super) struct Trial {

@@ -6,11 +6,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bench::rig::child::{self, Answer, Failed, Work, ask};
-use bench::rig::executor::Stop;
-use bench::rig::regions::{Effort, Looped, RawRegions, Small, Team, Waiting, environment, reduce};
 use libtest_mimic::{Failed as TestFailed, Trial};
 use model::{CpuId, Seconds};
+use rig::child::{self, Answer, Failed, Work, ask};
+use rig::executor::Stop;
+use rig::regions::{Effort, Looped, RawRegions, Small, Team, Waiting, environment, reduce};
 
 /// The runtimes, and whether they are called as Clang calls.
 const LIBRARIES: &[(&str, bool)] =

@@ -1,14 +1,14 @@
 //! How tests ask for a run of `turbo`, and find its answers.
 
 use bench::areas::turbo::{Options, Tests};
-use bench::rig::executor::Stop;
-use bench::rig::job::Manner;
-use bench::rig::placement::Choice;
 use bench::run::measure;
 use kernels::StreamRow;
 use machine::Machine;
 use machine::instruments::clock::RateChoice;
 use model::record::{Instrument, Outcome, PageKind, Presentation, Record, Series};
+use rig::executor::Stop;
+use rig::job::Manner;
+use rig::placement::Choice;
 
 /// How the page is laid out.
 pub(crate) const LOOK: Presentation =

@@ -1,13 +1,13 @@
 //! `cpudyno cores` on simulated machines: what was put in comes out.
 
 use bench::areas::cores::{Home, MESSAGES, Options};
-use bench::rig::executor::Stop;
-use bench::rig::placement::Choice;
 use bench::run::{Error, measure};
 use machine::Machine;
 use machine::simulated::Model;
 use model::record::{Outcome, PageKind, Presentation, Record, Series};
 use model::{CpuSet, Seconds};
+use rig::executor::Stop;
+use rig::placement::Choice;
 
 fn options(cpus: Option<&str>) -> Options {
     let cpus = cpus.map(|list| list.parse::<CpuSet>().unwrap());

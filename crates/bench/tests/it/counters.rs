@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 use crate::common::{assert_near, counters, measured, of, streams, why};
 use crate::patience::patiently;
 use bench::areas::turbo::Options;
-use bench::rig::placement::Choice;
 use machine::{Machine, Msr, MsrFolder};
 use model::record::{InstrumentState, Outcome, Record};
 use model::{CpuId, CpuSet, Reading};
 use msr_fuse::Mounted;
+use rig::placement::Choice;
 
 const MPERF: u32 = 0xe7;
 const APERF: u32 = 0xe8;

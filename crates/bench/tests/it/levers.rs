@@ -3,7 +3,6 @@
 
 use bench::ab::{self, Comparing, What};
 use bench::proof::{self, Observer};
-use bench::rig::executor::Stop;
 use levers::ask::Asked;
 use levers::journal::Shelf;
 use levers::plan::Plan;
@@ -13,6 +12,7 @@ use machine::simulated::{Fault, Model};
 use model::record::{PageKind, Presentation, Proof, ProofAnswer, Record};
 use model::stats::paired::{Arm as Side, Kind};
 use model::{Known, Seconds};
+use rig::executor::Stop;
 use tempfile::TempDir;
 
 fn machine(faults: &[Fault]) -> Machine {

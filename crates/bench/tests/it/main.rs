@@ -1,4 +1,4 @@
-//! The rig and its areas, on simulated machines and with real threads.
+//! Areas, on simulated machines and with real threads.
 
 mod ab;
 mod common;
@@ -7,9 +7,9 @@ mod counters;
 mod levers;
 mod memory;
 mod original;
+#[path = "../../../rig/tests/it/patience.rs"]
 mod patience;
 mod simulation;
-mod threads;
 mod traffic;
 mod turbo;
 mod wake;

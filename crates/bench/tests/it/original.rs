@@ -13,8 +13,8 @@ use std::time::Duration;
 use bench::original::{
     Error, Function, Original, Request, Sha256, Source, Surroundings, Validation, run,
 };
-use bench::rig::executor::Stop;
 use model::CpuId;
+use rig::executor::Stop;
 use tempfile::TempDir;
 
 const LOOPS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benchmarks/stream-format/loops.c");

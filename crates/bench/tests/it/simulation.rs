@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 
 use bench::areas::Area;
-use bench::rig::executor::{Executor, RunError, Stop};
-use bench::rig::ruler::Rulers;
 use bench::run::plan::{Cell, Errand, Planning, Run, Wishes, Work};
 use bench::run::{Asked, Request, measure};
 use bench::sheet;
@@ -16,6 +14,8 @@ use model::page::Block;
 use model::record::{FactValue, Outcome, Presentation, Record, Samples, Series};
 use model::{CpuSet, Known, Obstacle, Seconds, Unavailable};
 use report::areas::Section;
+use rig::executor::{Executor, RunError, Stop};
+use rig::ruler::Rulers;
 
 fn asked(budget: f64, cpus: Option<&str>, streams: Option<Vec<&'static StreamRow>>) -> Request {
     let page = model::record::PageKind::Sheet;

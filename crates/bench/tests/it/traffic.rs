@@ -7,13 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bench::areas::memory::{Length, Options, Question};
-use bench::rig::executor::threads::Threads;
-use bench::rig::executor::{Executor, RunError, Stop};
-use bench::rig::traffic::{
-    Begin, Party, Placed, RawTraffic, Store, Task, Traffic, Transfer, reduce,
-};
 use bench::run::{Error, measure, outline};
-use bench::streams;
 use kernels::memory::chase::{CHAINS_MAX, STEPS_AT_ONCE, Walk};
 use kernels::memory::{MemoryKernel, TABLE};
 use machine::Machine;
@@ -22,6 +16,10 @@ use machine::memory::backing;
 use machine::simulated::Model;
 use model::record::{PageKind, Presentation};
 use model::{CpuId, Hertz, Pages, Rate, Seconds, Unavailable};
+use rig::executor::threads::Threads;
+use rig::executor::{Executor, RunError, Stop};
+use rig::streams;
+use rig::traffic::{Begin, Party, Placed, RawTraffic, Store, Task, Traffic, Transfer, reduce};
 use sys::clock::MonotonicRaw;
 
 /// Two CPUs; the same one twice where there is only one.
@@ -106,7 +104,7 @@ fn check(job: &Traffic, raw: &RawTraffic) {
         }
     }
     // All of the foreground do the same.
-    let units = |(member, party): (&bench::rig::traffic::RawParty, &Party)| {
+    let units = |(member, party): (&rig::traffic::RawParty, &Party)| {
         let is_alike = !party.background && matches!(party.task, Task::Trips { .. });
         is_alike.then(|| member.stretches.iter().map(|s| s.units).collect::<Vec<_>>())
     };

@@ -4,17 +4,17 @@
 use std::sync::Arc;
 
 use bench::areas::wake::{Asked, Options, Pair, Question};
-use bench::rig::alarm::{Alarm, By};
-use bench::rig::exchange::{Exchange, Pace};
-use bench::rig::executor::threads::Threads;
-use bench::rig::executor::{Executor, RunError, Stop};
-use bench::rig::signals::{Method, TABLE, Waits};
 use machine::Machine;
 use machine::simulated::Model;
 use model::record::{Outcome, PageKind, Presentation, Record, Relation, Samples, Series};
 use model::{CpuId, Hertz, Rate, Seconds};
 use report::areas::Section;
 use report::areas::wake::{Wake, page};
+use rig::alarm::{Alarm, By};
+use rig::exchange::{Exchange, Pace};
+use rig::executor::threads::Threads;
+use rig::executor::{Executor, RunError, Stop};
+use rig::signals::{Method, TABLE, Waits};
 use sys::clock::MonotonicRaw;
 
 fn cpus() -> Vec<CpuId> {
@@ -48,7 +48,7 @@ fn play(
     executor: &mut dyn Executor,
     (method, [first, second]): (&'static Method, [CpuId; 2]),
     (stretches, round_trips, pace): (u32, u32, Pace),
-) -> Result<bench::rig::exchange::RawExchange, RunError> {
+) -> Result<rig::exchange::RawExchange, RunError> {
     let channels = Arc::new([(method.open)().unwrap()]);
     let id = method.id;
     executor.exchange(&Exchange {

@@ -1,9 +1,9 @@
 //! Arguments of `cpudyno turbo`.
 
-use bench::rig::placement::Order;
 use clap::{Args, ValueEnum};
 use kernels::StreamRow;
 use model::{CpuSet, Seconds};
+use rig::placement::Order;
 
 use super::BadValue;
 use super::common::{

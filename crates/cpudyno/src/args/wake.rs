@@ -1,11 +1,11 @@
 //! Arguments of `cpudyno wake`.
 
 use bench::areas::wake::{Asked, Pair};
-use bench::rig::signals::{self, Method};
 use clap::{Args, Subcommand};
 use model::name::did_you_mean;
 use model::record::Relation;
 use model::{CpuId, CpuSet, Seconds};
+use rig::signals::{self, Method};
 
 use super::BadValue;
 use super::common::{Files, Look, budget, cpu_list, whole};

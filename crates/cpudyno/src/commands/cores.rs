@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use bench::areas::cores::Options;
-use bench::rig::placement::Choice;
 use machine::Machine;
 use model::record::PageKind;
+use rig::placement::Choice;
 
 use super::measure::{measure, outline};
 use super::{command, presentation, sinks};

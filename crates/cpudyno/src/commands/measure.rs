@@ -2,13 +2,13 @@
 
 use std::process::ExitCode;
 
-use bench::rig::executor::{RunError, Stop};
-use bench::rig::placement::Refusal;
 use bench::run::{Error, Outline, Progress, Request};
 use machine::Machine;
 use model::CpuSet;
 use model::page::Block;
 use model::record::{CpuPlace, OriginalRun, Record};
+use rig::executor::{RunError, Stop};
+use rig::placement::Refusal;
 
 use super::{Sinks, Telling, settings, unrecorded};
 use crate::args::Format;

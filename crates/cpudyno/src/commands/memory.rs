@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use bench::areas::memory::{self, Extent, Length, Options, Question};
 use bench::original::{self, Source, Surroundings};
-use bench::rig::executor::Stop;
-use bench::rig::placement::Choice;
 use machine::Machine;
 use model::record::{ByteCount, PageKind, Presentation};
+use rig::executor::Stop;
+use rig::placement::Choice;
 
 use super::measure::{measure, measure_after, once_each, outline, outline_after, refused};
 use super::{Sinks, command, presentation, sinks, unrecorded};

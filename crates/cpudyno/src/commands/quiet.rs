@@ -228,7 +228,7 @@ fn execute(
     signals: &Signals,
 ) -> Result<Ran, Failure> {
     let stopped =
-        |error: bench::rig::executor::RunError| signals.of(measure::refused(machine, error.into()));
+        |error: rig::executor::RunError| signals.of(measure::refused(machine, error.into()));
     let mut watched = Watched::begin(machine, observer, signals.stop()).map_err(stopped)?;
     let begun = Instant::now();
     let shown = words[0].to_string_lossy().into_owned();

@@ -3,13 +3,13 @@
 use std::process::ExitCode;
 
 use bench::areas::turbo::{Options, Tests};
-use bench::rig::job::Manner;
-use bench::rig::placement::Choice;
 use kernels::{DirtyUpper, StreamRow};
 use machine::Machine;
 use machine::instruments::clock::RateChoice;
 use model::Seconds;
 use model::record::PageKind;
+use rig::job::Manner;
+use rig::placement::Choice;
 
 use super::measure::{measure, once_each, outline};
 use super::{command, presentation, sinks};

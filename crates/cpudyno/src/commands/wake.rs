@@ -62,7 +62,7 @@ fn options(args: WakeArgs) -> Result<Options, Failure> {
     let methods = args.methods.map(|asked| {
         let mut once = Vec::new();
         for WakeMethod(method) in asked {
-            if !once.iter().any(|known: &&bench::rig::signals::Method| known.id == method.id) {
+            if !once.iter().any(|known: &&rig::signals::Method| known.id == method.id) {
                 once.push(method);
             }
         }

@@ -10,6 +10,6 @@ pub(super) fn run() -> Result<ExitCode, Failure> {
     let mut line = String::new();
     let read = std::io::stdin().lock().read_line(&mut line);
     read.map_err(|error| Failure::usage(format!("cannot read an order: {error}")))?;
-    output::data(&bench::rig::child::answer(&line))?;
+    output::data(&rig::child::answer(&line))?;
     Ok(ExitCode::SUCCESS)
 }

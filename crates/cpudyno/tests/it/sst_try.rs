@@ -9,7 +9,6 @@ use crate::common::{Running, cpudyno, finish};
 use crate::guide::Guide;
 use crate::signals;
 use bench::ab::{self, Comparing, Metric, What as Measured};
-use bench::rig::executor::Stop;
 use bench::run::arm::Own;
 use levers::Session;
 use levers::journal::Shelf;
@@ -20,6 +19,7 @@ use model::record::{
 };
 use model::stats::paired::{Arm as Side, Comparison, Verdict};
 use model::{CpuId, CpuSet, Known, Seconds};
+use rig::executor::Stop;
 use sst::change::{What, Wish};
 
 const NO_TURBO: &str = r#"{"files": {"/sys/devices/system/cpu/intel_pstate/no_turbo": "1"}}"#;

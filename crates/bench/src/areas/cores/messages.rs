@@ -8,8 +8,8 @@ use model::areas::cores as ids;
 use model::{Pages, Seconds};
 use sys::memory::Mapping;
 
-use crate::rig::exchange::{Channel, Pace, Patience, Side};
-use crate::rig::line::poll;
+use rig::exchange::{Channel, Pace, Patience, Side};
+use rig::line::poll;
 
 /// A way to tell.
 pub struct Message {

@@ -19,9 +19,9 @@ use model::areas::cores::{AREA, LATENCY, QUANTITIES};
 use model::{CpuId, Unavailable};
 
 use super::Area;
-use crate::rig::collect::{Take, Taken};
-use crate::rig::executor::{Executor, RunError};
 use crate::run::plan::{Planning, Wishes};
+use rig::collect::{Take, Taken};
+use rig::executor::{Executor, RunError};
 use tell::Tell;
 
 /// The area.

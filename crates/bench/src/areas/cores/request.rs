@@ -10,11 +10,11 @@ use super::Cores;
 use super::messages::{MESSAGES, Message};
 use super::pairs::{pairs, spread};
 use super::tell::{LINES, Tell};
-use crate::rig::job::Manner;
-use crate::rig::placement::Choice;
-use crate::rig::protocol::JOB_OVERHEAD;
 use crate::run::plan::{Cell, Planning, Wishes, Work};
 use crate::run::{Asked, Error, Request, Span};
+use rig::job::Manner;
+use rig::placement::Choice;
+use rig::protocol::JOB_OVERHEAD;
 
 /// The time that it takes at most, if nobody says.
 const TIME: Seconds = Seconds(30.0);

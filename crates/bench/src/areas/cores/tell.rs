@@ -6,11 +6,11 @@ use model::{CpuId, Obstacle, Rate, Seconds, Ticks, Unavailable, stats};
 
 use super::LATENCY;
 use super::messages::Message;
-use crate::rig::exchange::{Exchange, Pace, RawExchange, Trip};
-use crate::rig::executor::{Executor, RunError};
-use crate::rig::job::Interval;
-use crate::rig::ruler::Rulers;
 use crate::run::plan::{Errand, Run};
+use rig::exchange::{Exchange, Pace, RawExchange, Trip};
+use rig::executor::{Executor, RunError};
+use rig::job::Interval;
+use rig::ruler::Rulers;
 
 /// Lines of each pair.
 pub(super) const LINES: usize = 64;
@@ -176,7 +176,7 @@ mod tests {
     use model::Hertz;
 
     use super::*;
-    use crate::rig::job::Around;
+    use rig::job::Around;
 
     /// One tick is one nanosecond; the second CPU's clock is `ahead`, and a line takes 50 ns.
     fn raw(ahead: i64) -> RawExchange {

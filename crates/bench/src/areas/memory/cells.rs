@@ -10,9 +10,9 @@ use model::record::Topology;
 use model::{CpuId, CpuSet, Pages, Seconds, Unavailable};
 
 use super::CHASE;
-use crate::rig::traffic::{Begin, Party, Store, Task, Traffic, Transfer};
 use crate::run::plan::{Candidate, Cell, Moved, Planning, Work};
-use crate::streams;
+use rig::streams;
+use rig::traffic::{Begin, Party, Store, Task, Traffic, Transfer};
 
 /// Which variants of a kernel may be used.
 #[derive(Debug, Clone, PartialEq, Eq)]

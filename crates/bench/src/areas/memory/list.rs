@@ -5,8 +5,8 @@ use machine::Machine;
 use model::Unavailable;
 use model::page::{Align, Block, Page, Table, Text, Tone};
 
-use crate::rig::traffic::Transfer;
-use crate::streams;
+use rig::streams;
+use rig::traffic::Transfer;
 
 /// The page of `cpudyno memory --list`: each kernel, and each way to run it, with what it needs.
 pub fn list(machine: &Machine) -> Page {

@@ -18,8 +18,8 @@ pub(super) use model::areas::memory::{ALONE, CHASE};
 use model::areas::memory::{AREA, QUANTITIES};
 
 use super::Area;
-use crate::rig::collect::{Take, Taken};
 use crate::run::plan::{Planning, Wishes};
+use rig::collect::{Take, Taken};
 
 /// The area.
 pub struct Memory;

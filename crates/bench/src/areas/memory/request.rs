@@ -9,10 +9,10 @@ use model::{Obstacle, Pages, Seconds, Unavailable};
 use super::questions::{LINE, RING_MAX, SMALLEST, Scope, miss};
 use super::size::Length;
 use super::{CHASE, Memory, cells};
-use crate::rig::job::Manner;
-use crate::rig::placement::{Choice, Refusal};
 use crate::run::plan::{Planning, Wishes};
 use crate::run::{Asked, Error, Request, Span};
+use rig::job::Manner;
+use rig::placement::{Choice, Refusal};
 
 /// What is asked of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,7 +138,7 @@ impl Options {
         plan: &'a Planning<'a>,
         part: f64,
     ) -> Result<Scope<'a>, Error> {
-        crate::streams::moves_data(plan.machine)?;
+        rig::streams::moves_data(plan.machine)?;
         self.check(plan.placement.cpus.len())?;
         let pages = self.pages.unwrap_or_else(|| usual_pages(plan));
         Ok(Scope { plan, pages, options: self, part })
@@ -238,7 +238,7 @@ pub(super) fn in_brief(plan: &Planning<'_>) -> Wishes {
         let pages = usual_pages(plan);
         let part = 1.0 / QUESTIONS.len() as f64;
         let scope = Scope { plan, pages, options: &options, part };
-        let data = crate::streams::moves_data(plan.machine).map_err(Error::from);
+        let data = rig::streams::moves_data(plan.machine).map_err(Error::from);
         match data.and_then(|()| scope.briefly()) {
             Ok(mut asked) => {
                 cells::asked(&mut asked.cells, question.word());

@@ -5,10 +5,10 @@ pub(super) use model::areas::memory::{TIMES_CACHES, caches};
 use model::record::Topology;
 use model::{CpuId, Obstacle, Pages, Unavailable};
 
-use crate::rig::executor::STACK_BYTES;
-use crate::rig::traffic::Store;
 use crate::run::Error;
 use crate::run::plan::Planning;
+use rig::executor::STACK_BYTES;
+use rig::traffic::Store;
 
 /// The length of each array, over all threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

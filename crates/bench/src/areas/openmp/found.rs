@@ -8,10 +8,10 @@ use machine::Machine;
 use machine::simulated::Openmp;
 use model::{CpuId, Obstacle, Unavailable};
 
-use crate::rig::child::{self, Answer, Seen, Work};
-use crate::rig::executor::Stop;
-use crate::rig::executor::threads::nobody;
-use crate::rig::regions::{Kind, Team, Waiting, environment};
+use rig::child::{self, Answer, Seen, Work};
+use rig::executor::Stop;
+use rig::executor::threads::nobody;
+use rig::regions::{Kind, Team, Waiting, environment};
 
 /// A family of runtimes.
 pub(super) struct Family {

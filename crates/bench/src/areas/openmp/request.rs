@@ -9,13 +9,13 @@ use model::{CpuId, Obstacle, Seconds, Unavailable};
 
 use super::Openmp;
 use super::found::{FAMILIES, Found, runtimes};
-use crate::rig::executor::{Executor, RunError};
-use crate::rig::job::{Around, Manner};
-use crate::rig::placement::{Choice, Refusal};
-use crate::rig::regions::{Effort, Kind, Looped, Regions, Small, Team, Waiting, reduce};
-use crate::rig::ruler::Rulers;
 use crate::run::plan::{Cell, Errand, Planning, Run, Wishes, Work};
 use crate::run::{Asked, Error, Request, Span};
+use rig::executor::{Executor, RunError};
+use rig::job::{Around, Manner};
+use rig::placement::{Choice, Refusal};
+use rig::regions::{Effort, Kind, Looped, Regions, Small, Team, Waiting, reduce};
+use rig::ruler::Rulers;
 
 /// What was asked for.
 #[derive(Debug, Clone)]

@@ -11,13 +11,13 @@ use model::areas::pause::{AREA, QUANTITIES};
 use model::record::Presentation;
 
 use super::Area;
-use crate::rig::collect::{Take, Taken};
-use crate::rig::job::Manner;
-use crate::rig::placement::Choice;
-use crate::rig::protocol;
 use crate::run::plan::{Cell, DATA, Planning, Wishes};
 use crate::run::{Asked, Error, Request, Span};
-use crate::streams;
+use rig::collect::{Take, Taken};
+use rig::job::Manner;
+use rig::placement::Choice;
+use rig::protocol;
+use rig::streams;
 
 /// The area.
 pub struct Pause;

@@ -16,10 +16,10 @@ use model::areas::pmu::{AREA, CYCLES, INSTRUCTIONS, QUANTITIES};
 use model::{CpuId, Known, Seconds, Unavailable};
 
 use super::Area;
-use crate::rig::executor::{Executor, RunError};
-use crate::rig::reduce::Readings;
-use crate::rig::ruler::Rulers;
 use crate::run::plan::{Cell, DATA, Errand, Planning, Run, Wishes, Work};
+use rig::executor::{Executor, RunError};
+use rig::reduce::Readings;
+use rig::ruler::Rulers;
 
 /// The area.
 pub struct Pmu;
@@ -100,7 +100,7 @@ fn count(counts: &model::record::Counts, event: &str) -> Result<u64, Unavailable
 
 /// The first and the last serial and parallel stream that can be executed: evidence enough, and soon done.
 fn chosen(plan: &Planning<'_>) -> Vec<&'static StreamRow> {
-    let able = |row: &&&'static StreamRow| crate::streams::load(plan.machine, row, DATA).is_ok();
+    let able = |row: &&&'static StreamRow| rig::streams::load(plan.machine, row, DATA).is_ok();
     let of = |kind: Kind| {
         let rows = plan.streams.iter().filter(move |row| row.kind == kind).filter(able);
         let rows: Vec<&'static StreamRow> = rows.copied().collect();

@@ -7,13 +7,13 @@ pub(super) use model::areas::turbo::favoured::{CLOCK, WORKLOAD};
 use model::{CpuId, Seconds};
 
 use super::phases;
-use crate::rig::executor::{Executor, RunError};
-use crate::rig::job::{Load, Manner, Member, Phase, Repeat, Tools};
-use crate::rig::protocol;
-use crate::rig::reduce::{self, Readings};
-use crate::rig::ruler::Rulers;
 use crate::run::plan::{Cell, DATA, Errand, Planning, Run, Work};
-use crate::streams;
+use rig::executor::{Executor, RunError};
+use rig::job::{Load, Manner, Member, Phase, Repeat, Tools};
+use rig::protocol;
+use rig::reduce::{self, Readings};
+use rig::ruler::Rulers;
+use rig::streams;
 
 /// One core alone.
 struct Alone {

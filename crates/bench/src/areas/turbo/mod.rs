@@ -19,11 +19,11 @@ pub(crate) use model::areas::turbo::AREA;
 use model::areas::turbo::QUANTITIES;
 
 use super::Area;
-use crate::rig::collect::{Guard, Take, Taken};
-use crate::rig::job::Phase;
-use crate::rig::protocol;
 use crate::run::plan::{Cell, DATA, Planning, Wishes};
-use crate::streams;
+use rig::collect::{Guard, Take, Taken};
+use rig::job::Phase;
+use rig::protocol;
+use rig::streams;
 
 /// The area.
 pub struct Turbo;

@@ -18,15 +18,15 @@ use model::{CpuId, Obstacle, Pages, Seconds, Unavailable};
 
 use super::soak::STREAM;
 use super::{active, phases};
-use crate::rig::executor::{Executor, RunError};
-use crate::rig::job::{Around, Load, Manner, Member, Phase, Repeat, Tools};
-use crate::rig::neighbour::{Busy, Neighbour};
-use crate::rig::protocol;
-use crate::rig::reduce::{self, Readings};
-use crate::rig::ruler::Rulers;
-use crate::rig::traffic::{self, Begin, Party, Store, Task, Traffic, Transfer};
 use crate::run::plan::{Cell, DATA, Errand, Planning, Run, Wishes, Work};
-use crate::streams;
+use rig::executor::{Executor, RunError};
+use rig::job::{Around, Load, Manner, Member, Phase, Repeat, Tools};
+use rig::neighbour::{Busy, Neighbour};
+use rig::protocol;
+use rig::reduce::{self, Readings};
+use rig::ruler::Rulers;
+use rig::streams;
+use rig::traffic::{self, Begin, Party, Store, Task, Traffic, Transfer};
 
 /// Blocks of each cell. Where all of twelve lie on one side, chance is one in two thousand: little enough to be
 /// believed among all cells of the matrix. And one disturbed block is no end of the interval of a median.

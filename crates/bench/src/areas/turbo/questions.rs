@@ -8,7 +8,7 @@ use model::{Obstacle, Seconds, Unavailable};
 use super::super::Area;
 use super::{QUANTITIES, Turbo, asked, favoured, neighbours, soak, trace};
 use crate::run::plan::{Cell, DATA, Planning, Wishes};
-use crate::streams;
+use rig::streams;
 
 /// The same area with a share of the sheet's time of its own, so that streams and questions do not crowd each
 /// other out. What its numbers say is told by [`Turbo`].

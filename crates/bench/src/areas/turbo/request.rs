@@ -7,12 +7,12 @@ use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, Obstacle, Seconds, Unavailable};
 
 use super::{Turbo, active, asked, favoured, is_heavy, neighbours, phases, soak, trace};
-use crate::rig::job::{Manner, Member, Phase};
-use crate::rig::placement::{Choice, Refusal};
-use crate::rig::protocol;
 use crate::run::plan::{Active, Cell, DATA, Planning, Wishes};
 use crate::run::{Asked, Error, Request, Span};
-use crate::streams;
+use rig::job::{Manner, Member, Phase};
+use rig::placement::{Choice, Refusal};
+use rig::protocol;
+use rig::streams;
 
 /// What is executed.
 #[derive(Debug, Clone)]

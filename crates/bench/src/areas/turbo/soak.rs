@@ -23,15 +23,15 @@ pub(super) use model::areas::turbo::soak::{
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable, in_order};
 
 use super::super::sst;
-use crate::rig::executor::{Executor, RunError};
-use crate::rig::job::{
+use crate::run::plan::{Cell, DATA, Errand, Planning, Run, Work};
+use model::areas::turbo::promise;
+use rig::executor::{Executor, RunError};
+use rig::job::{
     Around, Load, Manner, Member, Phase, Purpose, RawMember, RawRepeat, Repeat, Step, Tools, What,
 };
-use crate::rig::reduce::{self, Readings};
-use crate::rig::ruler::Rulers;
-use crate::run::plan::{Cell, DATA, Errand, Planning, Run, Work};
-use crate::streams;
-use model::areas::turbo::promise;
+use rig::reduce::{self, Readings};
+use rig::ruler::Rulers;
+use rig::streams;
 
 /// More windows than this are too many to read, fewer than ten too few.
 const WINDOWS_MAX: f64 = 600.0;
@@ -470,7 +470,7 @@ mod tests {
     use model::Ticks;
 
     use super::*;
-    use crate::rig::job::{Interval, RawPhase};
+    use rig::job::{Interval, RawPhase};
 
     /// A job of one member whose rounds took so many ticks, one after the other.
     fn rounds(lengths: impl IntoIterator<Item = u64>) -> RawRepeat {

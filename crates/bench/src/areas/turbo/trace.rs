@@ -15,13 +15,13 @@ use model::{CpuId, Obstacle, Rate, Seconds, Unavailable};
 
 use super::soak::{STREAM, TIMELINE};
 use super::{active, request};
-use crate::rig::executor::{Executor, RunError};
-use crate::rig::job::{Around, Load, Tools};
-use crate::rig::reduce::Readings;
-use crate::rig::ruler::{self, Rulers};
-use crate::rig::trace::{self, Chains, Folded, Halts, RawTrace, RawTraced, Scale, Seen, Trace};
 use crate::run::plan::{Cell, DATA, Errand, Planning, Run, Wishes, Work};
-use crate::streams;
+use rig::executor::{Executor, RunError};
+use rig::job::{Around, Load, Tools};
+use rig::reduce::Readings;
+use rig::ruler::{self, Rulers};
+use rig::streams;
+use rig::trace::{self, Chains, Folded, Halts, RawTrace, RawTraced, Scale, Seen, Trace};
 
 const LOOKS: [&str; 3] = [TIME, CLOCK, STRETCH];
 /// No multiple of the kernel's tick: one that came at the same phase of every period would be a halt.

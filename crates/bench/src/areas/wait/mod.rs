@@ -16,10 +16,10 @@ use super::cores::Cores;
 use super::openmp::{self, Openmp};
 use super::pause::Pause;
 use super::wake::Wake;
-use crate::rig::job::Manner;
-use crate::rig::placement::Choice;
 use crate::run::plan::{Planning, Wishes};
 use crate::run::{Asked, Request, Span};
+use rig::job::Manner;
+use rig::placement::Choice;
 
 /// The area.
 pub struct Wait;

@@ -11,13 +11,13 @@ use model::{CpuId, Seconds, Unavailable};
 
 use super::pairs::Pair;
 use super::{IDLE, LIMIT, PAIR, QUESTION, REST, STATE};
-use crate::rig::exchange::{Channel, Exchange, Pace, RawExchange};
-use crate::rig::executor::{Executor, RunError};
-use crate::rig::line::Line;
-use crate::rig::reduce::Readings;
-use crate::rig::ruler::Rulers;
-use crate::rig::signals::Method;
 use crate::run::plan::{Cell, Errand, Run, Work};
+use rig::exchange::{Channel, Exchange, Pace, RawExchange};
+use rig::executor::{Executor, RunError};
+use rig::line::Line;
+use rig::reduce::Readings;
+use rig::ruler::Rulers;
+use rig::signals::Method;
 
 /// How long the sleeper rests.
 pub(super) const RESTS: [Seconds; 5] =

@@ -3,7 +3,7 @@
 use machine::Machine;
 use model::page::{Align, Block, Page, Table, Text, Tone};
 
-use crate::rig::signals::{Method, TABLE};
+use rig::signals::{Method, TABLE};
 
 /// A page of all methods.
 pub fn list(machine: &Machine) -> Page {

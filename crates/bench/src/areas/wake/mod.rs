@@ -19,9 +19,9 @@ use model::areas::wake::{
 use model::{Obstacle, Unavailable};
 
 use super::Area;
-use crate::rig::executor::RunError;
-use crate::rig::reduce::Readings;
 use crate::run::plan::{Planning, Run, Wishes};
+use rig::executor::RunError;
+use rig::reduce::Readings;
 
 /// The area.
 pub struct Wake;

@@ -15,12 +15,12 @@ use super::pairs::{self, Asked, Pair};
 use super::signals::Signals;
 use super::timer::{Alarms, WAYS, Way};
 use super::{Wake, idle};
-use crate::rig::job::Manner;
-use crate::rig::placement::{Choice, Order, Refusal};
-use crate::rig::protocol::JOB_OVERHEAD;
-use crate::rig::signals::{self, Method, Waits};
 use crate::run::plan::{Planning, Wishes};
 use crate::run::{self, Error, Request, Span};
+use rig::job::Manner;
+use rig::placement::{Choice, Order, Refusal};
+use rig::protocol::JOB_OVERHEAD;
+use rig::signals::{self, Method, Waits};
 
 /// What is asked of waking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

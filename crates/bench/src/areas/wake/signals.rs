@@ -9,13 +9,13 @@ use model::{CpuId, Obstacle, Seconds, Unavailable, stats};
 
 use super::pairs::Pair;
 use super::{PAIR, QUESTION, SIGNALS};
-use crate::rig::exchange::{Channel, Exchange, Pace, RawExchange};
-use crate::rig::executor::{Executor, RunError};
-use crate::rig::line::{LINE, Line};
-use crate::rig::reduce::Readings;
-use crate::rig::ruler::Rulers;
-use crate::rig::signals::{Method, Waits};
 use crate::run::plan::{Cell, Errand, Run, Work};
+use rig::exchange::{Channel, Exchange, Pace, RawExchange};
+use rig::executor::{Executor, RunError};
+use rig::line::{LINE, Line};
+use rig::reduce::Readings;
+use rig::ruler::Rulers;
+use rig::signals::{Method, Waits};
 
 /// A method between two CPUs.
 pub(super) struct Signals {
@@ -145,9 +145,8 @@ impl Signals {
         let raw = self.exchange(executor, (1, STAMPED), Pace::Stamped)?;
         let trips = raw.trips.iter().skip(1);
         // The clocks agree within the bound only: a difference may come out as less than nothing.
-        let ticks = |trip: &crate::rig::exchange::Trip| {
-            trip.received.count() as f64 - trip.sent.count() as f64
-        };
+        let ticks =
+            |trip: &rig::exchange::Trip| trip.received.count() as f64 - trip.sent.count() as f64;
         let times: Vec<f64> = trips.map(|trip| ticks(trip) / rate.hertz().0).collect();
         if stats::median(&times).is_some_and(|median| median >= ONE_WAY_MIN.0) {
             readings.insert("one_way", Ok(times));

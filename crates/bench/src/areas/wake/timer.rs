@@ -12,11 +12,11 @@ use model::{CpuId, Seconds};
 
 use super::idle::attributed;
 use super::{DISTANCE, QUESTION, TIMER};
-use crate::rig::alarm::{Alarm, By};
-use crate::rig::executor::{Executor, RunError};
-use crate::rig::reduce::Readings;
-use crate::rig::ruler::Rulers;
 use crate::run::plan::{Cell, Errand, Run, Work};
+use rig::alarm::{Alarm, By};
+use rig::executor::{Executor, RunError};
+use rig::reduce::Readings;
+use rig::ruler::Rulers;
 
 /// A way to ask for an alarm.
 pub(super) struct Way {
@@ -106,7 +106,7 @@ impl Alarms {
 
 impl Errand for Alarms {
     fn order(&self) -> usize {
-        crate::rig::signals::TABLE.len() + usize::from(self.way.by == By::TimerFile)
+        rig::signals::TABLE.len() + usize::from(self.way.by == By::TimerFile)
     }
 
     fn workload(&self) -> &'static str {

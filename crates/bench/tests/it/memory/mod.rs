@@ -7,14 +7,14 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use bench::areas::memory::{Length, Options, Question};
-use bench::rig::executor::Stop;
-use bench::rig::placement::{Choice, Refusal};
 use bench::run::{Error, measure, outline};
 use bench::sheet;
 use machine::Machine;
 use machine::simulated::{Fault, Memory, Model};
 use model::record::{ByteCount, ByteUnit, Outcome, PageKind, Presentation, Record, Series};
 use model::{Pages, Seconds};
+use rig::executor::Stop;
+use rig::placement::{Choice, Refusal};
 
 const MACHINES: [&str; 3] = ["sim:2s-56c", "sim:vm-2c", "sim:1c"];
 

@@ -3,10 +3,10 @@
 use super::limits::{explained, machine, step};
 use crate::common::{assert_near, measured, stream, streams};
 use bench::areas::turbo::{Options, Tests};
-use bench::rig::placement::Choice;
 use model::Seconds;
 use model::page::{Block, Table};
 use model::record::{ClockAccount, Record};
+use rig::placement::Choice;
 
 /// A run on the first CPUs of a machine.
 fn asked(name: &str, tests: Tests, cpus: &str) -> Record {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use super::limits::{OfOne, machine, set_each};
 use crate::common::{LOOK, assert_near, measured, of, streams};
 use bench::areas::turbo::{Options, Tests};
-use bench::rig::executor::Stop;
 use bench::run::measure;
 use machine::Machine;
 use machine::simulated::{Fault, Model};
 use model::page::Block;
 use model::record::{Record, Series};
 use model::{CpuId, Seconds};
+use rig::executor::Stop;
 
 /// What both streams of `--sustain` find on a machine, for so many seconds in all.
 pub(super) fn sustained(name: &str, seconds: f64, change: impl FnOnce(&mut Model)) -> Record {

@@ -13,13 +13,13 @@ use std::path::Path;
 
 use crate::common::{LOOK, assert_near, counters, measured, of, stream, streams, why};
 use bench::areas::turbo::{Options, Tests};
-use bench::rig::executor::Stop;
-use bench::rig::placement::{Choice, Order};
 use bench::run::measure;
 use machine::simulated::{Fault, Model};
 use machine::{Machine, facts};
 use model::record::{ClockAccount, InstrumentState, Record, Series};
 use model::{CpuId, Seconds};
+use rig::executor::Stop;
+use rig::placement::{Choice, Order};
 
 /// A stream of each licence, light and heavy.
 const OF_EACH_LICENCE: [&str; 6] =

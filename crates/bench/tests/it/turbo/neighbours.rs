@@ -2,11 +2,11 @@
 
 use crate::common::{assert_near, measured, of, streams, why};
 use bench::areas::turbo::{Options, Tests};
-use bench::rig::placement::Choice;
 use machine::Machine;
 use machine::simulated::{Model, Tax};
 use model::page::{Block, HeatCell};
 use model::record::{Outcome, Record};
+use rig::placement::Choice;
 
 fn tax(by: &str, sibling: bool) -> Tax {
     Tax { by: by.to_owned(), sibling, clock: 1.0, ops: 1.0, bandwidth: 1.0, latency: 1.0 }

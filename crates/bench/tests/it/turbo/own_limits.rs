@@ -4,13 +4,13 @@ use super::heat::sustained;
 use super::limits::{explained, machine, set_each, step, why};
 use crate::common::{assert_near, measured, of, streams};
 use bench::areas::turbo::{Options, Tests};
-use bench::rig::placement::Choice;
 use machine::Machine;
 use machine::simulated::{Model, Writer};
 use model::Seconds;
 use model::page::Block;
 use model::record::{ClockAccount, Record, Series};
 use report::sheet::claims::Verdict;
+use rig::placement::Choice;
 
 /// Lets some cores have no more than so many kilohertz.
 fn cap(model: &Model, cpus: impl Iterator<Item = u32>, kilohertz: impl Fn(u32) -> u32) {

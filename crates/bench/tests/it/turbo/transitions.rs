@@ -2,12 +2,12 @@
 //! and what the machine loses anyway never is called one.
 
 use bench::areas::turbo::{Options, Tests};
-use bench::rig::placement::Choice;
 use machine::Machine;
 use machine::simulated::Model;
 use model::page::{Align, Block, Table, Text};
 use model::record::{Outcome, Record, Series};
 use model::{CpuId, Seconds, Severity};
+use rig::placement::Choice;
 
 use crate::common::{assert_near, measured, of, stream, streams, why};
 
@@ -210,14 +210,14 @@ fn a_halt_at_the_beginning_of_a_burst_is_seen_there() {
 /// Long periods have fewer looks a microsecond, not more memory.
 #[test]
 fn looks_at_long_periods_are_bounded() {
-    let job = |period: f64| bench::rig::trace::Trace {
+    let job = |period: f64| rig::trace::Trace {
         cpu: CpuId(0),
         beside: None,
         payload: None,
         period: Seconds(period),
         burst: Seconds(period / 10.0),
         periods: 100,
-        tools: bench::streams::tools(&Machine::named("sim:2s-56c").unwrap()).unwrap(),
+        tools: rig::streams::tools(&Machine::named("sim:2s-56c").unwrap()).unwrap(),
     };
     assert!(job(5e-3).pace().0 < 1e-12, "looks follow each other");
     assert!(job(0.1).room() <= 1 << 20);

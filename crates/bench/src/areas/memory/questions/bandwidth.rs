@@ -9,9 +9,9 @@ use super::super::ALONE;
 use super::super::cells::{Effort, Which};
 use super::super::size;
 use super::{Scope, Thinning, limit, part_of, some_cells};
-use crate::rig::placement::{Choice, Order};
 use crate::run::Error;
 use crate::run::plan::{Cell, Wishes};
+use rig::placement::{Choice, Order};
 
 /// Where there is no room for all, others compare by these.
 const ASKED_FOR: [&str; 2] = [ALONE, "triad"];

@@ -6,10 +6,10 @@ use model::{CpuId, CpuSet, Pages, Seconds};
 use super::super::cells::{Chase, Effort};
 use super::super::size;
 use super::{LINE, SMALLEST, Scope, limit, lines_of};
-use crate::rig::traffic::{Begin, Store};
 use crate::run::Error;
 use crate::run::plan::Wishes;
 use model::areas::memory::data_caches;
+use rig::traffic::{Begin, Store};
 
 const EFFORT: Effort = Effort { repetitions: 3, target: Seconds(2e-3) };
 

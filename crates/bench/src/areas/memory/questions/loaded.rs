@@ -7,10 +7,10 @@ use model::{Obstacle, Seconds, Unavailable};
 use super::super::cells::{self, Arrays, Chase, Effort, Which};
 use super::super::size;
 use super::{Scope, limit, lines_of, part_of};
-use crate::rig::placement::Refusal;
-use crate::rig::traffic::{Begin, Store, Transfer};
 use crate::run::Error;
 use crate::run::plan::{Planning, Wishes};
+use rig::placement::Refusal;
+use rig::traffic::{Begin, Store, Transfer};
 
 /// Pauses of loads after each 16 KiB or so, in microseconds: from all that they can to nearly nothing.
 pub(super) const PAUSES: &[f64] = &[0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0];

@@ -16,9 +16,9 @@ use super::cells::{self, Arrays, Effort, Which};
 use super::classic;
 use super::request::{Options, Question};
 use super::size::{self, Fit, Length};
-use crate::rig::traffic::Store;
 use crate::run::Error;
 use crate::run::plan::{Cell, Planning, Wishes};
+use rig::traffic::Store;
 
 /// A line, in which a chase has one pointer.
 pub(super) const LINE: u64 = LINE_BYTES as u64;

@@ -7,9 +7,9 @@ use model::{CpuId, Obstacle, Seconds, Unavailable};
 use super::super::cells::{Arrays, Chase, Effort, Which};
 use super::super::size;
 use super::{Scope, limit, lines_of, part_of, some_cells};
-use crate::rig::traffic::{Begin, Store};
 use crate::run::Error;
 use crate::run::plan::Wishes;
+use rig::traffic::{Begin, Store};
 
 const EFFORT: Effort = Effort { repetitions: 3, target: Seconds(2e-3) };
 

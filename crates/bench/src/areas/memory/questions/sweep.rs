@@ -9,9 +9,9 @@ use model::Seconds;
 use super::super::cells::{Arrays, Chase, Effort, Which};
 use super::super::size;
 use super::{SMALLEST, Scope, limit, lines_of, some_cells};
-use crate::rig::traffic::{Begin, Store};
 use crate::run::Error;
 use crate::run::plan::Wishes;
+use rig::traffic::{Begin, Store};
 
 /// Points each time that the size doubles.
 pub(super) const STEPS_PER_OCTAVE: u32 = 3;

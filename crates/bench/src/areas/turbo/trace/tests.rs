@@ -8,14 +8,14 @@ use model::Rate;
 use model::ticks::Stamp;
 
 use super::*;
-use crate::rig::alarm::{Alarm, RawAlarm};
-use crate::rig::exchange::{Exchange, RawExchange};
-use crate::rig::executor::Stop;
-use crate::rig::executor::simulated::Simulated;
-use crate::rig::job::{RawRepeat, Repeat};
-use crate::rig::neighbour::Neighbour;
-use crate::rig::regions::{RawRegions, Regions};
-use crate::rig::traffic::{Placed, RawTraffic, Traffic};
+use rig::alarm::{Alarm, RawAlarm};
+use rig::exchange::{Exchange, RawExchange};
+use rig::executor::Stop;
+use rig::executor::simulated::Simulated;
+use rig::job::{RawRepeat, Repeat};
+use rig::neighbour::Neighbour;
+use rig::regions::{RawRegions, Regions};
+use rig::traffic::{Placed, RawTraffic, Traffic};
 
 /// A simulated machine that something comes into.
 struct Disturbed {

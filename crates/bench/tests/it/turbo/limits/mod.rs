@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use crate::common::{assert_near, measured, of, streams};
 use bench::areas::turbo::{Options, Tests};
-use bench::rig::placement::Choice;
 use machine::Machine;
 use machine::ports::{Msr, Tree};
 use machine::simulated::{Fault, Model, SlowCores, Writer};
 use model::page::Block;
 use model::record::{AccountStep, ClockAccount, PowerTerm, Record, Series};
 use model::{CpuId, Known, Reading};
+use rig::placement::Choice;
 
 pub(super) fn machine(name: &str, change: impl FnOnce(&mut Model)) -> Machine {
     let mut model = Model::named(name).unwrap();

@@ -4,7 +4,7 @@ use std::io;
 use std::os::unix::net::UnixStream;
 
 use super::{Method, Waits, of, read_whole, write_whole};
-use crate::rig::exchange::{Channel, Patience, Side};
+use crate::exchange::{Channel, Patience, Side};
 
 /// The method.
 pub(super) static SOCKETPAIR: Method = Method {

@@ -1,7 +1,7 @@
 //! A cache line that is polled.
 
 use super::{Method, Waits};
-use crate::rig::line::Line;
+use crate::line::Line;
 
 /// The method.
 pub(super) static SPIN: Method = Method {

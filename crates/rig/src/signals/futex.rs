@@ -4,7 +4,7 @@ use std::io;
 use std::sync::atomic::Ordering;
 
 use super::{Method, Waits, Words};
-use crate::rig::exchange::{Channel, Patience, Side};
+use crate::exchange::{Channel, Patience, Side};
 
 /// The method.
 pub(super) static FUTEX: Method = Method {

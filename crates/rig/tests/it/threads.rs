@@ -7,19 +7,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::patience::patiently;
-use bench::rig::exchange::{Channel, Exchange, Pace, Patience, Side};
-use bench::rig::executor::threads::Threads;
-use bench::rig::executor::{Executor, RunError, Stop};
-use bench::rig::job::{Density, Manner, Member, Phase, Purpose, RawRepeat, Repeat, Step, What};
-use bench::rig::line::{LINE, Line};
-use bench::rig::reduce::{self, Evidence, Reduced};
-use bench::rig::rise::{self, REST};
-use bench::rig::ruler::{self, Fixed, Ruler};
-use bench::rig::{protocol, verdict};
-use bench::streams;
 use kernels::Data;
 use machine::Machine;
 use model::{CpuId, Hertz, Rate, Seconds};
+use rig::exchange::{Channel, Exchange, Pace, Patience, Side};
+use rig::executor::threads::Threads;
+use rig::executor::{Executor, RunError, Stop};
+use rig::job::{Density, Manner, Member, Phase, Purpose, RawRepeat, Repeat, Step, What};
+use rig::line::{LINE, Line};
+use rig::reduce::{self, Evidence, Reduced};
+use rig::rise::{self, REST};
+use rig::ruler::{self, Fixed, Ruler};
+use rig::streams;
+use rig::{protocol, verdict};
 use sys::clock::{MonotonicRaw, Probe, Tsc};
 
 fn cpus() -> Vec<CpuId> {

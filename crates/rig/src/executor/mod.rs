@@ -147,7 +147,7 @@ pub enum RunError {
 
 impl RunError {
     /// Whether it says nothing of other jobs: they may go on.
-    pub(crate) fn is_of_one_job(&self) -> bool {
+    pub fn is_of_one_job(&self) -> bool {
         match self {
             RunError::Spawn { .. }
             | RunError::Memory { .. }
@@ -162,7 +162,7 @@ impl RunError {
     }
 
     /// Why a cell of a run has no numbers, where the others have.
-    pub(crate) fn reason(&self, what: impl Into<String>) -> Unavailable {
+    pub fn reason(&self, what: impl Into<String>) -> Unavailable {
         let (obstacle, remedy) = match self {
             RunError::Hung { left, .. } if left.is_empty() => {
                 (Obstacle::Measurement, "run it again, when others use these CPUs less")
@@ -187,7 +187,7 @@ fn left_behind(left: &CpuSet) -> String {
 }
 
 /// Does a part of a run; where it panics, that is an error of this part.
-pub(crate) fn guarded<T>(part: impl FnOnce() -> Result<T, RunError>) -> Result<T, RunError> {
+pub fn guarded<T>(part: impl FnOnce() -> Result<T, RunError>) -> Result<T, RunError> {
     // A part's samples are added when all of them are there, and threads that panic leave nobody waiting:
     // what a panic leaves behind is whole.
     std::panic::catch_unwind(AssertUnwindSafe(part)).unwrap_or_else(|panic| {

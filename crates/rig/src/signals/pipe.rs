@@ -3,7 +3,7 @@
 use std::io::{self, PipeReader, PipeWriter};
 
 use super::{Method, Waits, of, read_whole, write_whole};
-use crate::rig::exchange::{Channel, Patience, Side};
+use crate::exchange::{Channel, Patience, Side};
 
 /// The method.
 pub(super) static PIPE: Method = Method {

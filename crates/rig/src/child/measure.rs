@@ -9,7 +9,7 @@ use model::Seconds;
 use sys::openmp::Sum;
 
 use super::team::{Member, Team};
-use crate::rig::regions::{Effort, Looped, RawRegions, Small, Spent, Stretch};
+use crate::regions::{Effort, Looped, RawRegions, Small, Spent, Stretch};
 
 /// Timed stretches of each construct.
 const STRETCHES: u64 = 10;

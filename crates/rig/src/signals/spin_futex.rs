@@ -4,7 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{Method, Waits, Words, of};
-use crate::rig::exchange::{Channel, Patience, Side};
+use crate::exchange::{Channel, Patience, Side};
 
 /// The method.
 pub(super) static SPIN_FUTEX: Method = Method {

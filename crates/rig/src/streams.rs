@@ -6,8 +6,8 @@ use machine::Machine;
 use model::areas::turbo::licence::Licence;
 use model::{Isa, Obstacle, Unavailable};
 
-use crate::rig::job::{Body, Load, Tools};
-use crate::rig::traffic::Transfer;
+use crate::job::{Body, Load, Tools};
+use crate::traffic::Transfer;
 
 /// The loads beside the payloads, for this machine.
 pub fn tools(machine: &Machine) -> Result<Tools, Unavailable> {
@@ -124,7 +124,7 @@ pub fn verify(load: &Load) -> Result<(), kernels::WrongAnswer> {
 }
 
 /// The frequency licence that a stream needs.
-pub(crate) fn licence(row: &StreamRow) -> Licence {
+pub fn licence(row: &StreamRow) -> Licence {
     match (row.width_bits, row.weight) {
         _ if row.needs.contains(&Isa::AmxTile) => Licence::Tiles,
         (Some(512), Weight::Heavy) => Licence::Heavy512,

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 
 use super::{Method, Waits, of, read_whole, write_whole};
-use crate::rig::exchange::{Channel, Patience, Side};
+use crate::exchange::{Channel, Patience, Side};
 
 /// The method.
 pub(super) static EVENTFD: Method = Method {

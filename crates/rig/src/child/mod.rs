@@ -15,7 +15,7 @@ use model::CpuId;
 use serde::{Deserialize, Serialize};
 use sys::openmp::{Interface, NotLoaded, Runtime};
 
-use crate::rig::regions::{Effort, RawRegions, Team};
+use crate::regions::{Effort, RawRegions, Team};
 
 /// What a child is asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

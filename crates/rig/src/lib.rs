@@ -1,10 +1,11 @@
 //! The rig: pins threads, runs jobs, takes stamps and turns them into samples.
 //!
-//! It knows no area and no kernel: what threads execute reaches it as a [`job::Load`], and what the
-//! numbers are good for is the areas' business. The parts, in the order in which data flows through
+//! It knows no area: what threads execute reaches it as a [`job::Load`], made of kernels in [`streams`], and what
+//! the numbers are good for is the areas' business. The parts, in the order in which data flows through
 //! them: a [`job`] says what to execute, an [`executor`] executes it and answers stamps, [`reduce`]
 //! turns stamps into samples by the [`ruler`], a [`collect::Collector`] gathers samples into series,
 //! and [`placement`] and [`schedule`] decide who runs where and when.
+#![forbid(unsafe_code)]
 
 pub mod alarm;
 pub mod child;
@@ -24,6 +25,7 @@ pub mod rise;
 pub mod ruler;
 pub mod schedule;
 pub mod signals;
+pub mod streams;
 pub mod trace;
 pub mod traffic;
 pub mod verdict;

@@ -8,7 +8,7 @@ use sys::clock::Probe;
 use super::super::super::regions::{RawRegions, Regions};
 use super::super::RunError;
 use super::Threads;
-use crate::rig::child::{self, Answer, Failed, Work};
+use crate::child::{self, Answer, Failed, Work};
 
 /// Beyond what is planned: other programs may have the CPUs for a while.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -41,7 +41,7 @@ impl<P: Probe> Threads<P> {
 }
 
 /// There is no program to start.
-pub(crate) fn nobody() -> Unavailable {
+pub fn nobody() -> Unavailable {
     let why = "each setting needs a process of its own, and no program was given for it";
     Unavailable::new(Obstacle::Cpudyno, "parallel regions", why)
 }

@@ -35,7 +35,7 @@ use super::super::traffic::{Placed, RawTraffic, Store, Traffic};
 use super::{Executor, RunError, Stop};
 use pulse::Pulse;
 use purse::Purse;
-pub(crate) use regions::nobody;
+pub use regions::nobody;
 use together::Meeting;
 use traffic::Stores;
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use sys::signal::{Awaited, Receiver};
 
 use super::{Method, Waits, of};
-use crate::rig::exchange::{Channel, Patience, Side};
+use crate::exchange::{Channel, Patience, Side};
 
 /// The method.
 pub(super) static SIGNAL: Method = Method {

@@ -17,7 +17,7 @@ use machine::Machine;
 use model::name::did_you_mean;
 use model::{Obstacle, Unavailable};
 
-use crate::rig::exchange::{Channel, Side};
+use crate::exchange::{Channel, Side};
 
 /// A way to signal.
 pub struct Method {
@@ -111,12 +111,12 @@ pub fn near(word: &str) -> Option<&'static str> {
 
 impl Method {
     /// Its place in the table.
-    pub(crate) fn order(&self) -> usize {
+    pub fn order(&self) -> usize {
         TABLE.iter().position(|method| method.id == self.id).unwrap_or(TABLE.len())
     }
 
     /// Why this machine has none.
-    pub(crate) fn missing(&self, machine: &Machine) -> Option<Unavailable> {
+    pub fn missing(&self, machine: &Machine) -> Option<Unavailable> {
         if let Some(model) = &machine.simulated {
             let why = format!("sim:{} has no cost for it", model.name);
             let known = model.signals.contains_key(self.id);

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use kernels::spin::{MwaitX, WaitPkg};
 
 use super::{Method, Needs, Waits, Words};
-use crate::rig::exchange::{Channel, Patience, Side};
-use crate::rig::line::poll;
+use crate::exchange::{Channel, Patience, Side};
+use crate::line::poll;
 
 /// PAUSE.
 pub(super) static SPIN_PAUSE: Method = Method {

@@ -5,7 +5,7 @@ use std::io;
 use sys::condvar::Mailbox;
 
 use super::{Method, Waits, of};
-use crate::rig::exchange::{Channel, Patience, Side};
+use crate::exchange::{Channel, Patience, Side};
 
 /// The method.
 pub(super) static CONDVAR: Method = Method {

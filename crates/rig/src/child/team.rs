@@ -6,7 +6,7 @@ use model::CpuId;
 use sys::openmp::{NotLoaded, Runtime, Sum, Thread};
 
 use super::own::Crew;
-use crate::rig::regions;
+use crate::regions;
 
 /// A thread within a region.
 pub(super) trait Member {

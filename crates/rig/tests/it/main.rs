@@ -1,0 +1,4 @@
+//! The rig, with real threads.
+
+mod patience;
+mod threads;
