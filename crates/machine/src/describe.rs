@@ -39,6 +39,7 @@ pub fn describe(machine: &Machine, command: Vec<String>, presentation: Presentat
             simulated: machine.simulated.as_ref().map(|model| model.name.clone()),
             elsewhere: machine.elsewhere.clone(),
             interrupted: None,
+            events: Vec::new(),
             plan: Plan::nothing(),
             presentation,
         },

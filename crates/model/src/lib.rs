@@ -8,12 +8,14 @@
 #![forbid(unsafe_code)]
 
 pub mod areas;
+pub mod budget;
 pub mod cpus;
 pub mod finding;
 pub mod isa;
 pub mod memory;
 pub mod name;
 pub mod order;
+pub mod outline;
 pub mod page;
 pub mod quantity;
 pub mod record;

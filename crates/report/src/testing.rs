@@ -4,7 +4,7 @@ use bench::areas::memory::{Options, Question};
 use bench::run::{Request, measure};
 use machine::Machine;
 use model::Seconds;
-use model::record::{PageKind, Presentation, Record};
+use model::record::{Bound, PageKind, Presentation, Record};
 use rig::executor::Stop;
 
 fn look(page: PageKind) -> Presentation {
@@ -18,7 +18,9 @@ pub(crate) fn described(name: &str) -> Record {
 
 fn measured(name: &str, request: &Request) -> Record {
     let machine = Machine::named(name).unwrap();
-    measure(&machine, request, &Stop::default(), &mut |_| {}).unwrap()
+    let mut record = measure(&machine, request, &Stop::default(), &mut |_| {}).unwrap();
+    crate::annotate(&mut record);
+    record
 }
 
 /// What `cpudyno memory` measures of it.
@@ -33,4 +35,13 @@ pub(crate) fn sheet(name: &str, budget: f64) -> Record {
     let command = vec!["test".to_owned()];
     let look = look(PageKind::Sheet);
     measured(name, &bench::sheet::request(Seconds(budget), None, None, command, look))
+}
+
+/// What `cpudyno gate` measures of it.
+pub(crate) fn gate(name: &str, bounds: &[Bound]) -> Record {
+    let look = look(PageKind::Gate);
+    measured(
+        name,
+        &bench::gate::request(Seconds(3.0), None, Some(bounds.to_vec()), Vec::new(), look),
+    )
 }

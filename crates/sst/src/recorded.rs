@@ -68,6 +68,7 @@ pub fn record(
             simulated: machine.simulated.as_ref().map(|model| model.name.clone()),
             elsewhere: machine.elsewhere.clone(),
             interrupted: None,
+            events: Vec::new(),
             plan: Plan::nothing(),
             presentation,
         },

@@ -5,6 +5,7 @@
 
 use std::io::{self, Write};
 
+use model::outline::Outline;
 use model::record::Record;
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
@@ -17,12 +18,17 @@ pub fn render(record: &Record) -> Result<String, Error> {
     written(record, Rows::default())
 }
 
+/// What a run would measure, as JSON.
+pub fn outline(outline: &Outline) -> Result<String, Error> {
+    written(outline, Rows::default())
+}
+
 /// The same record in one line, for those that only programs read.
 pub(crate) fn dense(record: &Record) -> Result<String, Error> {
     written(record, Dense)
 }
 
-fn written(record: &Record, formatter: impl Formatter) -> Result<String, Error> {
+fn written(record: &impl Serialize, formatter: impl Formatter) -> Result<String, Error> {
     let mut bytes = Vec::new();
     let mut serializer = Serializer::with_formatter(&mut bytes, formatter);
     if let Err(source) = record.serialize(&mut serializer) {

@@ -7,18 +7,19 @@ use machine::instruments::clock::StampClock;
 use machine::instruments::traffic::Carried;
 use machine::{conditions, contradictions};
 use model::areas::Quantity;
+use model::budget::{BUDGET_MAX, more_time};
 use model::record::{
     ClockRecord, Conditions, Disturbance, Fact, Instrument, Outcome, PlacedMemory, Plan,
     PlannedWorkload, Record, Run, SCHEMA, Samples, Series, ToldCell, Tool,
 };
 use model::stats::BLOCKS_FOR_INTERVAL;
-use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable, Unit};
+use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable, Unit, in_order};
 
 use super::controllers::Controllers;
 use super::counters::Counters;
 use super::sweep::{End, Own, Swept, Told};
 use super::trials::Trial;
-use super::{Planned, Program, Request, Span, findings, neighbours};
+use super::{Planned, Program, Request, Span, events};
 use crate::areas::{Area, sst};
 use crate::run::plan::Workload;
 use rig::collect::rounded;
@@ -62,15 +63,14 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
         .iter()
         .filter_map(|(cpu, ruler)| Some((*cpu, ruler.as_ref().err()?.clone())))
         .collect();
+    let events = events::of_run(program, &run);
     let mut findings = parts.stamp_clock.findings;
     findings.extend(contradictions::of(&parts.description, &parts.conditions_before));
     findings.extend(parts.counters.finding());
-    findings.extend(findings::of_run(program, &run));
     findings.extend(placement::contradictions(
         run.probes.values().filter_map(|probes| placement::typical(probes)),
         &parts.description.topology,
     ));
-    findings.extend(findings::of_placement(run.changed.len() as u64, plan.blocks_done));
     findings.extend(machine::disturbances::findings(
         &parts.disturbed,
         parts.seconds.0,
@@ -87,7 +87,7 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
     series.extend(trials(program, run.trials));
     series.extend(parts.activity);
     let areas = &program.areas;
-    let mut record = Record {
+    Record {
         schema: SCHEMA.to_owned(),
         tool: Tool::this(),
         run: Run {
@@ -98,6 +98,7 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
             simulated: machine.simulated.as_ref().map(|model| model.name.clone()),
             elsewhere: machine.elsewhere.clone(),
             interrupted: is_interrupted.then(|| "stopped by a signal".to_owned()),
+            events,
             plan,
             presentation: request.presentation,
         },
@@ -115,18 +116,7 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
         counts: None,
         speed_select: sst::told(machine, areas),
         findings,
-    };
-    account_for_clocks(&mut record);
-    judge(&mut record, areas);
-    record
-}
-
-/// What is to be said of a whole record, the most serious first.
-fn judge(record: &mut Record, areas: &[&dyn Area]) {
-    let mut more = findings::of_record(record);
-    more.extend(neighbours::findings(record));
-    record.findings.extend(more);
-    report::areas::judge(record, |id| areas.iter().any(|area| area.id() == id));
+    }
 }
 
 /// Notes which cells a reason spared, and which met it.
@@ -158,14 +148,6 @@ pub(super) fn tell(
     clock
 }
 
-/// The way down from advertised clocks, where clocks were measured.
-fn account_for_clocks(record: &mut Record) {
-    let accounts = report::areas::turbo::accounts(record);
-    if let Some(clock) = &mut record.clock {
-        clock.accounts = accounts;
-    }
-}
-
 fn plan(parts: &Parts<'_>) -> Plan {
     let spared = parts.run.spared.iter().map(|cell| parts.program.cell(*cell));
     let cells = parts.program.cells.iter().chain(spared);
@@ -177,6 +159,7 @@ fn plan(parts: &Parts<'_>) -> Plan {
         cpus: parts.placement.cpus.iter().copied().collect(),
         placement: parts.placement.reason.clone(),
         manner: manner(parts.request),
+        areas: in_order(parts.program.areas.iter().map(|area| area.id().to_owned())),
         workloads: parts.request.streams.iter().map(|row| workload(row)).collect(),
         active_cores: active,
         blocks_planned: parts.run.sweeps_planned,
@@ -319,7 +302,7 @@ fn absent_series(
     let no_time = left_out.flat_map(|(_, planned)| {
         let what = if planned.cell.is_once() { "it" } else { "five blocks of it" };
         let why = format!("{what} did not fit into half of {} s", plan.budget_seconds);
-        let remedy = more_time(program, plan.budget_seconds);
+        let remedy = time_for_all(program, plan.budget_seconds);
         cell_without(program, planned, |what| {
             Unavailable::new(Obstacle::Measurement, what, why.as_str()).with_remedy(remedy.as_str())
         })
@@ -337,7 +320,7 @@ fn absent_series(
         !measured.iter().any(of_cell)
     });
     let stopped = stopped.flat_map(|(cell, planned)| {
-        cell_without(program, planned, |what| match findings::end_of(program, ended.failed, cell) {
+        cell_without(program, planned, |what| match events::end_of(program, ended.failed, cell) {
             Some(error) => error.reason(what),
             None if plan.blocks_done > 0 && ended.let_run(planned) => {
                 Unavailable::new(Obstacle::Measurement, what, "no block of it gave a number")
@@ -364,7 +347,7 @@ fn not_reached(planned: &Planned, ended: &Ended<'_>, what: String) -> Unavailabl
         Some(End::OutOfTime) => {
             let seconds = ended.seconds.0;
             reason(format!("the {seconds:.1} s of the run were over before"))
-                .with_remedy(findings::in_seconds(seconds * 2.0))
+                .with_remedy(more_time(seconds * 2.0))
         }
         Some(End::Lost { cpu, why }) => {
             let is_its = planned.cell.cpus().contains(cpu);
@@ -373,16 +356,14 @@ fn not_reached(planned: &Planned, ended: &Ended<'_>, what: String) -> Unavailabl
             } else {
                 format!("the run ended before, when CPU {cpu} was lost")
             };
-            reason(why).with_remedy(findings::WITHOUT_LOST)
+            reason(why).with_remedy(events::WITHOUT_LOST)
         }
         Some(End::Failed(error)) => reason(format!("the run ended before: {error}")),
     }
 }
 
 /// The budget that everything would fit into.
-pub(super) fn more_time(program: &Program, budget_seconds: f64) -> String {
-    /// As long as `--budget` may be.
-    const BUDGET_MAX: f64 = 3600.0;
+pub(super) fn time_for_all(program: &Program, budget_seconds: f64) -> String {
     let all = program.cells.iter().chain(&program.left_out);
     let block = all.map(|planned| planned.cell.cost().0).sum::<f64>();
     // Five blocks within half of it, and a tenth for probes and calibration.
@@ -390,7 +371,7 @@ pub(super) fn more_time(program: &Program, budget_seconds: f64) -> String {
     if needed > BUDGET_MAX {
         return "measure fewer at once: --cpus LIST or fewer streams".to_owned();
     }
-    format!("give it more time: --budget {needed:.0}s")
+    more_time(needed)
 }
 
 /// Every workload of a cell without numbers, on the first CPU that would have executed it.

@@ -4,7 +4,7 @@ pub mod arm;
 mod assemble;
 mod controllers;
 mod counters;
-pub(crate) mod findings;
+pub(crate) mod events;
 pub(crate) mod neighbours;
 mod outline;
 pub mod plan;
@@ -12,7 +12,8 @@ pub mod single;
 mod sweep;
 mod trials;
 
-pub use outline::{Outline, outline};
+pub use model::outline::Span;
+pub use outline::outline;
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -76,20 +77,6 @@ pub struct Asked {
     pub area: &'static dyn Area,
     /// Its cells.
     pub wishes: Wishes,
-}
-
-/// How long a run measures.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Span {
-    /// As many blocks of as many cells as fit into this time.
-    Budget(Seconds),
-    /// So many blocks of every cell, however long they take.
-    Blocks(u64),
-    /// So many blocks of every cell, and one at least, but no sweep that would end when half as much time again
-    /// is over as was planned.
-    Bounded(u64),
-    /// As many blocks of every cell as fit into this time, and one at least.
-    All(Seconds),
 }
 
 /// Why there is no record.

@@ -5,14 +5,11 @@ use std::time::{Duration, Instant};
 
 use machine::Machine;
 use machine::busy::{self, BusySnapshot, Others};
-use model::record::{Fact, FactValue, Record};
+use model::record::{BUSY_CPUS, Fact, FactValue, NONE_BUSY};
 use model::{CpuId, CpuSet, Finding, Severity, Unavailable};
 
 /// CPUs that others used for at least this share of the time.
 const SHARE_MIN: f64 = 0.5;
-
-/// The id of the condition that names them.
-pub(crate) const BUSY: &str = "busy.cpus";
 
 /// A CPU that others use.
 struct Neighbour {
@@ -74,19 +71,16 @@ impl Watch {
             Ok(busy.into_iter().map(of).collect::<Vec<_>>())
         });
         let text = neighbours.map(|neighbours| FactValue::Text(words(&neighbours)));
-        Fact { id: BUSY.to_owned(), label: "Other busy CPUs".to_owned(), value: text.into() }
+        Fact { id: BUSY_CPUS.to_owned(), label: "Other busy CPUs".to_owned(), value: text.into() }
     }
 }
-
-/// What the fact says where there are none.
-const NONE: &str = "none";
 
 /// More are not named.
 const NAMED_MAX: usize = 8;
 
 fn words(neighbours: &[Neighbour]) -> String {
     if neighbours.is_empty() {
-        return NONE.to_owned();
+        return NONE_BUSY.to_owned();
     }
     let word = |neighbour: &Neighbour| {
         let process = neighbour.process.as_ref();
@@ -148,30 +142,4 @@ impl Rivals {
         });
         (finding, share)
     }
-}
-
-/// Others used CPUs before the run or meanwhile.
-pub(super) fn findings(record: &Record) -> Vec<Finding> {
-    let said = |facts: &[Fact]| {
-        let fact = facts.iter().find(|fact| fact.id == BUSY)?;
-        match fact.value.value()? {
-            FactValue::Text(text) if text != NONE => Some(text.clone()),
-            _ => None,
-        }
-    };
-    let finding = |id: &str, when: &str, who: String| Finding {
-        id: id.to_owned(),
-        severity: Severity::Warning,
-        about: "other work".to_owned(),
-        text: format!("{who} busy with something else {when}"),
-        remedy: Some("stop it, or measure other CPUs: --cpus LIST".to_owned()),
-        cause: None,
-        gain: None,
-    };
-    let before = said(&record.conditions.before);
-    let after = said(&record.conditions.after);
-    let mut findings = Vec::new();
-    findings.extend(before.map(|who| finding("run.busy-before", "right before the run", who)));
-    findings.extend(after.map(|who| finding("run.busy-neighbour", "during the run", who)));
-    findings
 }

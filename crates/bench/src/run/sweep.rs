@@ -12,7 +12,7 @@ use model::record::CHANGED;
 use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, Obstacle, Pages, Seconds, Unavailable};
 
-use super::findings;
+use super::events;
 use super::trials::{self, Trial};
 use super::{Planned, Program, Progress, Request, Rulers, Span};
 use crate::areas;
@@ -466,7 +466,7 @@ impl<'a> Sweeper<'a> {
 
     /// One block of a cell; nothing where it failed by itself, now or before.
     fn block(&mut self, cell: usize, swept: &mut Swept) -> Result<Pieces, RunError> {
-        if findings::end_of(self.program, &swept.failed, cell).is_some() {
+        if events::end_of(self.program, &swept.failed, cell).is_some() {
             return Ok(Pieces::new());
         }
         match guarded(|| self.attempt(cell, swept)) {

@@ -1,7 +1,7 @@
 //! How tests ask for a run of `turbo`, and find its answers.
 
 use bench::areas::turbo::{Options, Tests};
-use bench::run::measure;
+use bench::run::{Error, Progress, Request};
 use kernels::StreamRow;
 use machine::Machine;
 use machine::instruments::clock::RateChoice;
@@ -13,6 +13,18 @@ use rig::placement::Choice;
 /// How the page is laid out.
 pub(crate) const LOOK: Presentation =
     Presentation { width: 200, colour: false, verbosity: 0, page: PageKind::Turbo };
+
+/// What is measured, with all that is to be said of it.
+pub(crate) fn measure(
+    machine: &Machine,
+    request: &Request,
+    stop: &Stop,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Record, Error> {
+    let mut record = bench::run::measure(machine, request, stop, progress)?;
+    report::annotate(&mut record);
+    Ok(record)
+}
 
 /// The stream of that id.
 pub(crate) fn stream(id: &str) -> &'static StreamRow {

@@ -1,7 +1,8 @@
 //! `cpudyno cores` on simulated machines: what was put in comes out.
 
+use crate::common::measure;
 use bench::areas::cores::{Home, MESSAGES, Options};
-use bench::run::{Error, measure};
+use bench::run::Error;
 use machine::Machine;
 use machine::simulated::Model;
 use model::record::{Outcome, PageKind, Presentation, Record, Series};

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::common::measure;
 use bench::areas::Area;
 use bench::run::plan::{Cell, Errand, Planning, Run, Wishes, Work};
-use bench::run::{Asked, Request, measure};
+use bench::run::{Asked, Request};
 use bench::sheet;
 use kernels::StreamRow;
 use machine::Machine;

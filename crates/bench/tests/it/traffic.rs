@@ -6,8 +6,9 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::common::measure;
 use bench::areas::memory::{Length, Options, Question};
-use bench::run::{Error, measure, outline};
+use bench::run::{Error, outline};
 use kernels::memory::chase::{CHAINS_MAX, STEPS_AT_ONCE, Walk};
 use kernels::memory::{MemoryKernel, TABLE};
 use machine::Machine;

@@ -119,7 +119,7 @@ fn measured(machine: &Machine, change: impl FnOnce(&mut Options), question: Ques
     change(&mut options);
     let look = Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Wake };
     let request = options.request(vec!["test".to_owned()], look);
-    bench::run::measure(machine, &request, &Stop::default(), &mut |_| {}).unwrap()
+    crate::common::measure(machine, &request, &Stop::default(), &mut |_| {}).unwrap()
 }
 
 fn of<'a>(record: &'a Record, quantity: &str, words: &[(&str, &str)]) -> Vec<&'a Series> {
@@ -231,7 +231,7 @@ fn one_cpu_has_reasons_for_everything_that_needs_two() {
     let idle = Options::about(Question::Idle);
     let look = Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Wake };
     let request = idle.request(Vec::new(), look);
-    let record = bench::run::measure(&machine, &request, &Stop::default(), &mut |_| {}).unwrap();
+    let record = crate::common::measure(&machine, &request, &Stop::default(), &mut |_| {}).unwrap();
     let missing = record.series.iter().find(|series| series.workload == "other-cpu");
     assert!(missing.is_some_and(|series| series.summary().is_none()));
 }
@@ -253,7 +253,7 @@ fn pairs_that_cannot_be_used_are_refused() {
     let options = Options { pairs: Some(vec![absent]), ..Options::about(Question::Signals) };
     let look = Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Wake };
     let request = options.request(Vec::new(), look);
-    let refused = bench::run::measure(&machine, &request, &Stop::default(), &mut |_| {});
+    let refused = crate::common::measure(&machine, &request, &Stop::default(), &mut |_| {});
     assert!(matches!(refused, Err(bench::run::Error::Placement(_))));
     let missing = Asked::Relation(Relation::OtherPackage);
     let record = measured(&machine, |o| o.pairs = Some(vec![missing]), Question::Signals);

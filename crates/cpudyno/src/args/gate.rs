@@ -2,9 +2,8 @@
 
 use std::path::PathBuf;
 
-use bench::gate::Bound;
 use clap::Args;
-use model::record::BoundKind;
+use model::record::{Bound, BoundKind};
 use model::{CpuSet, Seconds};
 
 use super::common::{budget, cpu_list};
@@ -78,5 +77,5 @@ fn at_most(text: &str) -> Result<Bounded, BadValue> {
 }
 
 fn bound(text: &str, kind: BoundKind) -> Result<Bounded, BadValue> {
-    Bound::read(text, kind).map(Bounded).map_err(|error| BadValue::new(error.why, error.hint))
+    bench::gate::read(text, kind).map(Bounded).map_err(|error| BadValue::new(error.why, error.hint))
 }

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use bench::gate::{self, Bound};
+use bench::gate::request;
 use machine::Machine;
-use model::record::{GateVerdict, PageKind};
-use report::metrics;
+use model::record::{Bound, GateVerdict, PageKind};
+use report::{gate, metrics};
 
 use super::measure::measured;
 use super::{Telling, command, presentation, records, sinks};
@@ -40,7 +40,7 @@ pub(super) fn run(machine: &Machine, args: GateArgs) -> Result<ExitCode, Failure
     let earlier = folder.as_deref().map(records::reference).transpose()?;
     let presentation = presentation(&look, PageKind::Gate);
     let only = (folder.is_none() && metrics_to.is_none()).then(|| bounds.clone());
-    let request = gate::request(budget, cpus, only, command(), presentation);
+    let request = request(budget, cpus, only, command(), presentation);
     let signals = Signals::listen()?;
     let (mut record, signal) = measured(machine, &request, &signals)?;
     if let Some(earlier) = &earlier {

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use bench::run::{Error, Outline, Progress, Request};
+use bench::run::{Error, Progress, Request};
 use machine::Machine;
 use model::CpuSet;
 use model::page::Block;
@@ -10,7 +10,7 @@ use model::record::{CpuPlace, OriginalRun, Record};
 use rig::executor::{RunError, Stop};
 use rig::placement::Refusal;
 
-use super::{Sinks, Telling, settings, unrecorded};
+use super::{Sinks, Telling, broken, settings, unrecorded};
 use crate::args::Format;
 use crate::failure::{Failure, code};
 use crate::output;
@@ -70,6 +70,7 @@ pub(super) fn measured(
     let measured = bench::run::measure(machine, request, signals.stop(), &mut tell);
     bar.finish_and_clear();
     let mut record = measured.map_err(|error| signals.of(refused(machine, error)))?;
+    report::annotate(&mut record);
     let signal = signals.came();
     if let (Some((_, name)), Some(why)) = (signal, &mut record.run.interrupted) {
         *why = format!("stopped by {name}");
@@ -94,12 +95,12 @@ pub(super) fn outline_after(
     before: Vec<Block>,
 ) -> Result<ExitCode, Failure> {
     let outline = bench::run::outline(machine, request).map_err(|error| refused(machine, error))?;
-    let Outline { mut page, json } = outline;
+    let mut page = report::outline(&outline);
     // After the title and the run in brief.
     let at = page.blocks.len().min(2);
     page.blocks.splice(at..at, before);
     let told = |format| match format {
-        Format::Json => Ok(json.clone()),
+        Format::Json => views::json::outline(&outline).map_err(|error| broken(&error)),
         _ => unrecorded("what --dry-run prints", &page, format, request.presentation),
     };
     sinks.write(told)?;

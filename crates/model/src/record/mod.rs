@@ -4,10 +4,12 @@
 //! SI base units with one `schema` string, additive within a major version: readers of the same major
 //! keep what they do not know out of the way, and refuse another major.
 
+mod bound;
 mod brief;
 mod clock;
 mod comparison;
 mod counts;
+mod event;
 mod gate;
 mod original;
 mod power;
@@ -19,6 +21,7 @@ mod settings;
 mod speed_select;
 mod topology;
 
+pub use bound::Bound;
 pub use brief::{Blocks, Brief, BriefMachine, BriefRun, BriefSeries, Wanted};
 pub use clock::{
     AccountStep, AdvertisedClock, AllowedClock, BOOST, ClockAccount, ClockRecord, CoreLevel,
@@ -33,6 +36,7 @@ pub use counts::{
     AnchorSpread, AnswerFound, BudgetRow, CountedBy, CountedUnit, Counts, CountsRun, EventCount,
     KnownAnswer, MetricValue,
 };
+pub use event::{Event, Told};
 pub use gate::{BoundKind, BoundOutcome, GateBound, GateRun, GateVerdict};
 pub use original::{OriginalRate, OriginalRun};
 pub use power::{IdleState, TurboLimit, TurboStep};
@@ -233,9 +237,18 @@ pub struct Run {
     pub interrupted: Option<String>,
     /// What was planned, and how much of it was done.
     pub plan: Plan,
+    /// What happened meanwhile beside its numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<Event>,
     /// How the live text was laid out, so that `show` can print the same bytes.
     pub presentation: Presentation,
 }
+
+/// The condition that names CPUs that others use.
+pub const BUSY_CPUS: &str = "busy.cpus";
+
+/// What it says where there are none.
+pub const NONE_BUSY: &str = "none";
 
 /// What was planned, and how much of it was done.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -250,6 +263,9 @@ pub struct Plan {
     /// How threads took part, in words, where that was not as usual.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manner: Option<String>,
+    /// The areas that took part, in the order of the sheet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub areas: Vec<String>,
     /// The streams that were asked for.
     pub workloads: Vec<PlannedWorkload>,
     /// Numbers of cores active at once.
@@ -343,6 +359,7 @@ impl Plan {
             cpus: CpuSet::default(),
             placement: "nothing was measured".into(),
             manner: None,
+            areas: Vec::new(),
             workloads: Vec::new(),
             active_cores: Vec::new(),
             blocks_planned: 0,

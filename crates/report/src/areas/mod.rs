@@ -72,9 +72,10 @@ pub(crate) fn section(id: &str) -> Option<&'static dyn Section> {
 
 /// Adds what areas that took part have to say of a record: findings, numbers that are not where they should be, and
 /// claims that are refuted, unless another finding says so. The most serious come first.
-pub fn judge(record: &mut Record, took_part: impl Fn(&str) -> bool) {
-    let sections: Vec<&dyn Section> =
-        SECTIONS.iter().copied().filter(|section| took_part(section.id())).collect();
+pub(crate) fn judge(record: &mut Record) {
+    let took_part =
+        |section: &&dyn Section| record.run.plan.areas.iter().any(|area| area == section.id());
+    let sections: Vec<&dyn Section> = SECTIONS.iter().copied().filter(took_part).collect();
     let mut more: Vec<Finding> =
         sections.iter().flat_map(|section| section.findings(record)).collect();
     more.extend(normal::findings(record, &sections));

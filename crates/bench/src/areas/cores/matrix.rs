@@ -52,6 +52,7 @@ pub fn of_matrix(
             simulated: None,
             elsewhere: Some(format!("a matrix{from}")),
             interrupted: None,
+            events: Vec::new(),
             plan: Plan {
                 cpus: latencies.iter().flat_map(|(pair, _)| *pair).collect(),
                 placement: "numbered by the rows of the matrix".to_owned(),

@@ -6,8 +6,9 @@ mod measured_traffic;
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use crate::common::measure;
 use bench::areas::memory::{Length, Options, Question};
-use bench::run::{Error, measure, outline};
+use bench::run::{Error, outline};
 use bench::sheet;
 use machine::Machine;
 use machine::simulated::{Fault, Memory, Model};
@@ -687,7 +688,7 @@ fn machines_that_are_not_here_are_planned() {
         for question in QUESTIONS {
             let request = asked(question).request(Vec::new(), look(PageKind::Memory));
             match outline(&machine, &request) {
-                Ok(plan) => assert!(plan.page.blocks.len() > 3, "{name} {question:?}"),
+                Ok(plan) => assert!(report::outline(&plan).blocks.len() > 3, "{name} {question:?}"),
                 Err(Error::Unavailable(reason)) => {
                     refused.insert((name.clone(), question.word(), reason.what));
                 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::limits::{OfOne, machine, set_each};
+use crate::common::measure;
 use crate::common::{LOOK, assert_near, measured, of, streams};
 use bench::areas::turbo::{Options, Tests};
-use bench::run::measure;
 use machine::Machine;
 use machine::simulated::{Fault, Model};
 use model::page::Block;

@@ -11,9 +11,9 @@ mod transitions;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use crate::common::measure;
 use crate::common::{LOOK, assert_near, counters, measured, of, stream, streams, why};
 use bench::areas::turbo::{Options, Tests};
-use bench::run::measure;
 use machine::simulated::{Fault, Model};
 use machine::{Machine, facts};
 use model::record::{ClockAccount, InstrumentState, Record, Series};

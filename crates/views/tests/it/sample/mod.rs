@@ -395,11 +395,13 @@ fn run() -> Run {
         simulated: Some("guide".into()),
         elsewhere: None,
         interrupted: None,
+        events: Vec::new(),
         plan: Plan {
             budget_seconds: 30.0,
             cpus: cpus("0-3"),
             manner: None,
             placement: "one CPU per core".into(),
+            areas: Vec::new(),
             workloads: vec![workload("scalar", None), workload("avx256_fma", Some(256))],
             active_cores: vec![1, 2, 4],
             blocks_planned: 12,
