@@ -1,10 +1,10 @@
 //! A dynamometer for CPUs, as a library.
 //!
-//! The command `cpudyno` is a thin face of the same crates: [`machine`] reads the machine, [`mod@bench`]
+//! The command `cpudyno` is a thin face of the same crates: [`machine`] reads the machine, [`mod@measure`]
 //! measures it, the answer is a [`model::record::Record`], and [`views`] turn records into text.
 //!
 //! ```no_run
-//! use cpudyno::{bench, machine, model};
+//! use cpudyno::{measure, machine, model};
 //!
 //! let machine = machine::Machine::real();
 //! let page = model::record::PageKind::Sheet;
@@ -12,12 +12,12 @@
 //!     model::record::Presentation { width: 100, colour: false, verbosity: 0, page };
 //! let command = vec!["my-program".to_owned()];
 //! let request =
-//!     bench::sheet::request(model::Seconds(10.0), None, None, command, presentation);
+//!     measure::sheet::request(model::Seconds(10.0), None, None, command, presentation);
 //! let stop = rig::executor::Stop::default();
-//! let record = bench::run::measure(&machine, &request, &stop, &mut |_| {})?;
+//! let record = measure::run::measure(&machine, &request, &stop, &mut |_| {})?;
 //! println!("{} series", record.series.len());
-//! # Ok::<(), bench::run::Error>(())
+//! # Ok::<(), measure::run::Error>(())
 //! ```
 #![forbid(unsafe_code)]
 
-pub use ::{bench, kernels, machine, model, pmu, sst, views};
+pub use ::{kernels, machine, measure, model, pmu, sst, views};

@@ -3,7 +3,7 @@
 //!
 //! [`events`] turns names into [`Encoded`] events; it opens no counter. `counting` opens,
 //! reads and plans passes, and asks no source for a name. This crate measures no area: whatever has
-//! CPUs, sweeps and a record stands in `bench`.
+//! CPUs, sweeps and a record stands in `measure`.
 //!
 //! ```no_run
 //! // A function, counted by packet: names, patterns and codes mean events of this machine.

@@ -283,7 +283,7 @@ fn bounds_table(bounds: &[GateBound]) -> Block {
 
 #[cfg(test)]
 mod tests {
-    use bench::gate::read;
+    use measure::gate::read;
     use model::record::BoundKind;
 
     use super::*;

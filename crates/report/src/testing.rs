@@ -1,8 +1,8 @@
 //! Records that simulated machines gave, for the tests of what is read from them.
 
-use bench::areas::memory::{Options, Question};
-use bench::run::{Request, measure};
 use machine::Machine;
+use measure::areas::memory::{Options, Question};
+use measure::run::{Request, measure};
 use model::Seconds;
 use model::record::{Bound, PageKind, Presentation, Record};
 use rig::executor::Stop;
@@ -34,7 +34,7 @@ pub(crate) fn memory(name: &str, question: Question, change: impl FnOnce(&mut Op
 pub(crate) fn sheet(name: &str, budget: f64) -> Record {
     let command = vec!["test".to_owned()];
     let look = look(PageKind::Sheet);
-    measured(name, &bench::sheet::request(Seconds(budget), None, None, command, look))
+    measured(name, &measure::sheet::request(Seconds(budget), None, None, command, look))
 }
 
 /// What `cpudyno gate` measures of it.
@@ -42,6 +42,6 @@ pub(crate) fn gate(name: &str, bounds: &[Bound]) -> Record {
     let look = look(PageKind::Gate);
     measured(
         name,
-        &bench::gate::request(Seconds(3.0), None, Some(bounds.to_vec()), Vec::new(), look),
+        &measure::gate::request(Seconds(3.0), None, Some(bounds.to_vec()), Vec::new(), look),
     )
 }

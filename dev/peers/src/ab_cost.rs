@@ -8,11 +8,11 @@ use std::iter;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
-use bench::ab::{self, Comparing, Metric, What};
 use levers::Session;
 use levers::ask::Asked;
 use levers::plan::{Change, Plan};
 use machine::Machine;
+use measure::ab::{self, Comparing, Metric, What};
 use model::Seconds;
 use model::record::{AbRun, PageKind, Presentation};
 use rig::executor::Stop;

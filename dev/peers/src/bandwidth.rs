@@ -7,10 +7,10 @@
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, anyhow, bail};
-use bench::areas::memory;
 use kernels::memory::MemoryKernel;
 use machine::instruments::clock;
 use machine::{Machine, facts};
+use measure::areas::memory;
 use model::record::Topology;
 use model::{CpuId, CpuSet, Pages, Seconds, stats};
 use rig::contest::Contest;
@@ -98,7 +98,7 @@ impl<'a> Match<'a> {
         cpus: &[CpuId],
     ) -> anyhow::Result<Match<'a>> {
         let stamp = clock::calibrate(machine).map_err(|reason| because(&reason))?;
-        let executor = bench::run::executor(machine, &stamp, None, &Stop::default());
+        let executor = measure::run::executor(machine, &stamp, None, &Stop::default());
         let executor = executor.map_err(|reason| because(&reason))?;
         // Whole lines for each thread, so that nobody has a remainder.
         let step = 64 * cpus.len() as u64;

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use bench::areas::cores;
 use machine::instruments::clock;
 use machine::{Machine, facts};
+use measure::areas::cores;
 use model::{CpuId, CpuSet, stats};
 use rig::executor::Stop;
 use rig::placement::{self, Fabric};
@@ -34,7 +34,7 @@ pub(crate) fn run(rounds: u32, cpus: Option<&str>) -> anyhow::Result<ExitCode> {
     let topology = facts::machine(&machine).topology;
     let pair = pair(&topology.usable, cpus)?;
     let stamp = clock::calibrate(&machine).map_err(|reason| because(&reason))?;
-    let executor = bench::run::executor(&machine, &stamp, None, &Stop::default());
+    let executor = measure::run::executor(&machine, &stamp, None, &Stop::default());
     let mut executor = executor.map_err(|reason| because(&reason))?;
     let tools = streams::tools(&machine).map_err(|reason| because(&reason))?;
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;

@@ -6,8 +6,8 @@
 use std::process::{Child, Command, ExitCode, Stdio};
 
 use anyhow::Context;
-use bench::ab::{self, Comparing, Metric, What};
 use machine::Machine;
+use measure::ab::{self, Comparing, Metric, What};
 use model::record::{PageKind, Presentation, Record};
 use model::stats::paired::Verdict;
 use model::stats::share_at_most;
@@ -79,7 +79,8 @@ fn compare(
 ) -> anyhow::Result<Record> {
     let what = match subject {
         Some(id) => What::Area(
-            bench::areas::subjects::find(id).with_context(|| format!("there is no area `{id}`"))?,
+            measure::areas::subjects::find(id)
+                .with_context(|| format!("there is no area `{id}`"))?,
             None,
         ),
         None => What::Command(COMMAND.map(str::to_owned).to_vec(), Metric::Wall),

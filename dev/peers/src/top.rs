@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use bench::areas::top::Watch;
 use machine::Machine;
+use measure::areas::top::Watch;
 use model::page::Page;
 use model::record::{PageKind, Presentation};
 use views::text::{Layout, render};

@@ -42,7 +42,7 @@ pub(crate) fn run(rounds: u32, cpus: Option<&str>) -> anyhow::Result<ExitCode> {
     let binary = folder.path().join("pingpong");
     companion::compile(SOURCE, OPTIONS, &binary)?;
     let stamp = clock::calibrate(&machine).map_err(|reason| because(&reason))?;
-    let executor = bench::run::executor(&machine, &stamp, None, &Stop::default());
+    let executor = measure::run::executor(&machine, &stamp, None, &Stop::default());
     let mut ours = Ours { executor: executor.map_err(|reason| because(&reason))? };
     let mut rows = Vec::new();
     let mut as_fast = true;

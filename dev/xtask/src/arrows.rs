@@ -75,7 +75,7 @@ fn the_wall_stands() {
     assert_eq!(built["report"], BTreeSet::from(["model".to_owned()]));
     for reader in ["views", "model"] {
         assert!(
-            ["machine", "sys", "kernels", "rig", "bench"]
+            ["machine", "sys", "kernels", "rig", "measure"]
                 .iter()
                 .all(|it| !built[reader].contains(*it))
         );

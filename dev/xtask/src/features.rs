@@ -34,7 +34,7 @@ fn no_selection_builds_a_crate_otherwise() {
     const PLAIN: &str = "-e normal,build";
     let whole = built(&format!("--workspace {TESTED}"));
     // What is below our libraries; nothing of ours is above what only the command and tests use.
-    let below = built(&format!("--package cpudyno-bench --package cpudyno-views {PLAIN}"));
+    let below = built(&format!("--package cpudyno-measure --package cpudyno-views {PLAIN}"));
     let crates = std::fs::read_dir(cargo::root().join("crates")).unwrap();
     let folders =
         crates.map(|entry| entry.unwrap().path()).filter(|path| !path.ends_with("features"));

@@ -1,10 +1,10 @@
 //! Arguments of `cpudyno ab`.
 
-use bench::areas::subjects;
-use bench::run::arm;
-use bench::run::single::Subject;
 use clap::{Args, ValueEnum};
 use levers::ask::Asked;
+use measure::areas::subjects;
+use measure::run::arm;
+use measure::run::single::Subject;
 use model::Seconds;
 use model::name::did_you_mean;
 

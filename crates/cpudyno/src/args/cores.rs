@@ -1,7 +1,7 @@
 //! Arguments of `cpudyno cores`.
 
-use bench::areas::cores::{Home, MESSAGES, Message};
 use clap::Args;
+use measure::areas::cores::{Home, MESSAGES, Message};
 use model::name::did_you_mean;
 use model::{CpuSet, Seconds};
 

@@ -77,5 +77,7 @@ fn at_most(text: &str) -> Result<Bounded, BadValue> {
 }
 
 fn bound(text: &str, kind: BoundKind) -> Result<Bounded, BadValue> {
-    bench::gate::read(text, kind).map(Bounded).map_err(|error| BadValue::new(error.why, error.hint))
+    measure::gate::read(text, kind)
+        .map(Bounded)
+        .map_err(|error| BadValue::new(error.why, error.hint))
 }

@@ -1,9 +1,9 @@
 //! Arguments of `cpudyno memory`.
 
-use bench::areas::memory::Length;
-use bench::original::{Sha256, Sha256Error};
 use clap::{Args, Subcommand, ValueEnum};
 use kernels::memory::MemoryKernel;
+use measure::areas::memory::Length;
+use measure::original::{Sha256, Sha256Error};
 use model::name::did_you_mean;
 use model::record::ByteUnit;
 use model::{CpuSet, Pages, Seconds};
@@ -281,7 +281,7 @@ fn is_meant(word: &str, unit: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use bench::areas::memory::Length;
+    use measure::areas::memory::Length;
 
     use super::length;
 

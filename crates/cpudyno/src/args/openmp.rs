@@ -82,7 +82,7 @@ fn inner(text: &str) -> Result<u64, BadValue> {
 pub(crate) struct RuntimeName(pub(crate) &'static str);
 
 fn runtime(typed: &str) -> Result<RuntimeName, BadValue> {
-    let names = bench::areas::openmp::names;
+    let names = measure::areas::openmp::names;
     if let Some(name) = names().find(|name| *name == typed) {
         return Ok(RuntimeName(name));
     }

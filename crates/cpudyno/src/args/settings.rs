@@ -127,7 +127,7 @@ fn levers() -> impl Iterator<Item = &'static str> {
 
 /// The settings of the machine, and those of an arm of `ab`.
 pub(super) fn all_names() -> impl Iterator<Item = &'static str> {
-    levers().chain(bench::run::arm::ROWS.iter().map(|row| row.id))
+    levers().chain(measure::run::arm::ROWS.iter().map(|row| row.id))
 }
 
 /// A setting that was not understood, with the name that is most like it, where that is the trouble.
@@ -144,7 +144,7 @@ pub(super) fn refused(error: &Error, known: impl Iterator<Item = &'static str>) 
 }
 
 fn is_of_an_arm(name: &str) -> bool {
-    name.starts_with("env.") || bench::run::arm::ROWS.iter().any(|row| row.id == name)
+    name.starts_with("env.") || measure::run::arm::ROWS.iter().any(|row| row.id == name)
 }
 
 fn near(typed: &str, known: impl Iterator<Item = &'static str>) -> String {

@@ -1,7 +1,7 @@
 //! Arguments of `cpudyno wake`.
 
-use bench::areas::wake::{Asked, Pair};
 use clap::{Args, Subcommand};
+use measure::areas::wake::{Asked, Pair};
 use model::name::did_you_mean;
 use model::record::Relation;
 use model::{CpuId, CpuSet, Seconds};

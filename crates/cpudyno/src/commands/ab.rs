@@ -3,19 +3,19 @@
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
-use bench::ab::{self, Comparing, Metric, What};
-use bench::run::arm::Own;
-use bench::run::{Progress, refuse_elsewhere};
 use levers::ask::Asked;
 use levers::plan::Plan;
 use levers::{Levers, Session};
 use machine::Machine;
+use measure::ab::{self, Comparing, Metric, What};
+use measure::run::arm::Own;
+use measure::run::{Progress, refuse_elsewhere};
 use model::Known;
 use model::record::{PageKind, Record};
 use model::stats::paired::Better;
 use regex_lite::Regex;
 
-use super::measure::{Naming, refused_of};
+use super::measuring::{Naming, refused_of};
 use super::{Sinks, Telling, command, presentation, settings, sinks};
 use crate::args::{AbArgs, ArmKind, ArmSetting, Direction, Format};
 use crate::failure::{Failure, code};
@@ -25,7 +25,7 @@ use crate::signals::Signals;
 /// By settings of an arm.
 const ARMS: Naming = Naming { cpus: "--a cpus=", more: " threads" };
 
-fn refused(machine: &Machine, error: bench::run::Error) -> Failure {
+fn refused(machine: &Machine, error: measure::run::Error) -> Failure {
     refused_of(machine, error, &ARMS)
 }
 

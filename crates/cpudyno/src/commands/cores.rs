@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 
-use bench::areas::cores::Options;
 use machine::Machine;
+use measure::areas::cores::Options;
 use model::record::PageKind;
 use rig::placement::Choice;
 
-use super::measure::{measure, outline};
+use super::measuring::{measure, outline};
 use super::{command, presentation, sinks};
 use crate::args::CoresArgs;
 use crate::failure::Failure;

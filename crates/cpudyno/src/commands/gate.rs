@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use bench::gate::request;
 use machine::Machine;
+use measure::gate::request;
 use model::record::{Bound, GateVerdict, PageKind};
 use report::{gate, metrics};
 
-use super::measure::measured;
+use super::measuring::measured;
 use super::{Telling, command, presentation, records, sinks};
 use crate::args::{Bounded, Format, GateArgs};
 use crate::failure::{Failure, code};

@@ -3,14 +3,14 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use bench::areas::memory::{self, Extent, Length, Options, Question};
-use bench::original::{self, Source, Surroundings};
 use machine::Machine;
+use measure::areas::memory::{self, Extent, Length, Options, Question};
+use measure::original::{self, Source, Surroundings};
 use model::record::{ByteCount, PageKind, Presentation};
 use rig::executor::Stop;
 use rig::placement::Choice;
 
-use super::measure::{measure, measure_after, once_each, outline, outline_after, refused};
+use super::measuring::{measure, measure_after, once_each, outline, outline_after, refused};
 use super::{Sinks, command, presentation, sinks, unrecorded};
 use crate::args::{Format, Kernel, Look, MemoryArgs, OriginalArgs, QuestionArgs, Switch};
 use crate::failure::{Failure, code};

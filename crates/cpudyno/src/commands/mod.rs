@@ -9,7 +9,7 @@ mod cores;
 mod doctor;
 mod gate;
 mod info;
-mod measure;
+mod measuring;
 mod memory;
 mod openmp;
 mod pause;

@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 
-use bench::areas::openmp::Options;
 use machine::Machine;
+use measure::areas::openmp::Options;
 use model::record::PageKind;
 use rig::placement::Choice;
 
-use super::measure::{measure, outline};
+use super::measuring::{measure, outline};
 use super::{command, presentation, sinks};
 use crate::args::{OpenmpArgs, RuntimeName};
 use crate::failure::Failure;

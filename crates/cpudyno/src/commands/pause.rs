@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 
-use bench::areas::pause;
 use machine::Machine;
+use measure::areas::pause;
 use model::record::PageKind;
 use rig::placement::Choice;
 
-use super::measure::{measure, once_each, outline};
+use super::measuring::{measure, once_each, outline};
 use super::{command, presentation, sinks};
 use crate::args::PauseArgs;
 use crate::failure::Failure;

@@ -6,19 +6,19 @@ use std::path::Path;
 use std::process::{Command, ExitCode, ExitStatus};
 use std::time::Instant;
 
-use bench::proof::{self, Look, Observer};
-use bench::quiet::{Ended, OTHERS, Watched, refused as not_set};
-use bench::run::refuse_elsewhere;
 use levers::ask::Asked;
 use levers::plan::Plan;
 use levers::{Error, Levers, Session};
 use machine::Machine;
+use measure::proof::{self, Look, Observer};
+use measure::quiet::{Ended, OTHERS, Watched, refused as not_set};
+use measure::run::refuse_elsewhere;
 use model::record::{
     ChangeOutcome, CommandEnd, PageKind, Proof, QuietRun, Record, Settings, Trust,
 };
 use model::{Known, Obstacle, Seconds, Unavailable};
 
-use super::{Sinks, Telling, child, command, measure, presentation, settings, sinks};
+use super::{Sinks, Telling, child, command, measuring, presentation, settings, sinks};
 use crate::args::{Format, QuietArgs};
 use crate::failure::{Failure, code};
 use crate::output;
@@ -36,7 +36,7 @@ pub(super) fn run(machine: &Machine, args: QuietArgs) -> Result<ExitCode, Failur
         return Err(Failure::usage("there is no command to run")
             .hint("name it after two dashes: cpudyno quiet -- make bench"));
     }
-    refuse_elsewhere(machine).map_err(|reason| measure::refused(machine, reason.into()))?;
+    refuse_elsewhere(machine).map_err(|reason| measuring::refused(machine, reason.into()))?;
     let asked: Vec<Asked> = wanted.into_iter().map(|wanted| wanted.0).collect();
     let described = machine::describe(machine, brief(&words), presentation(&look, PageKind::Quiet));
     let mut told = Told { record: described, format: look.format, sinks };
@@ -217,7 +217,7 @@ fn watched(
     Ok(ExitCode::from(child::code(status)))
 }
 
-type Ran = (ExitStatus, bench::quiet::Seen);
+type Ran = (ExitStatus, measure::quiet::Seen);
 
 /// Runs the command, watched.
 fn execute(
@@ -228,7 +228,7 @@ fn execute(
     signals: &Signals,
 ) -> Result<Ran, Failure> {
     let stopped =
-        |error: rig::executor::RunError| signals.of(measure::refused(machine, error.into()));
+        |error: rig::executor::RunError| signals.of(measuring::refused(machine, error.into()));
     let mut watched = Watched::begin(machine, observer, signals.stop()).map_err(stopped)?;
     let begun = Instant::now();
     let shown = words[0].to_string_lossy().into_owned();

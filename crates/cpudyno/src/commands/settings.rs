@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use bench::proof::{self, Observer};
 use levers::ask::Asked;
 use levers::journal::Shelf;
 use levers::plan::{Change, Plan};
@@ -15,6 +14,7 @@ use levers::{
     Changed, Error, LEFT, Levers, NotMade, Others, RESTLESS, Session, Undone, port, settings,
 };
 use machine::Machine;
+use measure::proof::{self, Observer};
 use model::Seconds;
 use model::record::{
     ChangeOutcome, PageKind, Presentation, ProofAnswer, Record, Setting, SettingChange, Settings,
@@ -35,7 +35,7 @@ pub(super) fn settings(machine: &Machine, args: SettingsArgs) -> Result<ExitCode
     let levers = port::of(machine);
     let levers = settings::settings(machine, levers.as_deref());
     let mut listed: Vec<Setting> = levers.into_iter().map(Into::into).collect();
-    listed.extend(bench::run::arm::listed());
+    listed.extend(measure::run::arm::listed());
     let is_asked = |name: &String, setting: &Setting| {
         *name == setting.id
             || *name == "env.NAME" && setting.id.starts_with("env.")

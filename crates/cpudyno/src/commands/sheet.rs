@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use machine::Machine;
 use model::record::PageKind;
 
-use super::measure::{measured, once_each, outline, tell};
+use super::measuring::{measured, once_each, outline, tell};
 use super::{command, presentation, records, sinks};
 use crate::args::{SheetArgs, Stream};
 use crate::failure::Failure;
@@ -19,7 +19,7 @@ pub(super) fn run(machine: &Machine, args: SheetArgs) -> Result<ExitCode, Failur
     let streams =
         streams.map(|asked| once_each(asked.into_iter().map(|Stream(row)| row), |row| row.id));
     let presentation = presentation(&look, PageKind::Sheet);
-    let request = bench::sheet::request(budget, cpus, streams, command(), presentation);
+    let request = measure::sheet::request(budget, cpus, streams, command(), presentation);
     if dry_run {
         return outline(machine, &request, (look.format, sinks));
     }

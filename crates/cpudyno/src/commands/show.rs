@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use bench::areas::cores;
+use measure::areas::cores;
 use model::record::{PageKind, Presentation, ReadError, Record};
 use sys::errno::words;
 use views::html::NoText;

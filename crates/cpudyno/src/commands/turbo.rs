@@ -2,16 +2,16 @@
 
 use std::process::ExitCode;
 
-use bench::areas::turbo::{Options, Tests};
 use kernels::{DirtyUpper, StreamRow};
 use machine::Machine;
 use machine::instruments::clock::RateChoice;
+use measure::areas::turbo::{Options, Tests};
 use model::Seconds;
 use model::record::PageKind;
 use rig::job::Manner;
 use rig::placement::Choice;
 
-use super::measure::{measure, once_each, outline};
+use super::measuring::{measure, once_each, outline};
 use super::{command, presentation, sinks};
 use crate::args::{Part, Stream, Test, TurboArgs};
 use crate::failure::{Failure, code};

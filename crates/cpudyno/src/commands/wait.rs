@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 
-use bench::areas::wait;
 use machine::Machine;
+use measure::areas::wait;
 use model::record::PageKind;
 use rig::placement::Choice;
 
-use super::measure::{measure, outline};
+use super::measuring::{measure, outline};
 use super::{command, presentation, sinks};
 use crate::args::WaitArgs;
 use crate::failure::Failure;

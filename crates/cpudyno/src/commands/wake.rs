@@ -2,11 +2,11 @@
 
 use std::process::ExitCode;
 
-use bench::areas::wake::{self, Options, Question};
 use machine::Machine;
+use measure::areas::wake::{self, Options, Question};
 use model::record::PageKind;
 
-use super::measure::{measure, outline};
+use super::measuring::{measure, outline};
 use super::{command, presentation, sinks, unrecorded};
 use crate::args::{Look, WakeArgs, WakeMethod, WakeQuestion};
 use crate::failure::Failure;

@@ -8,12 +8,12 @@ use std::time::Duration;
 use crate::common::{Running, cpudyno, finish};
 use crate::guide::Guide;
 use crate::signals;
-use bench::ab::{self, Comparing, Metric, What as Measured};
-use bench::run::arm::Own;
 use levers::Session;
 use levers::journal::Shelf;
 use machine::Machine;
 use machine::simulated::Model;
+use measure::ab::{self, Comparing, Metric, What as Measured};
+use measure::run::arm::Own;
 use model::record::{
     ArmClock, BusyClocks, CpuRole, PageKind, Presentation, Proof, ProofAnswer, Record,
 };

@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 
-use bench::ab::{Comparing, Metric, Promise, What as Measured};
-use bench::areas::subjects;
-use bench::run::arm::Own;
 use levers::Session;
 use levers::journal::Shelf;
 use machine::Machine;
+use measure::ab::{Comparing, Metric, Promise, What as Measured};
+use measure::areas::subjects;
+use measure::run::arm::Own;
 use model::record::{PageKind, Proof, ProofAnswer, Record, SpeedSelect, SpeedSelectQuestion};
 use model::{CpuSet, Hertz};
 use sst::change::{Ceiling, CeilingBy, Clocks, Expected, Time, What, Wish};

@@ -6,8 +6,8 @@ use std::io::IsTerminal;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-use bench::areas::top::{self, Watch};
 use machine::Machine;
+use measure::areas::top::{self, Watch};
 use model::name::did_you_mean;
 use model::page::{Block, Page};
 use model::record::{PageKind, Presentation, Record};

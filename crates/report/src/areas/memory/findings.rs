@@ -310,7 +310,7 @@ fn other_sizes(record: &Record, sweep: &Sweep<'_>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use bench::areas::memory::{Length, Options, Question};
+    use measure::areas::memory::{Length, Options, Question};
 
     use super::super::Memory;
     use super::*;

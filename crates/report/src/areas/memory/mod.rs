@@ -57,7 +57,7 @@ impl Section for Memory {
 mod tests {
     use std::collections::BTreeSet;
 
-    use bench::areas::memory::Question;
+    use measure::areas::memory::Question;
 
     use super::*;
     use crate::testing::memory;

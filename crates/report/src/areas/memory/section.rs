@@ -182,7 +182,7 @@ fn caches(sweep: &Sweep<'_>) -> Option<Text> {
 
 #[cfg(test)]
 mod tests {
-    use bench::areas::memory::Question;
+    use measure::areas::memory::Question;
 
     use super::*;
     use crate::testing::memory;

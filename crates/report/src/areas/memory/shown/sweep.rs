@@ -385,8 +385,8 @@ fn unseen(sweep: &Sweep<'_>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use bench::areas::memory::Question;
     use machine::Machine;
+    use measure::areas::memory::Question;
 
     use super::*;
     use crate::testing::memory;

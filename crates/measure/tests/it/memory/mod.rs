@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::common::measure;
-use bench::areas::memory::{Length, Options, Question};
-use bench::run::{Error, outline};
-use bench::sheet;
 use machine::Machine;
 use machine::simulated::{Fault, Memory, Model};
+use measure::areas::memory::{Length, Options, Question};
+use measure::run::{Error, outline};
+use measure::sheet;
 use model::record::{ByteCount, ByteUnit, Outcome, PageKind, Presentation, Record, Series};
 use model::{Pages, Seconds};
 use rig::executor::Stop;

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::common::measure;
-use bench::areas::memory::{Length, Options, Question};
-use bench::run::{Error, outline};
 use kernels::memory::chase::{CHAINS_MAX, STEPS_AT_ONCE, Walk};
 use kernels::memory::{MemoryKernel, TABLE};
 use machine::Machine;
 use machine::instruments::traffic::TrafficCounters;
 use machine::memory::backing;
 use machine::simulated::Model;
+use measure::areas::memory::{Length, Options, Question};
+use measure::run::{Error, outline};
 use model::record::{PageKind, Presentation};
 use model::{CpuId, Hertz, Pages, Rate, Seconds, Unavailable};
 use rig::executor::threads::Threads;

@@ -1,10 +1,10 @@
 //! `cpudyno cores` on simulated machines: what was put in comes out.
 
 use crate::common::measure;
-use bench::areas::cores::{Home, MESSAGES, Options};
-use bench::run::Error;
 use machine::Machine;
 use machine::simulated::Model;
+use measure::areas::cores::{Home, MESSAGES, Options};
+use measure::run::Error;
 use model::record::{Outcome, PageKind, Presentation, Record, Series};
 use model::{CpuSet, Seconds};
 use rig::executor::Stop;

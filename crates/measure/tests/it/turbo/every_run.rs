@@ -2,7 +2,7 @@
 
 use super::limits::{explained, machine, step};
 use crate::common::{assert_near, measured, stream, streams};
-use bench::areas::turbo::{Options, Tests};
+use measure::areas::turbo::{Options, Tests};
 use model::Seconds;
 use model::page::{Block, Table};
 use model::record::{ClockAccount, Record};

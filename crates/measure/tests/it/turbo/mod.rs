@@ -13,9 +13,9 @@ use std::path::Path;
 
 use crate::common::measure;
 use crate::common::{LOOK, assert_near, counters, measured, of, stream, streams, why};
-use bench::areas::turbo::{Options, Tests};
 use machine::simulated::{Fault, Model};
 use machine::{Machine, facts};
+use measure::areas::turbo::{Options, Tests};
 use model::record::{ClockAccount, InstrumentState, Record, Series};
 use model::{CpuId, Seconds};
 use rig::executor::Stop;

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use bench::areas::wake::{Asked, Options, Pair, Question};
 use machine::Machine;
 use machine::simulated::Model;
+use measure::areas::wake::{Asked, Options, Pair, Question};
 use model::record::{Outcome, PageKind, Presentation, Record, Relation, Samples, Series};
 use model::{CpuId, Hertz, Rate, Seconds};
 use report::areas::Section;
@@ -254,7 +254,7 @@ fn pairs_that_cannot_be_used_are_refused() {
     let look = Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Wake };
     let request = options.request(Vec::new(), look);
     let refused = crate::common::measure(&machine, &request, &Stop::default(), &mut |_| {});
-    assert!(matches!(refused, Err(bench::run::Error::Placement(_))));
+    assert!(matches!(refused, Err(measure::run::Error::Placement(_))));
     let missing = Asked::Relation(Relation::OtherPackage);
     let record = measured(&machine, |o| o.pairs = Some(vec![missing]), Question::Signals);
     assert!(record.series.iter().any(|series| series.workload == "other-package"));

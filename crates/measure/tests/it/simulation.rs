@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use crate::common::measure;
-use bench::areas::Area;
-use bench::run::plan::{Cell, Errand, Planning, Run, Wishes, Work};
-use bench::run::{Asked, Request};
-use bench::sheet;
 use kernels::StreamRow;
 use machine::Machine;
 use machine::simulated::Fault;
+use measure::areas::Area;
+use measure::run::plan::{Cell, Errand, Planning, Run, Wishes, Work};
+use measure::run::{Asked, Request};
+use measure::sheet;
 use model::areas::Quantity;
 use model::page::Block;
 use model::record::{FactValue, Outcome, Presentation, Record, Samples, Series};
@@ -411,7 +411,7 @@ fn an_area_that_panics_says_so_in_its_place_and_the_rest_stands() {
     assert!(reasons.next().unwrap().contains("no such thing"), "its section says why");
     // A run that has nothing else has failed.
     let error = with(false).unwrap_err();
-    assert!(matches!(error, bench::run::Error::Run(RunError::Fault(_))), "{error}");
+    assert!(matches!(error, measure::run::Error::Run(RunError::Fault(_))), "{error}");
 }
 
 #[test]

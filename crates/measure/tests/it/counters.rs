@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use crate::common::{assert_near, counters, measured, of, streams, why};
 use crate::patience::patiently;
-use bench::areas::turbo::Options;
 use machine::{Machine, Msr, MsrFolder};
+use measure::areas::turbo::Options;
 use model::record::{InstrumentState, Outcome, Record};
 use model::{CpuId, CpuSet, Reading};
 use msr_fuse::Mounted;

@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bench::original::{
+use measure::original::{
     Error, Function, Original, Request, Sha256, Source, Surroundings, Validation, run,
 };
 use model::CpuId;

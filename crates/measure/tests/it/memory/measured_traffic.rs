@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use bench::areas::memory::{Length, Options, Question};
 use machine::Machine;
 use machine::simulated::{Fault, Model};
+use measure::areas::memory::{Length, Options, Question};
 use model::Seconds;
 use model::record::{InstrumentState, Record, Series};
 

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use bench::run::{Error, Progress, Request};
 use machine::Machine;
+use measure::run::{Error, Progress, Request};
 use model::CpuSet;
 use model::page::Block;
 use model::record::{CpuPlace, OriginalRun, Record};
@@ -67,7 +67,7 @@ pub(super) fn measured(
         bar.set_position((progress.share * 1000.0) as u64);
         bar.set_message(progress.doing.to_owned());
     };
-    let measured = bench::run::measure(machine, request, signals.stop(), &mut tell);
+    let measured = measure::run::measure(machine, request, signals.stop(), &mut tell);
     bar.finish_and_clear();
     let mut record = measured.map_err(|error| signals.of(refused(machine, error)))?;
     report::annotate(&mut record);
@@ -94,7 +94,8 @@ pub(super) fn outline_after(
     (format, sinks): (Format, Sinks),
     before: Vec<Block>,
 ) -> Result<ExitCode, Failure> {
-    let outline = bench::run::outline(machine, request).map_err(|error| refused(machine, error))?;
+    let outline =
+        measure::run::outline(machine, request).map_err(|error| refused(machine, error))?;
     let mut page = report::outline(&outline);
     // After the title and the run in brief.
     let at = page.blocks.len().min(2);

@@ -1,9 +1,9 @@
 //! Transitions on simulated machines: halts, throttled dispatch and hold times that were put in come out again,
 //! and what the machine loses anyway never is called one.
 
-use bench::areas::turbo::{Options, Tests};
 use machine::Machine;
 use machine::simulated::Model;
+use measure::areas::turbo::{Options, Tests};
 use model::page::{Align, Block, Table, Text};
 use model::record::{Outcome, Record, Series};
 use model::{CpuId, Seconds, Severity};

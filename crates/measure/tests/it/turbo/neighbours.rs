@@ -1,9 +1,9 @@
 //! What neighbours cost, on simulated machines: costs that were put in come out again, with intervals.
 
 use crate::common::{assert_near, measured, of, streams, why};
-use bench::areas::turbo::{Options, Tests};
 use machine::Machine;
 use machine::simulated::{Model, Tax};
+use measure::areas::turbo::{Options, Tests};
 use model::page::{Block, HeatCell};
 use model::record::{Outcome, Record};
 use rig::placement::Choice;

@@ -3,9 +3,9 @@
 use super::heat::sustained;
 use super::limits::{explained, machine, set_each, step, why};
 use crate::common::{assert_near, measured, of, streams};
-use bench::areas::turbo::{Options, Tests};
 use machine::Machine;
 use machine::simulated::{Model, Writer};
+use measure::areas::turbo::{Options, Tests};
 use model::Seconds;
 use model::page::Block;
 use model::record::{ClockAccount, Record, Series};

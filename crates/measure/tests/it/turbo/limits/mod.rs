@@ -8,10 +8,10 @@ mod taken;
 use std::sync::Arc;
 
 use crate::common::{assert_near, measured, of, streams};
-use bench::areas::turbo::{Options, Tests};
 use machine::Machine;
 use machine::ports::{Msr, Tree};
 use machine::simulated::{Fault, Model, SlowCores, Writer};
+use measure::areas::turbo::{Options, Tests};
 use model::page::Block;
 use model::record::{AccountStep, ClockAccount, PowerTerm, Record, Series};
 use model::{CpuId, Known, Reading};

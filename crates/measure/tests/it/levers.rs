@@ -1,14 +1,14 @@
 //! Settings of simulated machines with faults: refused, not kept, not obeyed, and whatever happens put
 //! back.
 
-use bench::ab::{self, Comparing, What};
-use bench::proof::{self, Observer};
 use levers::ask::Asked;
 use levers::journal::Shelf;
 use levers::plan::Plan;
 use levers::{Error, Lever, Object, Session, port};
 use machine::Machine;
 use machine::simulated::{Fault, Model};
+use measure::ab::{self, Comparing, What};
+use measure::proof::{self, Observer};
 use model::record::{PageKind, Presentation, Proof, ProofAnswer, Record};
 use model::stats::paired::{Arm as Side, Kind};
 use model::{Known, Seconds};
@@ -129,7 +129,7 @@ fn comparing(machine: &Machine, a: &[&str], b: &[&str]) -> Comparing {
     let levers = port::of(machine).unwrap();
     let (a, b) = (asked(a), asked(b));
     let (changes, _) = Plan::arms(machine, &*levers, [&a, &b], false).unwrap();
-    let turbo = What::Area(bench::areas::subjects::find("turbo").unwrap(), None);
+    let turbo = What::Area(measure::areas::subjects::find("turbo").unwrap(), None);
     let mut comparing = Comparing { changes, budget: Seconds(20.0), ..Comparing::usual(turbo) };
     for own in &mut comparing.own {
         own.cpus = Some("0".parse().unwrap());
@@ -198,9 +198,9 @@ fn with_a_cpu_that_leaves<'m>(
     machine: &'m Machine,
     comparing: &Comparing,
     session: &mut Session<'m>,
-) -> Result<Record, bench::run::Error> {
+) -> Result<Record, measure::run::Error> {
     let mut rounds = 0;
-    let mut leave = |_: bench::run::Progress<'_>| {
+    let mut leave = |_: measure::run::Progress<'_>| {
         rounds += 1;
         if rounds == 10 {
             set_online(machine, "0");

@@ -1,10 +1,10 @@
 //! How tests ask for a run of `turbo`, and find its answers.
 
-use bench::areas::turbo::{Options, Tests};
-use bench::run::{Error, Progress, Request};
 use kernels::StreamRow;
 use machine::Machine;
 use machine::instruments::clock::RateChoice;
+use measure::areas::turbo::{Options, Tests};
+use measure::run::{Error, Progress, Request};
 use model::record::{Instrument, Outcome, PageKind, Presentation, Record, Series};
 use rig::executor::Stop;
 use rig::job::Manner;
@@ -21,7 +21,7 @@ pub(crate) fn measure(
     stop: &Stop,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Record, Error> {
-    let mut record = bench::run::measure(machine, request, stop, progress)?;
+    let mut record = measure::run::measure(machine, request, stop, progress)?;
     report::annotate(&mut record);
     Ok(record)
 }
