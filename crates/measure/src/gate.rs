@@ -6,7 +6,8 @@ use model::name::did_you_mean;
 use model::record::{Bound, BoundKind, Presentation};
 use model::{CpuSet, Seconds, Unit};
 
-use crate::areas::{self, AREAS, cores};
+use crate::areas::{AREAS, cores};
+use crate::run::area::Area;
 use crate::run::plan::Cell;
 use crate::run::{Asked, Request};
 use crate::sheet;
@@ -252,7 +253,7 @@ pub fn request(
         streams,
         ask: Box::new(move |plan| {
             let needed = AREAS.iter().filter(|area| bounds.iter().any(|b| b.area == area.id()));
-            let asked = |area: &&'static dyn areas::Area| {
+            let asked = |area: &&'static dyn Area| {
                 let mut wishes = area.wishes(plan);
                 wishes.cells.retain(|cell| bounds.iter().any(|b| needs(b, area.id(), cell)));
                 Asked { area: *area, wishes }

@@ -6,7 +6,8 @@ use model::record::Presentation;
 use model::{CpuSet, Seconds};
 
 use crate::areas::contained::wishes;
-use crate::areas::{AREAS, Area, turbo};
+use crate::areas::{AREAS, turbo};
+use crate::run::area::Area;
 use crate::run::{Asked, Request, Span};
 use rig::job::Manner;
 use rig::placement::Choice;

@@ -12,6 +12,7 @@ pub mod budget;
 pub mod cpus;
 pub mod finding;
 pub mod isa;
+pub mod licence;
 pub mod memory;
 pub mod name;
 pub mod order;

@@ -11,8 +11,8 @@ use model::{Finding, Known, Obstacle, Severity, Unavailable};
 
 use crate::compare::name;
 use crate::compare::results::{self, Found, Measured};
+use crate::parts;
 use crate::reference;
-use crate::sheet::parts;
 
 /// What came of it.
 pub fn judge(record: &Record, bounds: &[Bound], reference: Option<&ReferenceRun>) -> GateRun {

@@ -6,6 +6,8 @@
 
 pub mod ab;
 pub mod areas;
+pub mod band;
+pub mod claim;
 pub mod compare;
 mod doctor;
 pub mod gate;
@@ -13,6 +15,7 @@ mod info;
 pub mod kit;
 pub mod metrics;
 mod outline;
+pub mod parts;
 pub mod quiet;
 pub mod reference;
 mod run;

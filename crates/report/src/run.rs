@@ -8,17 +8,30 @@ use model::record::{
 use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, Finding, Severity};
 
-use crate::areas;
+use crate::areas::turbo;
+use crate::areas::{SECTIONS, Section};
+use crate::sheet::{claims, normal};
 
 /// Adds what is to be said of a record that was just measured: the account of its clocks, and findings, the most
 /// serious first.
 pub fn annotate(record: &mut Record) {
-    let accounts = areas::turbo::accounts(record);
+    let accounts = turbo::accounts(record);
     if let Some(clock) = &mut record.clock {
         clock.accounts = accounts;
     }
     record.findings.extend(findings(record));
-    areas::judge(record);
+    let took_part =
+        |section: &&dyn Section| record.run.plan.areas.iter().any(|area| area == section.id());
+    let sections: Vec<&dyn Section> = SECTIONS.iter().copied().filter(took_part).collect();
+    let mut more: Vec<Finding> =
+        sections.iter().flat_map(|section| section.findings(record)).collect();
+    more.extend(normal::findings(record, &sections));
+    // A claim that another finding refutes already needs none.
+    let told: Vec<&Finding> = record.findings.iter().chain(&more).collect();
+    let refuted = claims::findings(record, &sections, &told);
+    more.extend(refuted);
+    record.findings.extend(more);
+    record.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
 }
 
 /// Of the run.

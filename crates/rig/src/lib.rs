@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod alarm;
+pub mod calibration;
 pub mod child;
 pub mod collect;
 pub mod contest;
@@ -25,6 +26,7 @@ pub mod rise;
 pub mod ruler;
 pub mod schedule;
 pub mod signals;
+mod stop;
 pub mod streams;
 pub mod trace;
 pub mod traffic;

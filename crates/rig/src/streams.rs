@@ -3,7 +3,7 @@
 use kernels::memory::{MemoryKernel, Mover, Variant};
 use kernels::{Data, Kind, StreamRow, Weight, ruler};
 use machine::Machine;
-use model::areas::turbo::licence::Licence;
+use model::licence::Licence;
 use model::{Isa, Obstacle, Unavailable};
 
 use crate::job::{Body, Load, Tools};

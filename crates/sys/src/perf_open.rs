@@ -6,8 +6,6 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use model::CpuId;
 
-use crate::perf_page::Page;
-
 /// What is counted.
 ///
 /// # Source
@@ -116,7 +114,7 @@ impl From<Event> for Attributes {
 /// it where what they do not know is zero.
 #[repr(C)]
 #[derive(Default)]
-struct Raw {
+pub(crate) struct Raw {
     kind: u32,
     size: u32,
     config: u64,
@@ -151,7 +149,7 @@ const WITH_TIMES: u64 = 1 | 2;
 const WHOLE_GROUP: u64 = 1 << 3;
 
 impl Attributes {
-    fn raw(&self, with_times: bool) -> Raw {
+    pub(crate) fn raw(&self, with_times: bool) -> Raw {
         let modes = match self.modes {
             Modes::All => 0,
             Modes::User => flag::EXCLUDE_KERNEL | flag::EXCLUDE_HYPERVISOR,
@@ -270,7 +268,11 @@ pub fn open(event: Event, scope: Scope) -> io::Result<OwnedFd> {
     open_raw(&Attributes::from(event).raw(false), scope, None)
 }
 
-fn open_raw(raw: &Raw, scope: Scope, leader: Option<BorrowedFd<'_>>) -> io::Result<OwnedFd> {
+pub(crate) fn open_raw(
+    raw: &Raw,
+    scope: Scope,
+    leader: Option<BorrowedFd<'_>>,
+) -> io::Result<OwnedFd> {
     const FLAG_FD_CLOEXEC: libc::c_ulong = 8;
     let (process, cpu) = match scope {
         Scope::ThisThread => (0, -1),
@@ -293,29 +295,6 @@ fn open_raw(raw: &Raw, scope: Scope, leader: Option<BorrowedFd<'_>>) -> io::Resu
     }
     // SAFETY: the kernel just gave us this descriptor; nobody else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
-}
-
-/// Whether a thread may read its own cycle counter without a system call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UserRead {
-    /// The kernel allows the instruction (`cap_user_rdpmc`).
-    pub allowed: bool,
-    /// The counter was on the hardware at that moment (`index` is not 0).
-    pub on_hardware: bool,
-}
-
-/// Opens an event of this thread, and asks its page.
-///
-/// # Source
-/// `include/uapi/linux/perf_event.h`, `struct perf_event_mmap_page`: `index` at 12, `capabilities`
-/// at 40, its bit 2 `cap_user_rdpmc`.
-pub fn user_read(event: &Attributes) -> io::Result<UserRead> {
-    use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-    const CAP_USER_RDPMC: u64 = 1 << 2;
-    let page = Page::map(open_raw(&event.raw(false), Scope::ThisThread, None)?)?;
-    let capabilities = page.field::<AtomicU64>(40).load(Ordering::Relaxed);
-    let index = page.field::<AtomicU32>(12).load(Ordering::Relaxed);
-    Ok(UserRead { allowed: capabilities & CAP_USER_RDPMC != 0, on_hardware: index != 0 })
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use std::io;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
-use crate::perf_open::{Count, Counter, Event, Scope, open};
+use crate::perf_open::{Attributes, Count, Counter, Event, Scope, open, open_raw};
 
 /// `time_mult` and `time_shift` of the page: nanoseconds = (ticks * mult) >> shift.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +30,28 @@ impl TimeConversion {
 pub fn time_conversion() -> io::Result<Option<TimeConversion>> {
     let page = Page::map(open(Event::DUMMY, Scope::ThisThread)?)?;
     Ok(page.conversion())
+}
+
+/// Whether a thread may read its own cycle counter without a system call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UserRead {
+    /// The kernel allows the instruction (`cap_user_rdpmc`).
+    pub allowed: bool,
+    /// The counter was on the hardware at that moment (`index` is not 0).
+    pub on_hardware: bool,
+}
+
+/// Opens an event of this thread, and asks its page.
+///
+/// # Source
+/// `include/uapi/linux/perf_event.h`, `struct perf_event_mmap_page`: `index` at 12, `capabilities`
+/// at 40, its bit 2 `cap_user_rdpmc`.
+pub fn user_read(event: &Attributes) -> io::Result<UserRead> {
+    const CAP_USER_RDPMC: u64 = 1 << 2;
+    let page = Page::map(open_raw(&event.raw(false), Scope::ThisThread, None)?)?;
+    let capabilities = page.field::<AtomicU64>(40).load(Ordering::Relaxed);
+    let index = page.field::<AtomicU32>(12).load(Ordering::Relaxed);
+    Ok(UserRead { allowed: capabilities & CAP_USER_RDPMC != 0, on_hardware: index != 0 })
 }
 
 /// One read-only page shared with the kernel; keeps its event open.

@@ -102,7 +102,7 @@ impl<'a> Match<'a> {
         let executor = executor.map_err(|reason| because(&reason))?;
         // Whole lines for each thread, so that nobody has a remainder.
         let step = 64 * cpus.len() as u64;
-        let elements = memory::rule(topology, cpus).next_multiple_of(step);
+        let elements = (model::areas::memory::rule(topology, cpus) / 8).next_multiple_of(step);
         let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
         let binary = folder.path().join("loops");
         companion::compile(SOURCE, OPTIONS, &binary)?;

@@ -15,7 +15,7 @@ use rig::executor::Stop;
 use rig::executor::threads::Threads;
 use rig::job::{Density, Load, Manner, Member, Phase, Purpose, Repeat, Step, Tools, What};
 use rig::streams;
-use rig::{protocol, reduce, ruler};
+use rig::{calibration, protocol, reduce, ruler};
 
 use crate::{because, table};
 
@@ -36,7 +36,7 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
     let tools = streams::tools(&machine).map_err(|reason| because(&reason))?;
     let usable = machine.host.affinity().map_err(|reason| because(&reason))?;
     let cpu = usable.iter().next().ok_or_else(|| anyhow!("this process may use no CPU"))?;
-    let rulers = ruler::calibrate(&mut executor, &tools, &[cpu])?;
+    let rulers = calibration::calibrate(&mut executor, &tools, &[cpu])?;
     let ruler = rulers[&cpu].as_ref().map_err(because)?;
     let mut rows = Vec::new();
     for row in kernels::streams::CLASSIC {

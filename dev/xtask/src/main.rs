@@ -15,6 +15,8 @@
 mod arrows;
 mod check;
 #[cfg(test)]
+mod circles;
+#[cfg(test)]
 mod features;
 mod generate;
 mod junit;

@@ -91,7 +91,7 @@ impl Attempts {
     /// Whether the page of cycles lets this thread read them by instruction; on Arm it is asked for.
     fn rdpmc(&self) -> io::Result<String> {
         let cycles = Event::CYCLES_USER.into();
-        let read = perf_open::user_read(&user_access(&*self.tree, &cycles).unwrap_or(cycles))?;
+        let read = sys::perf_page::user_read(&user_access(&*self.tree, &cycles).unwrap_or(cycles))?;
         if !read.allowed {
             return Err(io::ErrorKind::Unsupported.into());
         }

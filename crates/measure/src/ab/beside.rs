@@ -6,9 +6,9 @@ use model::CpuId;
 use model::record::BesideRun;
 use model::stats::paired::Quad;
 
+use rig::calibration;
 use rig::executor::{Executor, RunError, Stop};
 use rig::job::Tools;
-use rig::ruler;
 use rig::streams;
 
 use crate::run;
@@ -40,7 +40,7 @@ impl Beside {
     /// Once, where nothing else executes it.
     pub(super) fn multiply(&mut self) -> Result<Option<f64>, RunError> {
         let Some((executor, tools)) = &mut self.own else { return Ok(None) };
-        ruler::multiply(&mut **executor, tools, self.cpu)
+        calibration::multiply(&mut **executor, tools, self.cpu)
     }
 
     /// What is kept of it.

@@ -2,7 +2,7 @@
 
 use model::areas::Quantity;
 
-use super::Area;
+use crate::run::area::{Area, Needs};
 use crate::run::plan::{Planning, Wishes};
 use rig::collect::Taken;
 use rig::executor::guarded;
@@ -35,6 +35,10 @@ impl Area for Contained {
 
     fn offers(&self, workload: &str, quantity: &Quantity) -> bool {
         self.0.offers(workload, quantity)
+    }
+
+    fn needs(&self) -> Needs {
+        self.0.needs()
     }
 
     fn wishes(&self, plan: &Planning<'_>) -> Wishes {

@@ -26,11 +26,12 @@ use crate::areas::subjects;
 use crate::run::arm::Own;
 use crate::run::single::{Ready, Single};
 use rig::alarm::{Alarm, By};
+use rig::calibration;
 use rig::executor::{Executor, RunError, Stop};
 use rig::job::Tools;
 use rig::reduce;
 use rig::rise::{self, Rise};
-use rig::ruler::{self, Ruler, Rulers};
+use rig::ruler::{Ruler, Rulers};
 use rig::streams;
 
 use crate::run;
@@ -166,9 +167,9 @@ impl<'a> Observer<'a> {
     fn ruler(&mut self, cpu: CpuId) -> Result<Ruler, Blind> {
         let executor = &mut *self.executor;
         if !self.rulers.contains_key(&cpu) {
-            self.rulers.extend(ruler::calibrate(executor, &self.tools, &[cpu])?);
-            for _ in 0..ruler::LOOKS {
-                ruler::refine(executor, &self.tools, &mut self.rulers)?;
+            self.rulers.extend(calibration::calibrate(executor, &self.tools, &[cpu])?);
+            for _ in 0..calibration::LOOKS {
+                calibration::refine(executor, &self.tools, &mut self.rulers)?;
             }
         }
         self.rulers[&cpu].clone().map_err(Blind::Reason)
@@ -178,7 +179,7 @@ impl<'a> Observer<'a> {
     fn clock(&mut self, cpu: CpuId) -> Result<Vec<f64>, Blind> {
         let ruler = self.ruler(cpu)?;
         let executor = &mut *self.executor;
-        let job = ruler::quiet(&self.tools, cpu);
+        let job = calibration::quiet(&self.tools, cpu);
         let mut blocks = Vec::new();
         for _ in 0..BLOCKS {
             let raw = executor.repeat(&job)?;
@@ -299,7 +300,7 @@ impl<'a> Observer<'a> {
             let Some(sibling) = self.sibling else { return Ok(Seen::Pinned(false)) };
             sibling
         };
-        match self.executor.repeat(&ruler::quiet(&self.tools, cpu)) {
+        match self.executor.repeat(&calibration::quiet(&self.tools, cpu)) {
             Ok(_) => Ok(Seen::Pinned(true)),
             Err(RunError::Pin { .. }) => Ok(Seen::Pinned(false)),
             Err(error) => Err(Blind::Run(error)),

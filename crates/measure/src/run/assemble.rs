@@ -15,12 +15,12 @@ use model::record::{
 use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable, Unit, in_order};
 
+use super::area::Area;
 use super::controllers::Controllers;
 use super::counters::Counters;
 use super::sweep::{End, Own, Swept, Told};
 use super::trials::Trial;
-use super::{Planned, Program, Request, Span, events};
-use crate::areas::{Area, sst};
+use super::{Planned, Program, Request, Span, events, speed_select};
 use crate::run::plan::Workload;
 use rig::collect::rounded;
 use rig::executor::RunError;
@@ -114,7 +114,7 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
         quiet: None,
         comparison: None,
         counts: None,
-        speed_select: sst::told(machine, areas),
+        speed_select: speed_select::told(machine, areas),
         findings,
     }
 }

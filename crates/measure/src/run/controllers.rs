@@ -12,7 +12,6 @@ use model::stats::median;
 use model::{CpuId, Obstacle, Pages, Seconds, Unavailable, Unit};
 
 use super::{Error, Program};
-use crate::areas::memory;
 use crate::run::plan::{Planning, Work};
 use rig::executor::{Executor, RunError};
 use rig::streams;
@@ -142,7 +141,7 @@ fn prove(
     program: &Program,
 ) -> Result<Result<(), Unavailable>, RunError> {
     let Some((cpu, pages)) = counted_cell(program) else { return Ok(Ok(())) };
-    let elements = memory::rule(planning.topology(), &[cpu]);
+    let elements = model::areas::memory::rule(planning.topology(), &[cpu]) / 8;
     for known in &KNOWN {
         let transfer = find(known.kernel).and_then(|kernel| known.transfer(planning, kernel));
         // Not every CPU has stores that pass caches by.

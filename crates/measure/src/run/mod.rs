@@ -1,5 +1,6 @@
 //! A run: what areas ask for, measured within its time, as one record.
 
+pub mod area;
 pub mod arm;
 mod assemble;
 mod controllers;
@@ -9,6 +10,7 @@ pub(crate) mod neighbours;
 mod outline;
 pub mod plan;
 pub mod single;
+pub(crate) mod speed_select;
 mod sweep;
 mod trials;
 
@@ -26,11 +28,11 @@ use machine::instruments::aperf_mperf::CycleCounters;
 use machine::instruments::clock::{self, RateChoice, StampClock, StampSource};
 use machine::limits::Reasons;
 use machine::{conditions, disturbances, facts};
-use model::record::{ByteCount, ClockRecord, Presentation, Record};
+use model::record::{ByteCount, ClockRecord, Presentation, Record, Series};
 use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable};
 
-use crate::areas::{Area, top, turbo};
+use crate::run::area::Area;
 use crate::run::plan::{Cell, Planning, Wishes, Work};
 use controllers::Controllers;
 use counters::Counters;
@@ -40,9 +42,9 @@ use rig::executor::threads::Threads;
 use rig::executor::{Executor, RunError, Stop};
 use rig::job::{Manner, Tools};
 use rig::placement::{self, Choice};
+use rig::ruler::Rulers;
+use rig::schedule;
 use rig::streams;
-use rig::{ruler, schedule};
-use ruler::Rulers;
 
 /// What a run is asked for.
 pub struct Request {
@@ -160,7 +162,7 @@ pub fn measure(
         let busy_seconds = Some(program.busy_seconds(&run, executor.elapsed()));
         ClockRecord { busy_seconds, ..assemble::tell(clock, &program, &run.told) }
     });
-    let activity = activity.as_mut().map_or_else(Vec::new, top::over);
+    let activity = activity.as_mut().map_or_else(Vec::new, Watched::end);
     let seconds = executor.elapsed();
     watch.wait(machine);
     let neighbours = watch.end(machine, &program.used());
@@ -243,6 +245,18 @@ fn executor_since(
             return Err(Unavailable::new(Obstacle::Cpudyno, "stamp clock", why));
         }
     })
+}
+
+/// CPUs that are watched meanwhile, for an area that makes series of what they did.
+struct Watched<'a> {
+    activity: Activity<'a>,
+    series: fn(&mut Activity<'_>) -> Vec<Series>,
+}
+
+impl Watched<'_> {
+    fn end(&mut self) -> Vec<Series> {
+        (self.series)(&mut self.activity)
+    }
 }
 
 /// A cell and the area that it belongs to.
@@ -375,18 +389,18 @@ impl Program {
 
     /// Whether clocks are measured.
     fn has_clocks(&self) -> bool {
-        self.areas.iter().any(|area| area.id() == turbo::AREA)
+        self.areas.iter().any(|area| area.needs().clocks)
     }
 
     /// What its CPUs do meanwhile, where that was asked for. Simulated jobs leave no trace there.
-    fn activity<'a>(&self, machine: &'a Machine) -> Option<Activity<'a>> {
-        let is_asked = self.areas.iter().any(|area| area.id() == top::AREA);
-        if !is_asked || machine.simulated.is_some() {
+    fn activity<'a>(&self, machine: &'a Machine) -> Option<Watched<'a>> {
+        let series = self.areas.iter().find_map(|area| area.needs().activity)?;
+        if machine.simulated.is_some() {
             return None;
         }
         let mut activity = Activity::open(machine, Some(&self.used())).ok()?;
         activity.look();
-        Some(activity)
+        Some(Watched { activity, series })
     }
 
     /// Seconds of one block of every cell that has several, or of those that are gone through once, as planned.

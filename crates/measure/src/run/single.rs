@@ -6,15 +6,15 @@ use model::areas::Quantity;
 use model::record::Machine as Description;
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable};
 
+use super::area;
 use super::arm::Own;
 use super::plan::{Candidate, Cell, Planning, Work};
 use super::sweep::{Sweeper, Swept};
 use super::{Error, Program, Request, executor};
-use crate::areas;
+use rig::calibration;
 use rig::collect::Taken;
 use rig::executor::{Executor, RunError, Stop};
 use rig::placement::Placement;
-use rig::ruler;
 
 /// What is compared of an area: one workload.
 pub struct Subject {
@@ -113,7 +113,7 @@ impl<'m> Single<'m> {
         program.cells = vec![program.cells.swap_remove(cell)];
         let area = program.areas[program.cells[0].area];
         let known = || area.quantities().iter().map(|quantity| quantity.id);
-        let found = areas::taken(area).into_iter().find(|(known, _)| known.id == quantity);
+        let found = area::taken(area).into_iter().find(|(known, _)| known.id == quantity);
         let (quantity, taken) = found.ok_or_else(|| {
             let list = known().collect::<Vec<_>>().join(", ");
             asked(format!("there is no quantity `{quantity}`, but {list}"))
@@ -199,9 +199,9 @@ impl<'m> Single<'m> {
         self.swept.rulers.get(&cpu)?.as_ref().err().cloned()
     }
 
-    /// The same work on a CPU whatever is measured: see [`ruler::multiply`].
+    /// The same work on a CPU whatever is measured: see [`calibration::multiply`].
     pub(crate) fn multiply(&mut self, ready: &Ready, cpu: CpuId) -> Result<Option<f64>, RunError> {
-        ruler::multiply(&mut *self.executor, &ready.program.tools, cpu)
+        calibration::multiply(&mut *self.executor, &ready.program.tools, cpu)
     }
 }
 

@@ -12,15 +12,14 @@ use model::record::CHANGED;
 use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, Obstacle, Pages, Seconds, Unavailable};
 
-use super::events;
 use super::trials::{self, Trial};
 use super::{Planned, Program, Progress, Request, Rulers, Span};
-use crate::areas;
+use super::{area, events};
 use crate::run::plan::{Active, Errand, Moved, Planning, Streams, Work};
 use rig::collect::{Collector, Key, rounded};
 use rig::executor::{Executor, RunError, guarded};
 use rig::job::{Around, Repeat};
-use rig::{placement, reduce, ruler, traffic};
+use rig::{calibration, placement, reduce, ruler, traffic};
 
 /// What was measured.
 pub(super) struct Swept {
@@ -284,10 +283,11 @@ impl<'a> Sweeper<'a> {
         let tools = &self.program.tools;
         let new: Vec<CpuId> =
             cpus.iter().copied().filter(|cpu| !swept.rulers.contains_key(cpu)).collect();
-        swept.rulers.extend(ruler::calibrate(self.executor, tools, &new)?);
+        swept.rulers.extend(calibration::calibrate(self.executor, tools, &new)?);
         if cpus.len() <= REFINED_AT_ONCE {
-            for _ in 0..ruler::LOOKS {
-                let refined = guarded(|| ruler::refine(self.executor, tools, &mut swept.rulers));
+            for _ in 0..calibration::LOOKS {
+                let refined =
+                    guarded(|| calibration::refine(self.executor, tools, &mut swept.rulers));
                 swept.beside(|| "looking at rulers once more".to_owned(), refined)?;
             }
         }
@@ -599,7 +599,7 @@ impl<'a> Sweeper<'a> {
             return Ok(());
         }
         for &cpu in cpus.iter().take(REFINED_AT_ONCE) {
-            let job = ruler::quiet(&self.program.tools, cpu);
+            let job = calibration::quiet(&self.program.tools, cpu);
             let raw = self.executor.repeat(&job)?;
             let ruler = swept.rulers.get(&cpu).and_then(|ruler| ruler.as_ref().ok());
             let null = self.program.tools.null;
@@ -640,7 +640,7 @@ impl<'a> Sweeper<'a> {
                 class: class.map(str::to_owned),
                 parameters,
             };
-            swept.collector.add(key, || areas::taken(area), &piece.around, &piece.reduced);
+            swept.collector.add(key, || area::taken(area), &piece.around, &piece.reduced);
         }
     }
 

@@ -6,7 +6,7 @@ use crate::common::measure;
 use kernels::StreamRow;
 use machine::Machine;
 use machine::simulated::Fault;
-use measure::areas::Area;
+use measure::run::area::Area;
 use measure::run::plan::{Cell, Errand, Planning, Run, Wishes, Work};
 use measure::run::{Asked, Request};
 use measure::sheet;

@@ -62,16 +62,16 @@ pub fn data_caches<'a>(
     topology.caches.iter().filter(used)
 }
 
-/// Bytes that are certainly beyond the caches of these CPUs.
-pub fn rule(topology: &Topology, cpus: &CpuSet) -> u64 {
-    TIMES_CACHES.saturating_mul(caches(topology, cpus.as_slice()))
+/// Bytes of each array for these CPUs, by the rule: certainly beyond their caches.
+pub fn rule(topology: &Topology, cpus: &[CpuId]) -> u64 {
+    TIMES_CACHES.saturating_mul(caches(topology, cpus))
 }
 
 /// Whether an array of so many bytes over these CPUs is as large as the rule asks.
 pub fn is_beyond(topology: &Topology, cpus: &CpuSet, bytes: u64) -> bool {
     // Threads have whole elements each.
     let slack = 8 * cpus.len() as u64;
-    bytes.saturating_add(slack) >= rule(topology, cpus)
+    bytes.saturating_add(slack) >= rule(topology, cpus.as_slice())
 }
 
 /// What its numbers mean, in the order of a record.
@@ -169,3 +169,19 @@ pub static QUANTITIES: &[Quantity] = &[
         "Relative; every kernel is exact, so that it is zero or there is no number at all.",
     ),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Arm's kernels know no sizes of caches where firmware does not tell them.
+    #[test]
+    fn caches_that_nobody_describes_grow_with_the_cpus() {
+        let bytes = |cpus: &str| {
+            let cpus: Vec<CpuId> = cpus.parse::<CpuSet>().unwrap().iter().collect();
+            rule(&Topology::default(), &cpus) >> 20
+        };
+        assert_eq!(["0", "0-1", "0-7"].map(bytes), [72, 80, 128]);
+        assert_eq!(bytes("0-255"), 256, "as large as those of nearly all machines");
+    }
+}

@@ -12,7 +12,10 @@ pub mod top;
 pub mod turbo;
 pub mod wake;
 
+use std::collections::BTreeMap;
+
 use crate::Unit;
+use crate::record::Series;
 
 /// What a number means: one row for each quantity of an area.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -57,42 +60,64 @@ impl Quantity {
     }
 }
 
-/// What people call each area, in the order of a sheet.
-const TITLES: &[(&str, &str)] = &[
-    (turbo::AREA, "Clock"),
-    (memory::AREA, "Memory"),
-    (cores::AREA, "Core to core"),
-    (pause::AREA, "Pause"),
-    (wake::AREA, "Wake-ups"),
-    (openmp::AREA, "OpenMP regions"),
-    (WAIT, "Spin or sleep"),
-    (pmu::AREA, "Counters"),
-    (sst::AREA, "Speed Select"),
-    (top::AREA, "What the CPUs did meanwhile"),
+/// What is to be known of an area to name what it measured: one row for each, in the order of a sheet.
+struct Row {
+    id: &'static str,
+    /// What people call it, as a heading.
+    title: &'static str,
+    quantities: &'static [Quantity],
+    /// What a series is called, where that is not its workload.
+    name_of: fn(&Series) -> Option<String>,
+    /// What tells series of one workload apart beside the active CPUs, in words.
+    apart: fn(&BTreeMap<String, String>) -> Option<String>,
+}
+
+impl Row {
+    /// An area whose series are called by their workloads.
+    const fn new(id: &'static str, title: &'static str, quantities: &'static [Quantity]) -> Row {
+        Row { id, title, quantities, name_of: |_| None, apart: |_| None }
+    }
+}
+
+const AREAS: &[Row] = &[
+    Row { name_of: turbo::name_of, ..Row::new(turbo::AREA, "Clock", turbo::QUANTITIES) },
+    Row::new(memory::AREA, "Memory", memory::QUANTITIES),
+    Row::new(cores::AREA, "Core to core", cores::QUANTITIES),
+    Row::new(pause::AREA, "Pause", pause::QUANTITIES),
+    Row { apart: wake::apart, ..Row::new(wake::AREA, "Wake-ups", wake::QUANTITIES) },
+    Row { apart: openmp::apart, ..Row::new(openmp::AREA, "OpenMP regions", openmp::QUANTITIES) },
+    Row::new(WAIT, "Spin or sleep", &[]),
+    Row { name_of: pmu::name_of, ..Row::new(pmu::AREA, "Counters", pmu::QUANTITIES) },
+    Row::new(sst::AREA, "Speed Select", &[]),
+    Row {
+        name_of: top::name_of,
+        ..Row::new(top::AREA, "What the CPUs did meanwhile", top::QUANTITIES)
+    },
 ];
+
+fn row(area: &str) -> Option<&'static Row> {
+    AREAS.iter().find(|row| row.id == area)
+}
 
 /// The area that only reads what others measured.
 pub const WAIT: &str = "wait";
 
 /// What people call an area, as a heading; its id where this build does not know it.
 pub fn title(area: &str) -> &str {
-    TITLES.iter().find(|(known, _)| *known == area).map_or(area, |(_, title)| title)
+    row(area).map_or(area, |row| row.title)
 }
-
-/// The quantities of areas that have any.
-const QUANTITIES: &[(&str, &[Quantity])] = &[
-    (turbo::AREA, turbo::QUANTITIES),
-    (memory::AREA, memory::QUANTITIES),
-    (cores::AREA, cores::QUANTITIES),
-    (pause::AREA, pause::QUANTITIES),
-    (wake::AREA, wake::QUANTITIES),
-    (openmp::AREA, openmp::QUANTITIES),
-    (pmu::AREA, pmu::QUANTITIES),
-    (top::AREA, top::QUANTITIES),
-];
 
 /// What an area means by a quantity's id; none where neither is known to this build.
 pub fn quantity(area: &str, id: &str) -> Option<&'static Quantity> {
-    let (_, all) = QUANTITIES.iter().find(|(known, _)| *known == area)?;
-    all.iter().find(|quantity| quantity.id == id)
+    row(area)?.quantities.iter().find(|quantity| quantity.id == id)
+}
+
+/// What a series without numbers is called, where that is not its workload.
+pub fn name_of(series: &Series) -> Option<String> {
+    row(&series.area).and_then(|row| (row.name_of)(series))
+}
+
+/// What tells series of one workload apart beside the active CPUs, in words, by their parameters.
+pub fn apart(area: &str, parameters: &BTreeMap<String, String>) -> Option<String> {
+    row(area).and_then(|row| (row.apart)(parameters))
 }

@@ -1,5 +1,7 @@
 //! Parallel regions.
 
+use std::collections::BTreeMap;
+
 use super::{LOWER, NEITHER, Quantity};
 use crate::{Seconds, Unit};
 
@@ -85,3 +87,8 @@ pub static QUANTITIES: &[Quantity] = &[
         "CPU time of all threads against time; 1 is one core.",
     ),
 ];
+
+/// What tells series of one workload apart.
+pub(super) fn apart(parameters: &BTreeMap<String, String>) -> Option<String> {
+    parameters.get("setting").cloned()
+}

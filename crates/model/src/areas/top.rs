@@ -2,6 +2,7 @@
 
 use super::{HIGHER, LOWER, NEITHER, Quantity};
 use crate::Unit;
+use crate::record::Series;
 
 /// Its id.
 pub const AREA: &str = "top";
@@ -87,3 +88,9 @@ pub static QUANTITIES: &[Quantity] = &[
         "Energy counters (RAPL) over the time of the interval, by powercap or perf.",
     ),
 ];
+
+/// What a series without numbers is called.
+pub(super) fn name_of(series: &Series) -> Option<String> {
+    let column = series.parameters.get(COLUMN)?;
+    Some(format!("{column} of CPU {}", series.active))
+}

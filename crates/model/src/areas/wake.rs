@@ -1,5 +1,7 @@
 //! Ways to wake a thread.
 
+use std::collections::BTreeMap;
+
 use super::{LOWER, NEITHER, Quantity};
 use crate::Unit;
 
@@ -51,3 +53,15 @@ pub static QUANTITIES: &[Quantity] = &[
     Quantity::new("residence", "time in the state", Unit::Second, LOWER, "How long it was in that state each time, by the kernel's count.").packed(5e-4),
     Quantity::new("lateness", "lateness", Unit::Second, LOWER, "How much later than the time that it asked for a thread runs again; with a timer slack of 1 ns.").packed(5e-4),
 ];
+
+/// What tells series of one workload apart.
+pub(super) fn apart(parameters: &BTreeMap<String, String>) -> Option<String> {
+    let of = |name: &str| parameters.get(name).map(String::as_str);
+    Some(match (of(REST), of(LIMIT), of(PAIR)) {
+        (Some(rest), None, _) => format!("after a rest of {rest} us"),
+        (Some(rest), Some(limit), _) => {
+            format!("after a rest of {rest} us, limited to {limit} us,")
+        }
+        (None, _, pair) => pair?.to_owned(),
+    })
+}

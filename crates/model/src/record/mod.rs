@@ -63,9 +63,9 @@ use std::collections::BTreeMap;
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 
-use crate::areas::turbo::licence::Licence;
 use crate::cpus::{CpuId, CpuSet};
 use crate::finding::Finding;
+use crate::licence::Licence;
 use crate::quantity::{Hertz, Unit};
 use crate::stats::{Summary, mean};
 use crate::unavailable::{Known, Unavailable};
@@ -368,6 +368,12 @@ impl Plan {
             bytes: None,
             memory: Vec::new(),
         }
+    }
+
+    /// The licence of a workload, as whoever measured it says; of what is no stream, the lightest.
+    pub fn licence(&self, workload: &str) -> Licence {
+        let planned = self.workload(workload);
+        planned.and_then(|row| row.licence).unwrap_or_else(|| Licence::by_name(workload))
     }
 
     /// The workload of that id.

@@ -8,7 +8,7 @@ use model::stats::paired::{
 use model::stats::quantile;
 use model::{Known, Unavailable};
 
-use crate::sheet::parts;
+use crate::parts;
 
 /// What came of a comparison.
 pub fn page(record: &Record, verbosity: u8) -> Page {

@@ -1,15 +1,14 @@
 //! A section whose bugs are its own: the rest of a sheet stands.
 
-use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 
 use model::page::{Block, Remark, Text, Tone};
-use model::record::{Record, Series};
+use model::record::Record;
 use model::{Finding, Obstacle, Severity, Unavailable};
 
 use super::Section;
-use crate::sheet::claims::Claim;
-use crate::sheet::normal::Band;
+use crate::band::Band;
+use crate::claim::Claim;
 
 /// A section. What panics in it is told in its place.
 pub(super) struct Contained(pub(super) &'static dyn Section);
@@ -38,14 +37,6 @@ impl Contained {
 impl Section for Contained {
     fn id(&self) -> &'static str {
         self.0.id()
-    }
-
-    fn apart(&self, parameters: &BTreeMap<String, String>) -> Option<String> {
-        self.0.apart(parameters)
-    }
-
-    fn name_of(&self, series: &Series) -> Option<String> {
-        self.0.name_of(series)
     }
 
     fn findings(&self, record: &Record) -> Vec<Finding> {

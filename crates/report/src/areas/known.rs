@@ -6,7 +6,7 @@ use model::record::{PlannedWorkload, Record};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::sheet::normal::{self, Band};
+use crate::band::{self, Band};
 
 /// The table, as `data/README.md` describes it.
 static SETS: LazyLock<Vec<Set<Figure>>> =
@@ -229,18 +229,18 @@ impl<'a> Comparison<'a> {
     pub(crate) fn band(&self) -> Option<Band> {
         let verdict = match self.verdict() {
             Verdict::Unknown => return None,
-            Verdict::Equal => normal::Verdict::Normal,
+            Verdict::Equal => band::Verdict::Normal,
             Verdict::Unsure | Verdict::Differs if self.bound == Some(Bound::Spin) => {
-                normal::Verdict::CannotTell(
+                band::Verdict::CannotTell(
                     "it differs between CPUs and guests of one core".to_owned(),
                 )
             }
             Verdict::Unsure => {
                 let share = self.uncertainty * 100.0;
-                normal::Verdict::CannotTell(format!("it is known to {share:.1} % only"))
+                band::Verdict::CannotTell(format!("it is known to {share:.1} % only"))
             }
             Verdict::Differs => {
-                normal::Verdict::Outside("another core than it says, or shared units".to_owned())
+                band::Verdict::Outside("another core than it says, or shared units".to_owned())
             }
         };
         let on = self.core_type.map_or(String::new(), |kind| format!(" on {kind}"));
@@ -380,7 +380,7 @@ mod tests {
         let band =
             Comparison { uncertainty: 0.06, ..Comparison::of(&chain, Some("Cascade Lake"), 4.2) };
         let told = band.band().unwrap().verdict;
-        assert_eq!(told, normal::Verdict::CannotTell("it is known to 6.0 % only".to_owned()));
+        assert_eq!(told, band::Verdict::CannotTell("it is known to 6.0 % only".to_owned()));
     }
 
     #[test]

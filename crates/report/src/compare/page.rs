@@ -7,7 +7,7 @@ use model::Unit;
 use model::page::{Align, Block, Page, Slope, SlopeEnd, Slopes, Table, Text, Tone, si};
 
 use super::{Beside, Comparison, ResultRow, Setting, Source, Value, Verdict, What};
-use crate::areas;
+use model::areas;
 
 /// Differing results that are listed; more are in the record of the comparison.
 const LISTED: usize = 40;
@@ -313,10 +313,9 @@ fn elsewhere(comparison: &Comparison, named: &[usize]) -> Vec<String> {
 
 /// What was measured, in words.
 pub fn name(what: &What) -> String {
-    let area = areas::section(&what.area);
-    let quantity = model::areas::quantity(&what.area, &what.quantity);
+    let quantity = areas::quantity(&what.area, &what.quantity);
     let label = quantity.map_or(what.quantity.as_str(), |quantity| quantity.label);
-    let apart = area.and_then(|area| area.apart(&what.parameters));
+    let apart = areas::apart(&what.area, &what.parameters);
     let apart = apart.unwrap_or_else(|| words(&what.parameters));
     let word = if what.active == 1 { "CPU" } else { "CPUs" };
     let cpus = what.cpus.as_ref().map(|cpus| format!("{word} {cpus}"));

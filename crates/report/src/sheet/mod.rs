@@ -2,7 +2,6 @@
 
 pub mod claims;
 pub mod normal;
-pub mod parts;
 
 use std::collections::VecDeque;
 
@@ -13,6 +12,7 @@ use model::record::Record;
 use crate::areas::SECTIONS;
 use crate::compare;
 use crate::kit::value_text;
+use crate::parts::{self, IN_BRIEF};
 
 /// The data sheet. A verbosity of 1 and more adds every fact, condition and instrument.
 pub fn page(record: &Record, verbosity: u8) -> Page {
@@ -31,9 +31,9 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
         let mut section = area.section(record);
         section.retain(|block| !matches!(block, Block::Table(table) if table.rows.is_empty()));
         if section.is_empty() {
-            section = parts::in_its_place(record, *area);
+            section = parts::in_its_place(record, area.id());
         }
-        fill_gaps(&mut section, parts::in_its_place(record, *area));
+        fill_gaps(&mut section, parts::in_its_place(record, area.id()));
         let rest = told.rest_of(area.id());
         if let ([Block::Heading(_), ..], false) = (section.as_slice(), rest.is_empty()) {
             section.insert(1, Block::List(rest));
@@ -123,19 +123,6 @@ fn title(record: &Record) -> Block {
     };
     Block::Title { text, subtitle: parts::subtitle(record) }
 }
-
-/// What a colleague would ask first.
-pub(crate) const IN_BRIEF: &[(&str, &[&str])] = &[
-    ("CPU", &["cpu.brand", "cpu.microarchitecture"]),
-    ("Cores", &["cpu.cores"]),
-    ("Caches", &["cpu.caches"]),
-    ("Memory", &["memory.total"]),
-    ("Runs on", &[parts::VIRTUALISATION, "kernel.release"]),
-    ("Frequency", &["cpufreq.driver", "cpufreq.governor", "cpufreq.boost", "cpufreq.epp"]),
-    ("Platform", &["platform.model", "platform.firmware"]),
-    ("Microcode", &["cpu.microcode"]),
-    ("Security", &["kernel.mitigations"]),
-];
 
 /// What Speed Select is set to, where it is there.
 fn speed_select(record: &Record) -> Option<String> {

@@ -8,49 +8,8 @@ use model::record::Record;
 use model::{Finding, Severity};
 
 use crate::areas::{SECTIONS, Section};
+use crate::band::{Band, Verdict};
 use crate::reference;
-
-/// A number and the range that it should lie in.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Band {
-    /// What was measured: `copy on 56 cores`.
-    pub what: String,
-    /// What it is held against, with its unit.
-    pub expected: String,
-    /// Where that comes from, for a note below the table.
-    pub source: String,
-    /// What was measured, with its unit.
-    pub measured: String,
-    /// Where it lies: `88 % of it`.
-    pub position: String,
-    /// Whether that is normal.
-    pub verdict: Verdict,
-    /// The nearest that is normal over what was measured, where that is outside.
-    pub missing: Option<f64>,
-    /// What shows more of it, or mends it, where it is outside.
-    pub remedy: &'static str,
-}
-
-/// Whether a number is normal.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
-    /// It lies where such numbers lie.
-    Normal,
-    /// It does not, and this is the likely reason.
-    Outside(String),
-    /// Nobody can tell, for this reason.
-    CannotTell(String),
-}
-
-impl Verdict {
-    fn text(&self) -> Text {
-        match self {
-            Verdict::Normal => Text::toned("normal", Tone::Good),
-            Verdict::Outside(why) => Text::toned(format!("outside: {why}"), Tone::Warning),
-            Verdict::CannotTell(why) => Text::toned(format!("cannot tell: {why}"), Tone::Faint),
-        }
-    }
-}
 
 /// The section, also where nothing is known of such a machine.
 pub(crate) fn section(record: &Record, verbosity: u8) -> Vec<Block> {

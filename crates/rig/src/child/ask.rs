@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::{Answer, Order, Work};
-use crate::executor::Stop;
+use crate::stop::Stop;
 
 /// What the variables of OpenMP runtimes begin with. Those of the user would contradict ours.
 const RUNTIMES: &[&str] = &["OMP_", "GOMP_", "KMP_", "LIBOMP_"];

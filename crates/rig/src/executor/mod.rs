@@ -3,9 +3,10 @@
 pub mod simulated;
 pub mod threads;
 
+pub use crate::stop::Stop;
+
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use machine::instruments::traffic::TrafficCounters;
 use model::ticks::Stamp;
@@ -196,25 +197,4 @@ pub fn guarded<T>(part: impl FnOnce() -> Result<T, RunError>) -> Result<T, RunEr
         let words: Vec<&str> = said.unwrap_or("it did not say which").split_whitespace().collect();
         Err(RunError::Fault(words.join(" ")))
     })
-}
-
-/// Raised by a signal handler, looked at between repetitions.
-#[derive(Debug, Clone, Default)]
-pub struct Stop(Arc<AtomicBool>);
-
-impl Stop {
-    /// A stop that shares this flag, for signal handlers.
-    pub fn from_flag(flag: Arc<AtomicBool>) -> Stop {
-        Stop(flag)
-    }
-
-    /// Whether somebody asked to stop.
-    pub fn asked(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    /// Asks to stop.
-    pub fn ask(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }

@@ -10,6 +10,7 @@ use crate::patience::patiently;
 use kernels::Data;
 use machine::Machine;
 use model::{CpuId, Hertz, Rate, Seconds};
+use rig::calibration;
 use rig::exchange::{Channel, Exchange, Pace, Patience, Side};
 use rig::executor::threads::Threads;
 use rig::executor::{Executor, RunError, Stop};
@@ -17,7 +18,7 @@ use rig::job::{Density, Manner, Member, Phase, Purpose, RawRepeat, Repeat, Step,
 use rig::line::{LINE, Line};
 use rig::reduce::{self, Evidence, Reduced};
 use rig::rise::{self, REST};
-use rig::ruler::{self, Fixed, Ruler};
+use rig::ruler::{Fixed, Ruler};
 use rig::streams;
 use rig::{protocol, verdict};
 use sys::clock::{MonotonicRaw, Probe, Tsc};
@@ -260,7 +261,7 @@ fn evidence(executor: &mut dyn Executor, dense: u8) -> Option<Evidence> {
     let cpu = cpus()[0];
     let phases = vec![protocol::quiet(4), looks(dense)];
     let job = Repeat { phases, ..job(&[cpu]) };
-    let rulers = ruler::calibrate(executor, &job.tools, &[cpu]).unwrap();
+    let rulers = calibration::calibrate(executor, &job.tools, &[cpu]).unwrap();
     let ruler: &Ruler = rulers[&cpu].as_ref().ok()?;
     let raw = executor.repeat(&job).unwrap();
     let payload = job.members[0].payload;

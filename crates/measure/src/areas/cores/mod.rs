@@ -18,7 +18,7 @@ use model::areas::Quantity;
 use model::areas::cores::{AREA, LATENCY, QUANTITIES};
 use model::{CpuId, Unavailable};
 
-use super::Area;
+use crate::run::area::Area;
 use crate::run::plan::{Planning, Wishes};
 use rig::collect::{Take, Taken};
 use rig::executor::{Executor, RunError};

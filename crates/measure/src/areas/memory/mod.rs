@@ -10,14 +10,14 @@ mod size;
 pub use beside::{Extent, extent, kept, planned};
 pub use list::list;
 pub use request::{Options, Question};
-pub use size::{Length, rule};
+pub use size::Length;
 
 use kernels::memory::{MemoryKernel, find};
 use model::areas::Quantity;
 pub(super) use model::areas::memory::{ALONE, CHASE};
 use model::areas::memory::{AREA, QUANTITIES};
 
-use super::Area;
+use crate::run::area::Area;
 use crate::run::plan::{Planning, Wishes};
 use rig::collect::{Take, Taken};
 

@@ -1,8 +1,7 @@
 //! How large arrays and rings are.
 
 use machine::memory::{Room, room, room_on_node, set_aside};
-pub(super) use model::areas::memory::{TIMES_CACHES, caches};
-use model::record::Topology;
+pub(super) use model::areas::memory::{caches, rule};
 use model::{CpuId, Obstacle, Pages, Unavailable};
 
 use crate::run::Error;
@@ -30,11 +29,6 @@ impl Length {
             Length::Bytes(bytes) => bytes / 8,
         }
     }
-}
-
-/// Elements of each array for these CPUs, by the rule.
-pub fn rule(topology: &Topology, cpus: &[CpuId]) -> u64 {
-    TIMES_CACHES * caches(topology, cpus) / 8
 }
 
 /// What larger than this is certainly not in any cache of that CPU, and every base page of it misses.
@@ -190,23 +184,5 @@ impl Limit {
 
     fn excess(&self) -> f64 {
         self.wanted as f64 / self.usable.max(1) as f64
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use model::CpuSet;
-
-    use super::*;
-
-    /// Arm's kernels know no sizes of caches where firmware does not tell them.
-    #[test]
-    fn caches_that_nobody_describes_grow_with_the_cpus() {
-        let bytes = |cpus: &str| {
-            let cpus: Vec<CpuId> = cpus.parse::<CpuSet>().unwrap().iter().collect();
-            (8 * rule(&Topology::default(), &cpus)) >> 20
-        };
-        assert_eq!(["0", "0-1", "0-7"].map(bytes), [72, 80, 128]);
-        assert_eq!(bytes("0-255"), 256, "as large as those of nearly all machines");
     }
 }

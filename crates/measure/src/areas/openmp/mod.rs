@@ -13,7 +13,7 @@ use model::areas::Quantity;
 pub(super) use model::areas::openmp::AREA;
 use model::areas::openmp::QUANTITIES;
 
-use super::Area;
+use crate::run::area::Area;
 use crate::run::plan::{Planning, Wishes};
 
 /// The area.

@@ -10,7 +10,7 @@ use model::areas::Quantity;
 use model::areas::pause::{AREA, QUANTITIES};
 use model::record::Presentation;
 
-use super::Area;
+use crate::run::area::Area;
 use crate::run::plan::{Cell, DATA, Planning, Wishes};
 use crate::run::{Asked, Error, Request, Span};
 use rig::collect::{Take, Taken};

@@ -15,7 +15,7 @@ use model::areas::Quantity;
 use model::areas::pmu::{AREA, CYCLES, INSTRUCTIONS, QUANTITIES};
 use model::{CpuId, Known, Seconds, Unavailable};
 
-use super::Area;
+use crate::run::area::Area;
 use crate::run::plan::{Cell, DATA, Errand, Planning, Run, Wishes, Work};
 use rig::executor::{Executor, RunError};
 use rig::reduce::Readings;

@@ -10,9 +10,8 @@ pub use model::areas::top::AREA;
 use model::areas::top::QUANTITIES;
 pub(super) use model::areas::top::{COLUMN, HIDDEN, INTERVAL, WORKLOAD};
 
-use super::Area;
+use crate::run::area::{Area, Needs};
 use crate::run::plan::{Planning, Wishes};
-pub(crate) use watch::over;
 pub use watch::{NOTE, Watch};
 
 /// The area.
@@ -29,6 +28,10 @@ impl Area for Top {
 
     fn quantities(&self) -> &'static [Quantity] {
         QUANTITIES
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { activity: Some(watch::over), ..Needs::default() }
     }
 
     /// It is read around the whole run, and asks for no time of its own.

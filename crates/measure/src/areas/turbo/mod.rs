@@ -18,7 +18,7 @@ use model::areas::Quantity;
 pub(crate) use model::areas::turbo::AREA;
 use model::areas::turbo::QUANTITIES;
 
-use super::Area;
+use crate::run::area::{Area, Needs};
 use crate::run::plan::{Cell, DATA, Planning, Wishes};
 use rig::collect::{Guard, Take, Taken};
 use rig::job::Phase;
@@ -58,6 +58,13 @@ impl Area for Turbo {
 
     fn quantities(&self) -> &'static [Quantity] {
         QUANTITIES
+    }
+
+    fn needs(&self) -> Needs {
+        // What levels and classes take from a clock.
+        use sst::Part::{Associations, Classes, Properties, TurboFreq};
+        const PARTS: &[sst::Part] = &[Properties, TurboFreq, Classes, Associations];
+        Needs { clocks: true, speed_select: Some(PARTS), ..Needs::default() }
     }
 
     fn taken(&self, quantity: &str) -> Taken {

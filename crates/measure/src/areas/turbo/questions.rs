@@ -5,8 +5,8 @@ use model::areas::Quantity;
 use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{Obstacle, Seconds, Unavailable};
 
-use super::super::Area;
 use super::{QUANTITIES, Turbo, asked, favoured, neighbours, soak, trace};
+use crate::run::area::Area;
 use crate::run::plan::{Cell, DATA, Planning, Wishes};
 use rig::streams;
 

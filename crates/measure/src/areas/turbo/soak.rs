@@ -22,8 +22,8 @@ pub(super) use model::areas::turbo::soak::{
 };
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable, in_order};
 
-use super::super::sst;
 use crate::run::plan::{Cell, DATA, Errand, Planning, Run, Work};
+use crate::run::speed_select;
 use model::areas::turbo::promise;
 use rig::executor::{Executor, RunError};
 use rig::job::{
@@ -130,7 +130,7 @@ impl Soak {
         let cpus: CpuSet = self.cpus.iter().copied().collect();
         let looked = Reasons::of(machine, &cpus).look(machine);
         let clock = looked.and(&looked, machine, &cpus);
-        let said = sst::told(machine, &[&super::Turbo]);
+        let said = speed_select::told(machine, &[&super::Turbo]);
         let alike = |kind: &CpuSet| promise::alike(Some(&clock), said.as_ref(), kind);
         self.kinds.iter().flat_map(alike).collect()
     }

@@ -16,10 +16,11 @@ use model::{CpuId, Obstacle, Rate, Seconds, Unavailable};
 use super::soak::{STREAM, TIMELINE};
 use super::{active, request};
 use crate::run::plan::{Cell, DATA, Errand, Planning, Run, Wishes, Work};
+use rig::calibration;
 use rig::executor::{Executor, RunError};
 use rig::job::{Around, Load, Tools};
 use rig::reduce::Readings;
-use rig::ruler::{self, Rulers};
+use rig::ruler::Rulers;
 use rig::streams;
 use rig::trace::{self, Chains, Folded, Halts, RawTrace, RawTraced, Scale, Seen, Trace};
 
@@ -173,7 +174,7 @@ impl Followed {
                     return Ok(Err(Unavailable::new(Obstacle::Measurement, "trace", why)));
                 }
             };
-            let undisturbed = ruler::undisturbed(executor, &self.tools, cpu, ruler)?;
+            let undisturbed = calibration::undisturbed(executor, &self.tools, cpu, ruler)?;
             let adds = self.tools.witness.ops_per_iteration as f64;
             let multiplies = self.tools.ruler.ops_per_iteration as f64;
             let chains = Chains {

@@ -11,11 +11,11 @@ use model::Seconds;
 use model::areas::Quantity;
 use model::record::Presentation;
 
-use super::Area;
 use super::cores::Cores;
 use super::openmp::{self, Openmp};
 use super::pause::Pause;
 use super::wake::Wake;
+use crate::run::area::Area;
 use crate::run::plan::{Planning, Wishes};
 use crate::run::{Asked, Request, Span};
 use rig::job::Manner;

@@ -18,7 +18,7 @@ use model::areas::wake::{
 };
 use model::{Obstacle, Unavailable};
 
-use super::Area;
+use crate::run::area::Area;
 use crate::run::plan::{Planning, Run, Wishes};
 use rig::executor::RunError;
 use rig::reduce::Readings;

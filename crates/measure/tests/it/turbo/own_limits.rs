@@ -9,7 +9,7 @@ use measure::areas::turbo::{Options, Tests};
 use model::Seconds;
 use model::page::Block;
 use model::record::{ClockAccount, Record, Series};
-use report::sheet::claims::Verdict;
+use report::claim::Verdict;
 use rig::placement::Choice;
 
 /// Lets some cores have no more than so many kilohertz.

@@ -1,7 +1,6 @@
 //! Clocks under streams of instructions.
 
 pub mod favoured;
-pub mod licence;
 pub mod neighbours;
 pub mod promise;
 pub mod soak;
@@ -10,6 +9,7 @@ pub mod trace;
 
 use super::{HIGHER, LOWER, NEITHER, Quantity};
 use crate::Unit;
+use crate::record::Series;
 
 /// Its id.
 pub const AREA: &str = "turbo";
@@ -108,3 +108,18 @@ pub static QUANTITIES: &[Quantity] = &[
     Quantity::new(neighbours::WAIT.beside, "latency of the victim beside neighbours", Unit::Second, LOWER, "Median latency of one chain of pointers beyond caches, the mean of two jobs beside neighbours."),
     Quantity::new(neighbours::WAIT.ratio, "latency beside neighbours over alone", Unit::One, LOWER, "One for each block: alone, beside, beside, alone."),
 ];
+
+/// What a series without numbers is called.
+pub(super) fn name_of(series: &Series) -> Option<String> {
+    if let Some(beside) = series.parameters.get(neighbours::BESIDE) {
+        let place = series.parameters.get(neighbours::PLACE)?;
+        return Some(format!("{} beside {beside}, {place}", series.workload));
+    }
+    let stream = series.parameters.get(soak::STREAM)?;
+    let core = series.parameters.get(trace::CORE).map(|core| format!("{core} core"));
+    let cpus = series.parameters.get(soak::GROUP).map(|cpus| format!("CPUs {cpus}"));
+    let of = core.or(cpus).map_or(String::new(), |of| format!(" ({of})"));
+    let what = super::quantity(AREA, &series.quantity);
+    let what = what.map_or(series.quantity.as_str(), |quantity| quantity.label);
+    Some(format!("{what} of {stream}{of}"))
+}

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::record::{AllowedClock, ClockRecord, Record, SpeedSelect, Topology, TurboLimit};
 use crate::{CpuId, CpuSet};
 
-use super::licence::Licence;
 use super::speed_select::Selected;
+use crate::licence::Licence;
 
 /// How many cores these CPUs are: threads of one core are one.
 pub fn cores(topology: &Topology, cpus: &CpuSet) -> usize {

@@ -5,8 +5,8 @@ use crate::record::{
 };
 use crate::{CpuId, Known};
 
-use super::licence::Licence;
 use super::promise::OPEN;
+use crate::licence::Licence;
 
 /// The first class of low priority, where turbo frequencies are of two kinds.
 const LOW: u8 = 2;

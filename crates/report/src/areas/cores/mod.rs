@@ -11,7 +11,7 @@ use model::page::{Block, Text};
 use model::record::Record;
 
 use super::Section;
-use crate::sheet::claims::Claim;
+use crate::claim::Claim;
 
 /// The area.
 pub struct Cores;

@@ -6,7 +6,7 @@ use model::record::Record;
 use model::areas::cores::MESSAGES;
 
 use super::show;
-use crate::sheet::parts::{self, Leaf, known};
+use crate::parts::{self, Leaf, known};
 
 /// Who is how far from whom. A verbosity of 1 and more adds every fact, condition and instrument.
 pub fn page(record: &Record, verbosity: u8) -> Page {

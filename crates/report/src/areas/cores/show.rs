@@ -8,7 +8,7 @@ use model::{CpuId, Finding, Severity, Unit, stats};
 
 use super::super::memory;
 
-use crate::sheet::claims::{Claim, Verdict};
+use crate::claim::{Claim, Verdict};
 
 /// What one pair took, in one placement.
 pub(super) struct Told<'a> {

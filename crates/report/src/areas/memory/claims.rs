@@ -14,8 +14,8 @@ use super::read::{Cell, cells};
 use super::shown::sweep::{self, Sweep, name, not_seen, sweep};
 use super::shown::{nanoseconds, size};
 use super::{ALONE, CHASE};
-use crate::sheet::claims::{Claim, Verdict};
-use crate::sheet::normal::{self, Band};
+use crate::band::{self, Band};
+use crate::claim::{Claim, Verdict};
 
 /// Sizes of caches, and distances of nodes.
 pub(super) fn claims(record: &Record) -> Vec<Claim> {
@@ -223,19 +223,19 @@ fn bandwidth(record: &Record) -> Option<Band> {
     let guest = record.is_guest();
     let few = widest.active.len() < CORES_MIN * packages.len();
     let verdict = if share > 1.0 {
-        normal::Verdict::Outside("more than memory can give: caches took part".to_owned())
+        band::Verdict::Outside("more than memory can give: caches took part".to_owned())
     } else if share >= SHARE_MIN {
-        normal::Verdict::Normal
+        band::Verdict::Normal
     } else if guest {
-        normal::Verdict::CannotTell("a guest has a part of its host's memory channels".to_owned())
+        band::Verdict::CannotTell("a guest has a part of its host's memory channels".to_owned())
     } else if few {
-        normal::Verdict::CannotTell(format!(
+        band::Verdict::CannotTell(format!(
             "{} cannot draw more",
             tally(widest.active.len(), "core")
         ))
     } else {
         let why = "not all channels are populated, or not at full rate";
-        normal::Verdict::Outside(why.to_owned())
+        band::Verdict::Outside(why.to_owned())
     };
     let remark = peak.remark.as_ref().map_or(String::new(), |remark| format!("; {remark}"));
     Some(Band {

@@ -44,7 +44,8 @@ fn too_small(record: &Record) -> Option<Finding> {
     // The number of threads with the largest caches.
     let cell = small.max_by_key(|cell| cell.active.len())?;
     let caches = size::caches(&record.machine.topology, cell.active.as_slice());
-    let elements = model::areas::memory::rule(&record.machine.topology, cell.active).div_ceil(8);
+    let elements =
+        model::areas::memory::rule(&record.machine.topology, cell.active.as_slice()).div_ceil(8);
     Some(Finding {
         id: "memory.arrays-too-small".to_owned(),
         severity: Severity::Warning,

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::super::known::{self, Set, distinct};
 use super::knees::{Level, Whose};
 use super::shown::sweep::{name, sweep};
-use crate::sheet::normal::{Band, Verdict};
+use crate::band::{Band, Verdict};
 
 /// The table, as `data/README.md` describes it.
 static SETS: LazyLock<Vec<Set<Figure>>> =

@@ -21,8 +21,8 @@ use model::page::{Block, Text};
 use model::record::Record;
 
 use super::Section;
-use crate::sheet::claims::Claim;
-use crate::sheet::normal::Band;
+use crate::band::Band;
+use crate::claim::Claim;
 
 /// The area.
 pub struct Memory;

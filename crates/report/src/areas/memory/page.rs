@@ -8,7 +8,7 @@ use model::record::{Record, Series};
 use super::counting::Counting;
 use super::read::{cells, in_order};
 use super::shown;
-use crate::sheet::parts;
+use crate::parts;
 use model::areas::memory::QUESTION;
 
 /// What was asked of memory. A verbosity of 1 and more adds points of plots, trials, every fact,

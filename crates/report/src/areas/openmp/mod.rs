@@ -7,8 +7,6 @@ mod section;
 
 pub use page::page;
 
-use std::collections::BTreeMap;
-
 use model::Finding;
 use model::areas::openmp::AREA;
 use model::page::{Block, Text};
@@ -22,10 +20,6 @@ pub struct Openmp;
 impl Section for Openmp {
     fn id(&self) -> &'static str {
         AREA
-    }
-
-    fn apart(&self, parameters: &BTreeMap<String, String>) -> Option<String> {
-        parameters.get("setting").cloned()
     }
 
     fn findings(&self, record: &Record) -> Vec<Finding> {

@@ -5,7 +5,7 @@ use model::record::Record;
 
 use super::read::teams;
 use super::section;
-use crate::sheet::parts::{self, Leaf, known};
+use crate::parts::{self, Leaf, known};
 
 /// What regions cost. A verbosity of 1 and more adds every fact, condition and instrument.
 pub fn page(record: &Record, verbosity: u8) -> Page {

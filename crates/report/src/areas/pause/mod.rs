@@ -10,7 +10,7 @@ use model::page::{Block, Text};
 use model::record::Record;
 
 use super::Section;
-use crate::sheet::normal::Band;
+use crate::band::Band;
 
 /// The area.
 pub struct Pause;

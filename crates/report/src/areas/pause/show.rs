@@ -7,8 +7,8 @@ use model::{Finding, Severity, Unit, stats};
 use super::super::known::{Comparison, Figures, citations};
 
 use super::{AREA, PAUSE};
-use crate::sheet::normal::Band;
-use crate::sheet::parts::{self, Leaf, known};
+use crate::band::Band;
+use crate::parts::{self, Leaf, known};
 
 /// One instruction on one CPU.
 struct Wait<'a> {

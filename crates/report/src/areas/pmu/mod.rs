@@ -17,10 +17,6 @@ impl Section for Pmu {
         AREA
     }
 
-    fn name_of(&self, _: &model::record::Series) -> Option<String> {
-        Some("counters of the core".to_owned())
-    }
-
     fn findings(&self, record: &Record) -> Vec<Finding> {
         show::findings(record)
     }

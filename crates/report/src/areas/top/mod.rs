@@ -7,7 +7,7 @@ pub use page::{PLACES, beginning, end, interval, page};
 use model::Finding;
 use model::areas::top::{AREA, COLUMN, HIDDEN, INTERVAL};
 use model::page::{Block, Text};
-use model::record::{Record, Series};
+use model::record::Record;
 
 use super::Section;
 
@@ -17,11 +17,6 @@ pub struct Top;
 impl Section for Top {
     fn id(&self) -> &'static str {
         AREA
-    }
-
-    fn name_of(&self, series: &Series) -> Option<String> {
-        let column = series.parameters.get(COLUMN)?;
-        Some(format!("{column} of CPU {}", series.active))
     }
 
     fn findings(&self, _: &Record) -> Vec<Finding> {

@@ -7,7 +7,7 @@ use model::record::{Record, Samples, Series};
 use model::{CpuId, Unit};
 
 use super::{AREA, COLUMN, HIDDEN, INTERVAL};
-use crate::sheet::parts::{self, known};
+use crate::parts::{self, known};
 
 /// The columns that say where a CPU sits.
 pub const PLACES: &[&str] = &["Package", "Core", "CPU"];

@@ -7,11 +7,11 @@ use super::super::known::{self, Figures};
 use super::read;
 use super::read::{Row, mhz, rows, summary};
 use super::why::{self, SAME};
-use crate::sheet::claims::{Claim, Verdict, said};
-use crate::sheet::normal::{self, Band};
-use model::areas::turbo::licence::Licence;
+use crate::band::{self, Band};
+use crate::claim::{Claim, Verdict, said};
 use model::areas::turbo::promise;
 use model::areas::turbo::speed_select::Selected;
+use model::licence::Licence;
 
 /// A clock is as claimed up to this share: turbo limits are multiples of 100 MHz, and clocks jitter.
 pub(super) const AS_CLAIMED: f64 = 0.01;
@@ -190,12 +190,12 @@ fn peak(record: &Record) -> Option<Band> {
     let (peak, measured) = (cores * clock * flops * units, cores * flops / time);
     let share = measured / peak;
     let verdict = if (SHARE_MIN..=1.0 + (1.0 - SHARE_MIN)).contains(&share) {
-        normal::Verdict::Normal
+        band::Verdict::Normal
     } else if share < SHARE_MIN {
         let why = "units are shared with another thread, or time was taken away";
-        normal::Verdict::Outside(why.to_owned())
+        band::Verdict::Outside(why.to_owned())
     } else {
-        normal::Verdict::Outside("more units than are known of this core".to_owned())
+        band::Verdict::Outside("more units than are known of this core".to_owned())
     };
     Some(Band {
         what: format!("{stream} on {most} cores"),

@@ -22,12 +22,12 @@ pub use why::accounts;
 pub(super) use model::areas::turbo::AREA;
 use model::areas::turbo::{HEAVY, LIGHT, is_question, neighbours, soak, trace};
 use model::page::{Block, Text};
-use model::record::{Record, Series};
+use model::record::Record;
 use model::{Finding, Severity};
 
 use super::Section;
-use crate::sheet::claims::Claim;
-use crate::sheet::normal::Band;
+use crate::band::Band;
+use crate::claim::Claim;
 
 /// The area.
 pub struct Turbo;
@@ -35,20 +35,6 @@ pub struct Turbo;
 impl Section for Turbo {
     fn id(&self) -> &'static str {
         AREA
-    }
-
-    fn name_of(&self, series: &Series) -> Option<String> {
-        if let Some(beside) = series.parameters.get(neighbours::BESIDE) {
-            let place = series.parameters.get(neighbours::PLACE)?;
-            return Some(format!("{} beside {beside}, {place}", series.workload));
-        }
-        let stream = series.parameters.get(soak::STREAM)?;
-        let core = series.parameters.get(trace::CORE).map(|core| format!("{core} core"));
-        let cpus = series.parameters.get(soak::GROUP).map(|cpus| format!("CPUs {cpus}"));
-        let of = core.or(cpus).map_or(String::new(), |of| format!(" ({of})"));
-        let what = model::areas::quantity(AREA, &series.quantity);
-        let what = what.map_or(series.quantity.as_str(), |quantity| quantity.label);
-        Some(format!("{what} of {stream}{of}"))
     }
 
     fn findings(&self, record: &Record) -> Vec<Finding> {

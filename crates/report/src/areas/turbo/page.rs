@@ -17,10 +17,10 @@ use super::read::{Row, by_cpus, rows, rows_shown};
 use super::{
     favoured, known, neighbours_shown, promise_shown, soak_shown, trace_shown, why, why_shown,
 };
-use crate::sheet::parts;
-use model::areas::turbo::licence::Licence;
+use crate::parts;
 use model::areas::turbo::promise;
 use model::areas::turbo::speed_select::Selected;
+use model::licence::Licence;
 
 /// Columns of text that hold lists of eight threads.
 pub const WIDE: u16 = 200;

@@ -5,7 +5,7 @@ use model::record::{FeatureState, LicenceFrequency, LicenceSteps, Record};
 use model::{Hertz, Known, in_order};
 
 use super::{published, read, why};
-use model::areas::turbo::licence::Licence;
+use model::licence::Licence;
 
 /// What each licence is promised by active cores, beside the fastest stream that was measured under it: by
 /// firmware's present level with its turbo-freq, else as others state of this CPU; nothing where nobody tells.
@@ -86,7 +86,7 @@ fn measured(
         let first = cell.first()?;
         let mut best: Vec<Option<f64>> = vec![None; licences];
         for row in &cell {
-            let Some(place) = column(Licence::of(record, row.workload)) else { continue };
+            let Some(place) = column(record.run.plan.licence(row.workload)) else { continue };
             best[place] = row.median("clock").into_iter().chain(best[place]).reduce(f64::max);
         }
         let kind = first.core_type().map_or(String::new(), |kind| format!(" {kind}"));

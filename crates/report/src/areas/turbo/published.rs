@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use model::record::Record;
 use serde::Deserialize;
 
-use model::areas::turbo::licence::Licence;
 use model::in_order;
+use model::licence::Licence;
 
 /// The table, as `data/README.md` describes it.
 static TABLE: LazyLock<Document> = LazyLock::new(|| {

@@ -21,9 +21,9 @@ use super::clocked::{Clocked, Lighter, Seen};
 use super::read::{Row, grown, number, rows_alike};
 use super::time_lost::{Counted, Lost};
 use super::{neighbours_shown, published, read, soak_shown, trace_shown};
-use model::areas::turbo::licence::Licence;
 use model::areas::turbo::promise;
 use model::areas::turbo::speed_select::{Selected, Stated};
+use model::licence::Licence;
 
 /// Where Intel's CPUs say what lowers a clock, power among it, each core and each package.
 pub(super) const STATUS: [&str; 2] = ["MSR 19Ch", "MSR 1B1h"];
@@ -88,7 +88,7 @@ fn heavy<'a, 'r>(cell: &[&'a Row<'r>]) -> Option<&'a Row<'r>> {
 /// number of active cores where it needs none, and no more than their priorities leave them.
 pub(super) fn promised(record: &Record, row: &Row<'_>) -> Option<f64> {
     let cpu = row.own().iter().next()?;
-    let licence = Licence::of(record, row.workload);
+    let licence = record.run.plan.licence(row.workload);
     let firmware = Selected::of(record.speed_select.as_ref(), cpu);
     let by_licence = firmware.and_then(|it| {
         let active =
@@ -278,7 +278,7 @@ impl<'a> Descent<'a> {
             self.cap("licence", LICENCE, hertz, evidence);
             return;
         }
-        let own = Licence::of(self.record, self.of.stream);
+        let own = self.record.run.plan.licence(self.of.stream);
         if let Some((hertz, source)) = self.stated_by_others(own).filter(|_| own != Licence::Plain)
         {
             let evidence = format!("{} for instructions like these, {source}", mhz(hertz));
@@ -383,7 +383,7 @@ impl<'a> Descent<'a> {
         let firmware = self.firmware()?;
         let here = self.of.active.intersection(&firmware.domain.cpus);
         let active = promise::cores(&self.record.machine.topology, &here);
-        firmware.by_licence(Licence::of(self.record, self.of.stream), active)
+        firmware.by_licence(self.record.run.plan.licence(self.of.stream), active)
     }
 
     /// What others state of this CPU, where firmware does not tell: no limit of a machine that is faster.

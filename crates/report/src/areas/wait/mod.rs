@@ -17,7 +17,7 @@ use super::cores::Cores;
 use super::openmp::Openmp;
 use super::pause::Pause;
 use super::wake::Wake;
-use crate::sheet::parts::{self, Leaf, known};
+use crate::parts::{self, Leaf, known};
 use advice::{Advice, advice};
 
 /// The area.

@@ -4,7 +4,7 @@ use model::record::Record;
 
 use super::shown::idle::{State, staircases};
 use super::shown::microseconds;
-use crate::sheet::claims::{Claim, Verdict};
+use crate::claim::{Claim, Verdict};
 
 /// A claim for each state that wake-ups ended.
 pub(super) fn claims(record: &Record) -> Vec<Claim> {

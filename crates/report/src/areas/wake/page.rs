@@ -4,7 +4,7 @@ use model::page::Page;
 use model::record::Record;
 
 use super::shown;
-use crate::sheet::parts::{self, Leaf, known};
+use crate::parts::{self, Leaf, known};
 
 /// What was asked of waking. A verbosity of 1 and more adds every fact, condition and instrument.
 pub fn page(record: &Record, verbosity: u8) -> Page {

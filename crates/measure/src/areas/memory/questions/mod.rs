@@ -130,7 +130,9 @@ impl Scope<'_> {
 
     /// Elements of each array over these CPUs: as asked for, or by the rule.
     fn elements(&self, cpus: &[CpuId]) -> u64 {
-        self.options.length.map_or_else(|| size::rule(self.plan.topology(), cpus), Length::elements)
+        self.options
+            .length
+            .map_or_else(|| size::rule(self.plan.topology(), cpus) / 8, Length::elements)
     }
 
     /// Elements of each thread, where there is room for that share of all.

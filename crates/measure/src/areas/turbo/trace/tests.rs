@@ -114,11 +114,11 @@ fn seen_in(extent: Extent, slow: usize, late: u64) -> Found {
     let rate = Rate::new(model::Hertz(model.clock.tsc_hz));
     let mut inner = Simulated::new(model, rate, Stop::default());
     let cpus = [CpuId(0), CpuId(1)];
-    let mut rulers = ruler::calibrate(&mut inner, &tools, &cpus).unwrap();
-    for _ in 0..ruler::LOOKS {
-        ruler::refine(&mut inner, &tools, &mut rulers).unwrap();
+    let mut rulers = calibration::calibrate(&mut inner, &tools, &cpus).unwrap();
+    for _ in 0..calibration::LOOKS {
+        calibration::refine(&mut inner, &tools, &mut rulers).unwrap();
     }
-    ruler::share(&mut rulers, |_| ());
+    rig::ruler::share(&mut rulers, |_| ());
     let (cpu, beside) = (cpus[0], Some(cpus[1]));
     let followed = Followed { order: 0, load, cpu, beside, extent, tools };
     let mut executor = Disturbed { inner, slow, late };

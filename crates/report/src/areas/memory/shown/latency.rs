@@ -123,7 +123,7 @@ fn extent(topology: &Topology, cell: &Cell<'_>) -> Option<Extent> {
     let bytes = cell.number("footprint")?;
     Some(match extent::holding(topology, cell.active, bytes) {
         Some(level) => Extent::Within(level),
-        None if bytes >= model::areas::memory::rule(topology, cell.active) / 64 * 64 => {
+        None if bytes >= model::areas::memory::rule(topology, cell.active.as_slice()) / 64 * 64 => {
             Extent::Memory
         }
         None => Extent::Partly,

@@ -1,56 +1,25 @@
-//! Intel Speed Select: what the firmware offers, in the data sheet of machines that have it.
-//!
-//! It measures nothing and asks for no time. Where there is none, nothing is said.
+//! What Speed Select offers, for areas that ask for it.
 
-use ::sst::{Command, Error, Part, Wanted};
 use machine::Machine;
 use model::Obstacle;
-use model::areas::Quantity;
-pub(crate) use model::areas::sst::AREA;
 use model::record::{SpeedSelect, SpeedSelectQuestion};
+use sst::{Command, Error, Wanted};
 
-use super::{Area, turbo};
-use crate::run::plan::{Planning, Wishes};
+use super::area::Area;
 
-/// The area.
-pub struct Sst;
-
-impl Area for Sst {
-    fn id(&self) -> &'static str {
-        AREA
-    }
-
-    fn weight(&self) -> f64 {
-        0.0
-    }
-
-    fn quantities(&self) -> &'static [Quantity] {
-        &[]
-    }
-
-    fn wishes(&self, _: &Planning<'_>) -> Wishes {
-        Wishes::default()
-    }
-}
-
-/// What `sst info` shows, where it is among the areas that are asked, and there is any; or what is in its
-/// way where there may be some.
+/// What `sst info` shows, where an area asks for it and there is any; or what is in its way where there may be some.
 pub(crate) fn told(machine: &Machine, areas: &[&dyn Area]) -> Option<SpeedSelect> {
-    let has = |id: &str| areas.iter().any(|area| area.id() == id);
-    if !has(AREA) && !has(turbo::AREA) {
+    let asked: Vec<_> = areas.iter().filter_map(|area| area.needs().speed_select).collect();
+    if asked.is_empty() {
         return None;
     }
     let command = Command::named("info")?;
     let mut wanted = Wanted::by(command);
-    if has(turbo::AREA) {
-        // What levels and classes take from a clock.
-        use Part::{Associations, Classes, Properties, TurboFreq};
-        wanted.parts.extend([Properties, TurboFreq, Classes, Associations]);
-    }
+    wanted.parts.extend(asked.concat());
     let question =
         SpeedSelectQuestion { command: command.words.to_owned(), ..SpeedSelectQuestion::default() };
-    match ::sst::read(machine, &wanted) {
-        Ok(snapshot) => Some(::sst::speed_select(&snapshot, question, Vec::new())),
+    match sst::read(machine, &wanted) {
+        Ok(snapshot) => Some(sst::speed_select(&snapshot, question, Vec::new())),
         // No guest has any.
         Err(Error::Unavailable(reason))
             if reason.obstacle != Obstacle::Hardware && !machine::facts::is_guest(machine) =>
@@ -67,6 +36,7 @@ mod tests {
     use model::record::{PageKind, Presentation, Record};
 
     use super::*;
+    use crate::areas::sst::Sst;
 
     fn told_of(name: &str, faults: &[Fault]) -> Option<SpeedSelect> {
         let model = Model { faults: faults.to_vec(), ..Model::named(name).unwrap() };

@@ -4,8 +4,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::record::Record;
-
 /// What a stream asks of a core, lightest first, as frequency licences tell it apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -27,12 +25,6 @@ pub enum Licence {
 }
 
 impl Licence {
-    /// The one of a workload, as whoever measured it says; of what is no stream, the lightest.
-    pub fn of(record: &Record, workload: &str) -> Licence {
-        let planned = record.run.plan.workload(workload);
-        planned.and_then(|row| row.licence).unwrap_or_else(|| Licence::by_name(workload))
-    }
-
     /// The one of a stream by its name: records of earlier versions say no more.
     pub fn by_name(stream: &str) -> Licence {
         const HEAVY: [&str; 7] = ["fma", "vnni", "ifma", "bf16", "fp16", "vlzcnt", "imul"];

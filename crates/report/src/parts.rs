@@ -1,12 +1,23 @@
 //! Parts of pages that show what was measured.
 
 use crate::kit::{Absences, columns, fact_table, value_text};
+use model::areas;
 use model::page::{Align, Block, Page, Remark, Table, Text, Tone, si};
 use model::record::{Fact, FactValue, Instrument, InstrumentState, Outcome, Record, Series};
 use model::{Known, Severity, Unavailable, Unit};
 
-use super::IN_BRIEF;
-use crate::areas::{self, Section};
+/// What a colleague would ask first.
+pub(crate) const IN_BRIEF: &[(&str, &[&str])] = &[
+    ("CPU", &["cpu.brand", "cpu.microarchitecture"]),
+    ("Cores", &["cpu.cores"]),
+    ("Caches", &["cpu.caches"]),
+    ("Memory", &["memory.total"]),
+    ("Runs on", &[VIRTUALISATION, "kernel.release"]),
+    ("Frequency", &["cpufreq.driver", "cpufreq.governor", "cpufreq.boost", "cpufreq.epp"]),
+    ("Platform", &["platform.model", "platform.firmware"]),
+    ("Microcode", &["cpu.microcode"]),
+    ("Security", &["kernel.mitigations"]),
+];
 
 /// By which version, when, how long and how much of what was planned.
 pub fn subtitle(record: &Record) -> String {
@@ -110,9 +121,9 @@ pub fn missing(record: &Record) -> Vec<Block> {
 
 /// Of an area without numbers, the reasons for that, where its numbers would stand; nothing where nobody
 /// asked for any.
-pub fn in_its_place(record: &Record, area: &dyn Section) -> Vec<Block> {
+pub fn in_its_place(record: &Record, area: &str) -> Vec<Block> {
     let mut absences = Absences::default();
-    for series in record.series.iter().filter(|series| series.area == area.id()) {
+    for series in record.series.iter().filter(|series| series.area == area) {
         if let Outcome::Unavailable { unavailable } = &series.outcome {
             absences.note(unavailable, name(series, unavailable));
         }
@@ -121,7 +132,7 @@ pub fn in_its_place(record: &Record, area: &dyn Section) -> Vec<Block> {
     if remarks.is_empty() {
         return Vec::new();
     }
-    vec![Block::Heading(model::areas::title(area.id()).to_owned()), Block::Remarks(remarks)]
+    vec![Block::Heading(areas::title(area).to_owned()), Block::Remarks(remarks)]
 }
 
 /// The instruments and what their rates rest on.
@@ -207,11 +218,10 @@ fn name(series: &Series, reason: &Unavailable) -> String {
     if series.parameters.is_empty() && !reason.what.is_empty() {
         return reason.what.clone();
     }
-    let area = areas::section(&series.area);
-    if let Some(name) = area.and_then(|area| area.name_of(series)) {
+    if let Some(name) = areas::name_of(series) {
         return name;
     }
-    let apart = area.and_then(|area| area.apart(&series.parameters));
+    let apart = areas::apart(&series.area, &series.parameters);
     let apart = apart.map_or(String::new(), |words| format!(" {words}"));
     format!("{}{apart} with {} active", series.workload, series.active.len())
 }

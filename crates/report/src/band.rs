@@ -1,0 +1,45 @@
+//! Numbers beside the range that they should lie in.
+
+use model::page::{Text, Tone};
+
+/// A number and the range that it should lie in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Band {
+    /// What was measured: `copy on 56 cores`.
+    pub what: String,
+    /// What it is held against, with its unit.
+    pub expected: String,
+    /// Where that comes from, for a note below the table.
+    pub source: String,
+    /// What was measured, with its unit.
+    pub measured: String,
+    /// Where it lies: `88 % of it`.
+    pub position: String,
+    /// Whether that is normal.
+    pub verdict: Verdict,
+    /// The nearest that is normal over what was measured, where that is outside.
+    pub missing: Option<f64>,
+    /// What shows more of it, or mends it, where it is outside.
+    pub remedy: &'static str,
+}
+
+/// Whether a number is normal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It lies where such numbers lie.
+    Normal,
+    /// It does not, and this is the likely reason.
+    Outside(String),
+    /// Nobody can tell, for this reason.
+    CannotTell(String),
+}
+
+impl Verdict {
+    pub(crate) fn text(&self) -> Text {
+        match self {
+            Verdict::Normal => Text::toned("normal", Tone::Good),
+            Verdict::Outside(why) => Text::toned(format!("outside: {why}"), Tone::Warning),
+            Verdict::CannotTell(why) => Text::toned(format!("cannot tell: {why}"), Tone::Faint),
+        }
+    }
+}
