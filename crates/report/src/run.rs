@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn blocks_without_a_number_stand_beside_their_switches() {
-        let mut record = crate::testing::sheet("vm-2c", 2.0);
+        let mut record = crate::testing::sheet("sim:vm-2c", 2.0);
         let done = record.run.plan.blocks_done;
         let mut switched = |switches: u64| {
             for series in record.series.iter_mut().filter(|s| s.quantity == "cycles_per_op") {
