@@ -107,20 +107,28 @@ fn cut(machine: &Machine, plan: &Plan) -> Vec<String> {
 
 /// The lowest clock is never above the highest one.
 fn above(machine: &Machine, plan: &Plan) -> Option<String> {
+    // And whether it is asked for itself.
     let highest = |cpu: CpuId| {
         let limit = |change: &&Change| change.lever.id == "max_freq" && change.of == Of::Cpu(cpu);
-        let planned = plan.changes.iter().find(limit).map(|change| change.wanted.clone());
-        planned.or_else(|| open::highest_allowed(machine, cpu))?.parse::<u64>().ok()
+        let planned = plan.changes.iter().chain(&plan.already).find(limit);
+        let planned = planned.map(|change| change.wanted.clone());
+        let is_asked = planned.is_some();
+        let most = planned.or_else(|| open::highest_allowed(machine, cpu))?;
+        Some((most.parse::<u64>().ok()?, is_asked))
     };
     let lowest = plan.changes.iter().filter(|change| change.lever.id == "min_freq");
     let (change, most) = lowest.into_iter().find_map(|change| {
         let Of::Cpu(cpu) = change.of else { return None };
-        let most = highest(cpu)?;
-        (change.wanted.parse::<u64>().ok()? > most).then_some((change, most))
+        let (most, is_asked) = highest(cpu)?;
+        (change.wanted.parse::<u64>().ok()? > most).then_some((change, (most, is_asked)))
     })?;
-    let most = in_words(change.lever, &most.to_string());
-    Some(format!(
-        "`min_freq`: {} is above the highest clock that is allowed, {most}: set `max_freq`, too",
-        in_words(change.lever, &change.wanted)
-    ))
+    let (most, is_asked) = most;
+    let [least, most] = [&change.wanted, &most.to_string()].map(|khz| in_words(change.lever, khz));
+    Some(if is_asked {
+        format!("`min_freq`: {least} is above `max_freq`, {most}, and no clock is both: swap them")
+    } else {
+        format!(
+            "`min_freq`: {least} is above the highest clock that is allowed, {most}: set `max_freq`, too"
+        )
+    })
 }

@@ -171,6 +171,10 @@ fn what_the_kernel_will_cut_is_told() {
     assert!(!says(&of(&["max_freq=4.2GHz"]), &["makes"]));
     assert!(says(&of(&["min_freq=3.5GHz"]), &["above the highest clock", "3000MHz", "max_freq"]));
     assert!(!says(&of(&["min_freq=3.5GHz", "max_freq=3.5GHz"]), &["above the highest"]));
+    // Who asks for both is not told to ask for both.
+    let upside_down = of(&["min_freq=2GHz", "max_freq=1GHz"]);
+    assert!(says(&upside_down, &["2000MHz is above `max_freq`, 1000MHz", "swap them"]));
+    assert!(!says(&upside_down, &["set `max_freq`, too"]));
 }
 
 #[test]
