@@ -9,7 +9,7 @@ use model::{CpuId, Obstacle, Reading, Unavailable, Unit};
 use sys::clock::{Probe, Tsc};
 use sys::perf_open::{Event, Scope as Whose, open};
 
-use super::{Column, Look, Places, Scope, Source, no_interval};
+use super::{Column, Look, Places, Scope, Source, no_interval, share_of_ticks};
 use crate::attempts::for_everybody;
 use crate::growth::grown;
 use crate::pmu::Pmu;
@@ -138,13 +138,19 @@ fn count(mut file: &File) -> Reading<u64> {
 
 impl Events {
     /// What a counter grew by is this in the unit of its column.
-    fn value(&self, counter: &Counter, grown: f64, seconds: f64, ticks: f64) -> Reading<f64> {
+    fn value(
+        &self,
+        counter: &Counter,
+        grown: f64,
+        seconds: f64,
+        [stamp, then]: [u64; 2],
+    ) -> Reading<f64> {
         match counter.counted.unit {
             Unit::One if self.tsc.is_none() => {
                 let why = "residency is counted in ticks of a TSC that this CPU does not have";
                 Err(Unavailable::new(Obstacle::Hardware, RESIDENCY, why))
             }
-            Unit::One => Ok((grown / ticks).min(1.0)),
+            Unit::One => share_of_ticks(RESIDENCY, grown, stamp, then),
             _ => super::watts(counter.counted.quantity, grown * counter.scale, seconds),
         }
     }
@@ -179,9 +185,8 @@ impl Source for Events {
             })?;
             let (now, before) = (now[index][place].clone()?, last.counts[index][place].clone()?);
             let seconds = look.now.saturating_sub(last.at).as_secs_f64();
-            let ticks = stamp.saturating_sub(last.stamp) as f64;
             let grown = grown(counter.counted.quantity, now as f64, before as f64)?;
-            self.value(counter, grown, seconds, ticks)
+            self.value(counter, grown, seconds, [stamp, last.stamp])
         };
         let of_counter = |(index, counter): (usize, &Counter)| {
             let carriers = look.places.carriers(counter.counted.scope);
@@ -219,16 +224,21 @@ mod tests {
     fn energy_over_time_is_power_and_ticks_over_ticks_a_share() {
         let of = events(Vec::new(), Tsc::invariant());
         let energy = counter(Unit::Watt, 0.25);
-        assert_eq!(of.value(&energy, 8.0, 2.0, 1.0), Ok(1.0));
-        assert!(of.value(&energy, 0.0, 2.0, 1.0).unwrap_err().why.contains("stood still"));
+        assert_eq!(of.value(&energy, 8.0, 2.0, [1, 0]), Ok(1.0));
+        assert!(of.value(&energy, 0.0, 2.0, [1, 0]).unwrap_err().why.contains("stood still"));
         let residency = counter(Unit::One, 1.0);
         if of.tsc.is_some() {
-            assert_eq!(of.value(&residency, 25.0, 2.0, 100.0), Ok(0.25));
+            assert_eq!(of.value(&residency, 25.0, 2.0, [200, 100]), Ok(0.25));
             // Who never entered a state was in it for no time.
-            assert_eq!(of.value(&residency, 0.0, 2.0, 100.0), Ok(0.0));
-            assert_eq!(of.value(&residency, 101.0, 2.0, 100.0), Ok(1.0));
+            assert_eq!(of.value(&residency, 0.0, 2.0, [200, 100]), Ok(0.0));
+            assert_eq!(of.value(&residency, 101.0, 2.0, [200, 100]), Ok(1.0));
+            // A TSC that was set back counts no ticks that anything is a share of.
+            for stamp in [100, 40] {
+                let unknown = of.value(&residency, 25.0, 2.0, [stamp, 100]).unwrap_err();
+                assert!(unknown.why.contains("TSC"), "{unknown:?}");
+            }
         }
-        let without = events(Vec::new(), None).value(&residency, 25.0, 2.0, 100.0);
+        let without = events(Vec::new(), None).value(&residency, 25.0, 2.0, [200, 100]);
         assert!(without.unwrap_err().why.contains("a TSC that this CPU does not have"));
     }
 

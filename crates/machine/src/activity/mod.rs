@@ -310,7 +310,7 @@ impl<'a> Activity<'a> {
         self.places.carriers(scope)
     }
 
-    /// What was read since the last look; none at the first one.
+    /// What was read since the last look; none at the first one, and where no time went by.
     pub fn look(&mut self) -> Option<Interval> {
         let now = self.machine.passed();
         let look = Look { machine: self.machine, places: &self.places, now };
@@ -320,7 +320,7 @@ impl<'a> Activity<'a> {
             values.extend(read.filter(|(_, taken)| **taken).map(|(values, _)| values));
         }
         self.without_offline(&mut values);
-        let last = self.last.replace(now)?;
+        let last = self.last.replace(now).filter(|last| now > *last)?;
         Some(Interval { seconds: Seconds(now.saturating_sub(last).as_secs_f64()), values })
     }
 
@@ -400,6 +400,16 @@ fn watts(what: &str, joules: f64, seconds: f64) -> Reading<f64> {
     }
     let why = format!("the counter of its energy stood still for {seconds:.2} s");
     Err(Unavailable::new(Obstacle::Hardware, what, why))
+}
+
+/// What share of the time was counted, in ticks of a TSC that stood there: who counts a few more than went by counted
+/// all of the time.
+fn share_of_ticks(what: &str, counted: f64, stamp: u64, then: u64) -> Reading<f64> {
+    if stamp > then {
+        return Ok((counted / (stamp - then) as f64).min(1.0));
+    }
+    let why = format!("the TSC, in whose ticks it is counted, went from {then} to {stamp}");
+    Err(Unavailable::new(Obstacle::Measurement, what, why))
 }
 
 /// Before the second look there is nothing to say.

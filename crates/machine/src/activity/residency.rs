@@ -3,7 +3,7 @@
 use model::{CpuId, Obstacle, Reading, Unavailable, Unit};
 use sys::clock::{Probe, Tsc};
 
-use super::{Column, Look, Places, Scope, Source, no_interval};
+use super::{Column, Look, Places, Scope, Source, no_interval, share_of_ticks};
 use crate::growth::grown;
 use crate::ports::Machine;
 
@@ -89,8 +89,7 @@ impl Source for Registers {
         let value = |state: usize, carrier: usize| -> Reading<f64> {
             let (then, before) = last.as_ref().ok_or_else(|| no_interval(QUANTITY))?;
             let (now, before) = (now[state][carrier].clone()?, before[state][carrier].clone()?);
-            let ticks = stamp.saturating_sub(*then) as f64;
-            Ok((grown(QUANTITY, now as f64, before as f64)? / ticks).min(1.0))
+            share_of_ticks(QUANTITY, grown(QUANTITY, now as f64, before as f64)?, stamp, *then)
         };
         let of_state = |state| (0..carriers.len()).map(|carrier| value(state, carrier)).collect();
         (0..self.states.len()).map(of_state).collect()

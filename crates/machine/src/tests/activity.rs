@@ -129,10 +129,10 @@ fn the_machine_at_hand_answers() {
 
 /// Files that change between two looks.
 #[derive(Clone, Default)]
-struct Changing(Arc<Mutex<Files>>);
+pub(super) struct Changing(Arc<Mutex<Files>>);
 
 impl Changing {
-    fn put(&self, path: &str, text: &str) {
+    pub(super) fn put(&self, path: &str, text: &str) {
         self.0.lock().unwrap().put(path, text);
     }
 }
@@ -152,7 +152,7 @@ const POWERCAP: &str = "/sys/class/powercap/intel-rapl:";
 const HWMON: &str = "/sys/class/hwmon/hwmon";
 
 /// Two packages of one core each, whose ids of cores are not those of their CPUs.
-fn two_packages() -> (Changing, Machine) {
+pub(super) fn two_packages() -> (Changing, Machine) {
     let files = Changing::default();
     files.put(&format!("{CPU}/online"), "0-1");
     for (cpu, core) in [(0, 4), (1, 9)] {

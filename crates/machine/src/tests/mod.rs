@@ -8,6 +8,7 @@ mod containers;
 mod cpuid;
 mod disturbances;
 mod facts;
+mod growth;
 mod info;
 mod instruments;
 mod large;

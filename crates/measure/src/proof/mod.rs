@@ -263,8 +263,11 @@ impl<'a> Observer<'a> {
         let before = read()?;
         self.executor.alarm(&alarm(SLEEPS))?;
         let after = read()?;
-        let counts =
-            std::iter::zip(before, after).map(|(a, b)| b.entries.saturating_sub(a.entries));
+        let grown = std::iter::zip(before, after).map(|(a, b)| b.entries.checked_sub(a.entries));
+        let counts: Vec<u64> = grown.collect::<Option<_>>().ok_or_else(|| {
+            let why = format!("a counter of idle states of CPU {cpu} fell meanwhile");
+            Blind::Reason(Unavailable::new(Obstacle::Measurement, "idle states", why))
+        })?;
         let entries = counters.names().iter().cloned().zip(counts).collect();
         Ok(Seen::Idle { entries, sleeps: SLEEPS })
     }
@@ -445,7 +448,7 @@ fn verdict(
 ) -> (ProofAnswer, String) {
     match (before, after) {
         (Seen::Clock { hertz: before, throttles: was }, Seen::Clock { hertz, throttles }) => {
-            let throttled = was.zip(*throttles).map_or(0, |(was, is)| is.saturating_sub(was));
+            let throttled = was.zip(*throttles).map_or(Some(0), |(was, is)| is.checked_sub(was));
             clocks(machine, change, before, hertz, throttled)
         }
         (Seen::Ramp(before), Seen::Ramp(after)) => ramp::judged(change, before, after),
@@ -478,7 +481,7 @@ fn clocks(
     change: &Change,
     before: &[f64],
     after: &[f64],
-    throttled: u64,
+    throttled: Option<u64>,
 ) -> (ProofAnswer, String) {
     let (Some(was), Some(is)) = (median(before), median(after)) else {
         return (ProofAnswer::NotObservable, "no clock was measured".to_owned());
@@ -488,8 +491,13 @@ fn clocks(
     let seen = format!("{cpu}{} before, {} after", hertz(was), hertz(is));
     let blind = |why: &str| (ProofAnswer::NotObservable, format!("{seen}: {why}"));
     let reasons = || {
-        let throttles = (throttled > 0)
-            .then(|| format!("the core got too hot and was throttled {throttled} times meanwhile"));
+        let throttles = match throttled {
+            Some(0) => None,
+            Some(times) => {
+                Some(format!("the core got too hot and was throttled {times} times meanwhile"))
+            }
+            None => Some("whether it got too hot is not known, as its counter fell".to_owned()),
+        };
         let deciders = deciders::of(machine, &change.object, &change.wanted);
         let all: Vec<String> = throttles.into_iter().chain(deciders).collect();
         if all.is_empty() {
@@ -668,6 +676,29 @@ mod tests {
         fn list(&self, path: &str) -> Reading<Vec<String>> {
             Err(Unavailable::new(Obstacle::Hardware, path, "it is not there"))
         }
+    }
+
+    #[test]
+    fn a_count_of_throttles_that_fell_is_unknown() {
+        let change = Change {
+            setting: "boost".to_owned(),
+            lever: levers::Lever::all().find(|lever| lever.id == "boost").unwrap(),
+            of: levers::Of::Machine,
+            object: levers::Object::File("boost".to_owned()),
+            former: "0".to_owned(),
+            wanted: "1".to_owned(),
+            followers: Vec::new(),
+            is_effective: false,
+            was_open: false,
+        };
+        let machine = Machine::named("sim:1c").unwrap();
+        let said = |was, is| {
+            let clock = |throttles| Seen::Clock { hertz: vec![2e9; 5], throttles: Some(throttles) };
+            verdict(&machine, &change, &clock(was), &clock(is)).1
+        };
+        assert!(said(7, 9).contains("throttled 2 times"), "{}", said(7, 9));
+        assert!(said(7, 2).contains("not known, as its counter fell"), "{}", said(7, 2));
+        assert!(!said(7, 7).contains("hot"), "{}", said(7, 7));
     }
 
     #[test]

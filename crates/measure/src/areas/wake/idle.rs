@@ -7,7 +7,7 @@ use machine::Machine;
 use machine::instruments::idle::{IdleCount, IdleCounters};
 use machine::latency_limit::LatencyLimits;
 use model::record::Relation;
-use model::{CpuId, Seconds, Unavailable};
+use model::{CpuId, Obstacle, Seconds, Unavailable};
 
 use super::pairs::Pair;
 use super::{IDLE, LIMIT, PAIR, QUESTION, REST, STATE};
@@ -125,9 +125,10 @@ pub(super) fn attributed(looks: &[Vec<IdleCount>], times: &[f64], names: &[Strin
     let by_trip = looks.len() > times.len();
     let state_of = |look: usize| {
         let (before, after) = (&looks[look], &looks[look + 1]);
+        // Where a counter fell, nothing says what was left.
         let left: Vec<u64> = std::iter::zip(before, after)
-            .map(|(before, after)| after.entries.saturating_sub(before.entries))
-            .collect();
+            .map(|(before, after)| after.entries.checked_sub(before.entries))
+            .collect::<Option<_>>()?;
         let state = left.iter().position(|entries| *entries == 1)?;
         (left.iter().sum::<u64>() == 1).then_some(state)
     };
@@ -140,14 +141,16 @@ pub(super) fn attributed(looks: &[Vec<IdleCount>], times: &[f64], names: &[Strin
     };
     for (number, name) in names.iter().enumerate() {
         let (Some(before), Some(after)) = (first.get(number), last.get(number)) else { break };
-        let entries = after.entries.saturating_sub(before.entries);
-        if entries == 0 {
+        let grown = grown(before, after);
+        if matches!(grown, Ok((0, _))) {
             continue;
         }
-        let per_wake = entries as f64 / (times.len() + 1) as f64;
-        let mean = (after.seconds - before.seconds) / entries as f64;
-        let mut readings =
-            Readings::from([("entries", Ok(vec![per_wake])), ("residence", Ok(vec![mean]))]);
+        let per_wake = |(entries, _): (u64, f64)| vec![entries as f64 / (times.len() + 1) as f64];
+        let mean = |(entries, seconds): (u64, f64)| vec![seconds / entries as f64];
+        let mut readings = Readings::from([
+            ("entries", grown.clone().map(per_wake)),
+            ("residence", grown.map(mean)),
+        ]);
         let mine: Vec<f64> = std::iter::zip(times, &of_trips)
             .filter(|(_, state)| **state == Some(number))
             .map(|(time, _)| *time)
@@ -161,6 +164,21 @@ pub(super) fn attributed(looks: &[Vec<IdleCount>], times: &[f64], names: &[Strin
     let unclear = of_trips.iter().filter(|state| state.is_none()).count();
     let ambiguous = by_trip.then(|| unclear as f64 / times.len().max(1) as f64);
     Attributed { ambiguous, states }
+}
+
+/// By how many entries and seconds a state's counters grew.
+fn grown(before: &IdleCount, after: &IdleCount) -> Result<(u64, f64), Unavailable> {
+    let seconds = after.seconds - before.seconds;
+    match after.entries.checked_sub(before.entries) {
+        Some(entries) if seconds >= 0.0 => Ok((entries, seconds)),
+        _ => {
+            let why = format!(
+                "the counters of the state fell: from {} entries and {:.6} s to {} and {:.6} s",
+                before.entries, before.seconds, after.entries, after.seconds
+            );
+            Err(Unavailable::new(Obstacle::Measurement, "idle state", why))
+        }
+    }
 }
 
 /// Whole microseconds, as parameters have them.
@@ -216,6 +234,21 @@ mod tests {
         assert_eq!((of(0), of(1)), (vec![5.0], vec![100.0]));
         assert_eq!(attributed.states[1].0[STATE], "1");
         assert_eq!(attributed.states[1].0["state_name"], "C6");
+    }
+
+    /// As where the kernel starts them anew: the CPU went off and on.
+    #[test]
+    fn counters_that_fall_are_no_number_and_attribute_nothing() {
+        let names = ["C1".to_owned(), "C6".to_owned()];
+        let looks = [[9, 9], [9, 9], [10, 2], [11, 2]].map(look);
+        let attributed = attributed(&looks, &[5.0, 70.0], &names);
+        assert_eq!(attributed.ambiguous, Some(0.5));
+        let of = |state: usize, id: &str| attributed.states[state].1[id].clone();
+        assert_eq!(of(0, "round_trip"), Ok(vec![70.0]));
+        assert_eq!(of(0, "entries"), Ok(vec![2.0 / 3.0]));
+        for id in ["entries", "residence"] {
+            assert!(of(1, id).unwrap_err().why.contains("fell: from 9 entries"), "{id}");
+        }
     }
 
     #[test]
