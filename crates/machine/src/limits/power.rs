@@ -79,7 +79,7 @@ const FOLDER: &str = "/sys/class/powercap";
 ///
 /// # Source
 /// Linux, `drivers/thermal/intel/int340x_thermal/processor_thermal_rapl.c`: the second.
-const CONTROLS: [&str; 2] = ["intel-rapl:", "intel-rapl-mmio:"];
+const CONTROLS: [&str; 2] = ["intel-rapl", "intel-rapl-mmio"];
 
 /// By the files of the kernel, which plain users may read: what each of those says.
 ///
@@ -93,11 +93,12 @@ pub(super) fn by_kernel(machine: &Machine, package: u32) -> Reading<Vec<PowerLim
         let number = name.trim().strip_prefix("package-").and_then(|rest| rest.split('-').next());
         number.and_then(|number| number.parse().ok()) == Some(package)
     };
-    let of_control = |control: &&str| {
-        let mut zones = names.iter().filter(|name| name.starts_with(*control));
-        zones.find(is_ours).map(|zone| of_zone(machine, package, zone))
+    // Of packages with several dies each die has a zone.
+    let of_control = |control: &'static str| {
+        let zones = names.iter().filter(move |name| name.starts_with(&format!("{control}:")));
+        zones.filter(is_ours).map(|zone| of_zone(machine, package, control, zone))
     };
-    let limits: Vec<Vec<PowerLimit>> = CONTROLS.iter().filter_map(of_control).collect();
+    let limits: Vec<Vec<PowerLimit>> = CONTROLS.into_iter().flat_map(of_control).collect();
     if limits.is_empty() {
         let why = format!("there is no zone `package-{package}` below `{FOLDER}`");
         return Err(Unavailable::new(Obstacle::Hardware, "power limits", why));
@@ -110,10 +111,11 @@ pub(super) fn by_kernel(machine: &Machine, package: u32) -> Reading<Vec<PowerLim
     Ok(limits)
 }
 
-/// What one zone of powercap states.
-fn of_zone(machine: &Machine, package: u32, zone: &str) -> Vec<PowerLimit> {
+/// What one zone of powercap states. Who is off altogether limits nothing in any zone.
+fn of_zone(machine: &Machine, package: u32, control: &str, zone: &str) -> Vec<PowerLimit> {
     let read = |path: &str| machine.tree.read(path).map(|text| text.trim().to_owned());
-    let enabled = read(&format!("{FOLDER}/{zone}/enabled")).map_or(true, |text| text != "0");
+    let is_on = |of: &str| read(&format!("{FOLDER}/{of}/enabled")).map_or(true, |text| text != "0");
+    let enabled = is_on(control) && is_on(zone);
     let of_constraint = |constraint: u32| {
         let file = |name: &str| format!("{FOLDER}/{zone}/constraint_{constraint}_{name}");
         let term = match read(&file("name")).as_deref() {

@@ -432,6 +432,29 @@ fn what_the_kernel_shows_of_amd_is_a_limit() {
 }
 
 #[test]
+fn of_dies_the_least_limit_is_named_and_who_is_off_limits_nothing() {
+    let mut made = Made::new(INTEL, 6, 0x8f, 4);
+    zone(&mut made, "intel-rapl:0", "package-0-die-0", [200, 250], "1");
+    zone(&mut made, "intel-rapl:1", "package-0-die-1", [100, 250], "1");
+    assert_eq!(
+        power(&made),
+        [
+            "PL1 100 W (intel-rapl:1; 200 W by intel-rapl:0 does not bind)",
+            "PL2 250 W (intel-rapl:0)"
+        ]
+    );
+    zone(&mut made, "intel-rapl-mmio:0", "package-0", [45, 90], "1");
+    made.files.put("/sys/class/powercap/intel-rapl-mmio/enabled", "0");
+    let long = &power(&made)[0];
+    assert!(
+        long.starts_with("PL1 100 W") && long.contains("45 W by intel-rapl-mmio:0 is off"),
+        "{long}"
+    );
+    made.files.put("/sys/class/powercap/intel-rapl-mmio/enabled", "1");
+    assert!(power(&made)[0].starts_with("PL1 45 W"), "{:?}", power(&made));
+}
+
+#[test]
 fn registers_of_reasons_are_told_as_they_stand() {
     let made = Made::new(INTEL, 6, 0x9e, 2).registers(&[
         (0x64f, 0x3000_1000),
