@@ -11,7 +11,7 @@ use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 use super::cpuinfo::Architecture;
 use super::groups::{Group, groups};
 use super::kernel::parameters;
-use super::platform::{hidden_from_guest, no_file};
+use super::platform::{hidden_from_guest, no_file, unknown_ground};
 use super::topology::online;
 use crate::ports::Machine;
 use crate::rows::{Row, row, text};
@@ -127,7 +127,12 @@ fn haltpoll(survey: &Survey<'_>) -> Reading<String> {
     let absent =
         |why: String| Err(Unavailable::new(Obstacle::Permission, "polling before a halt", why));
     if !survey.is_guest() {
-        return absent("only guests poll before they halt".to_owned());
+        let unknown = unknown_ground(survey);
+        let of_guests = "only guests poll before they halt";
+        return absent(unknown.map_or_else(
+            || of_guests.to_owned(),
+            |reason| format!("{of_guests}, and whether this is one is not known: {}", reason.why),
+        ));
     }
     let read = |file: &str| survey.tree.read(&format!("{CPU}/cpuidle/{file}"));
     let governor = read("current_governor").or_else(|_| read("current_governor_ro"));
@@ -362,6 +367,17 @@ mod tests {
         } else {
             assert!(answer.unwrap_err().why.contains("only guests"));
         }
+    }
+
+    #[test]
+    fn who_may_be_a_guest_may_poll() {
+        let why = |files: Files| haltpoll(&Survey::new(&machine_of(files, "0"))).unwrap_err().why;
+        let mut files = Files::default();
+        files.put("/sys/devices/system/cpu/online", "0");
+        assert!(why(files.clone()).contains("whether this is one is not known"));
+        files.put("/proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu");
+        files.put("/sys/class/dmi/id/product_name", "PowerEdge R750");
+        assert_eq!(why(files), "only guests poll before they halt");
     }
 
     #[test]

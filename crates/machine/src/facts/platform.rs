@@ -80,6 +80,7 @@ const VIRTUAL_MODELS: &[(&str, &str)] = &[
     ("Apple Inc. Apple Virtualization", "Apple Virtualization"),
     ("BHYVE", "bhyve"),
     ("DigitalOcean Droplet", "KVM"),
+    ("FreeBSD BHYVE", "bhyve"),
     ("Google Google Compute Engine", "KVM"),
     ("Hetzner vServer", "KVM"),
     ("KubeVirt", "KVM"),
@@ -170,6 +171,11 @@ pub(crate) fn ground(survey: &Survey<'_>) -> Ground {
     }
 }
 
+/// Why it is not known what the kernel runs on, where that is so.
+pub(super) fn unknown_ground(survey: &Survey<'_>) -> Option<Unavailable> {
+    below(survey).err()
+}
+
 /// What CPUID announces, held against what other files show: one bit that is not set proves nothing
 /// against them.
 fn below(survey: &Survey<'_>) -> Reading<Below> {
@@ -215,7 +221,16 @@ fn without_signs(survey: &Survey<'_>, denied: bool) -> Reading<Below> {
             Ok(Below::Hypervisor(name))
         }
         Some(true) => Ok(Below::Hypervisor(NAMELESS.into())),
-        _ if denied => Ok(Below::Hardware),
+        _ if denied => match model(survey).ok().filter(|model| rents_metal(model)) {
+            Some(model) => {
+                let why = format!(
+                    "CPUID announces no hypervisor, and whole machines and parts of them are both rented as \
+                     `{model}`"
+                );
+                Err(Unavailable::new(Obstacle::Cpudyno, "virtualisation", why))
+            }
+            None => Ok(Below::Hardware),
+        },
         Some(false) if is_described(survey) => Ok(Below::Hardware),
         Some(false) => {
             let why = "the CPU has no flag `hypervisor`, and neither a DMI table nor a list of PCI \
@@ -416,14 +431,16 @@ fn by_brand(survey: &Survey<'_>) -> Option<String> {
     known.map(|(_, name)| (*name).into())
 }
 
+/// Whether a machine of that model may be a whole one that is rented, or a part of one.
+fn rents_metal(model: &str) -> bool {
+    const RENT_METAL: &[&str] = &["Alibaba Cloud", "Google"];
+    !model.contains(".metal") && RENT_METAL.iter().any(|vendor| model.starts_with(vendor))
+}
+
 /// By the model of the machine, else by who wrote its firmware.
 fn by_tables(machine: &Machine, denied: bool) -> Option<String> {
-    // Those rent whole machines under the same name, too.
-    const RENT_METAL: &[&str] = &["Alibaba Cloud", "Google"];
     let model = model(machine).unwrap_or_default();
-    let whole = model.contains(".metal")
-        || denied && RENT_METAL.iter().any(|vendor| model.starts_with(vendor));
-    if whole {
+    if model.contains(".metal") || denied && rents_metal(&model) {
         return None;
     }
     let fits = |text: &str| {
