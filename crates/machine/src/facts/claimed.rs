@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 
-use super::cppc::boosted_by_hwp;
+use super::cppc::{Boosted, boosted_by_hwp, boosted_by_levels};
 use super::frequency::{self, gigahertz, stands_for_turbo, turbo_without_number};
 use super::groups::alike;
 use crate::conditions;
@@ -36,6 +36,8 @@ const SAME: f64 = 0.01;
 pub(crate) struct Claimed {
     /// The clock of each, in hertz, or why there is none.
     of: BTreeMap<CpuId, Reading<f64>>,
+    /// Where it is claimed.
+    files: BTreeMap<CpuId, &'static str>,
     /// Claims that are not believed, or doubted, each once.
     refuted: Vec<Refuted>,
 }
@@ -44,6 +46,8 @@ pub(crate) struct Claimed {
 struct Refuted {
     /// The CPUs that it is made of, and their claims in hertz.
     claims: Vec<(CpuId, f64)>,
+    /// The file that makes it.
+    file: &'static str,
     /// What is wrong with it.
     why: String,
 }
@@ -57,8 +61,15 @@ impl Claimed {
     /// Believed, though something that may be out of date says something else.
     fn doubt(&mut self, claims: &[(CpuId, f64)], why: String) {
         if !claims.is_empty() {
-            self.refuted.push(Refuted { claims: claims.to_vec(), why });
+            let file = self.file_of(claims);
+            self.refuted.push(Refuted { claims: claims.to_vec(), file, why });
         }
+    }
+
+    /// Where the first of these is made.
+    fn file_of(&self, claims: &[(CpuId, f64)]) -> &'static str {
+        let file = claims.first().and_then(|(cpu, _)| self.files.get(cpu));
+        file.copied().unwrap_or(BY_KERNEL)
     }
 
     /// Not believed of any of these claims: `instead` stands, where there is something.
@@ -66,9 +77,11 @@ impl Claimed {
         if claims.is_empty() {
             return;
         }
-        let alike = self.refuted.iter().position(|known| known.why == why);
-        let mut refuted =
-            alike.map_or(Refuted { claims: Vec::new(), why }, |known| self.refuted.remove(known));
+        let file = self.file_of(claims);
+        let is_alike = |known: &Refuted| known.why == why && known.file == file;
+        let alike = self.refuted.iter().position(is_alike);
+        let new = Refuted { claims: Vec::new(), file, why };
+        let mut refuted = alike.map_or(new, |known| self.refuted.remove(known));
         refuted.claims.extend(claims);
         for (cpu, _) in claims {
             let absent =
@@ -83,7 +96,7 @@ impl Refuted {
     fn said(&self) -> String {
         let cpus: CpuSet = self.claims.iter().map(|(cpu, _)| *cpu).collect();
         let hertz = range(self.claims.iter().map(|(_, hertz)| *hertz)).unwrap_or_default();
-        format!("`{BY_KERNEL}` claims {hertz} of {}, {}", cpus.named(), self.why)
+        format!("`{}` claims {hertz} of {}, {}", self.file, cpus.named(), self.why)
     }
 }
 
@@ -99,9 +112,12 @@ pub(crate) fn claimed(survey: &Survey<'_>) -> Claimed {
     let base = frequency::highest_table_entry(survey).ok();
     let mut claimed = Claimed::default();
     for policy in &survey.policies().all {
-        let hertz = policy.highest(survey).and_then(|hertz| match base {
+        let hertz = policy.highest(survey).and_then(|(hertz, file)| match base {
             Some(base) if stands_for_turbo(hertz, base) => Err(turbo_without_number(survey, hertz)),
-            _ => Ok(hertz),
+            _ => {
+                claimed.files.extend(policy.cpus.iter().map(|cpu| (cpu, file)));
+                Ok(hertz)
+            }
         });
         claimed.of.extend(policy.cpus.iter().map(|cpu| (cpu, hertz.clone())));
     }
@@ -164,6 +180,9 @@ fn hold_against(survey: &Survey<'_>, claimed: &mut Claimed, claims: &[(CpuId, f6
         );
         let instead = Some(lowest).filter(|hertz| *hertz <= SOLD_MAX);
         claimed.refute(&beyond(if instead.is_some() { lowest } else { 0.0 }), instead, why);
+    } else if let Some((most, boosted)) = by_levels(survey, claims, highest) {
+        let why = format!("which reach {} GHz by {}", gigahertz(boosted.hertz), boosted.source);
+        claimed.refute(&beyond(most), Some(boosted.hertz), why);
     } else if highest > SOLD_MAX {
         // Who is wrong of one core is not believed of its like.
         let instead = Some(lowest).filter(|hertz| *hertz <= SOLD_MAX);
@@ -188,6 +207,29 @@ fn by_registers<'a>(survey: &'a Survey<'_>, cpu: CpuId) -> Option<(f64, &'a str)
     Some((most, limit.source.as_str()))
 }
 
+/// How far a CPU comes by levels of the firmware, else by what the driver of AMD makes of them. Registers of HWP have no
+/// unit but the base that the kernel makes of one of their levels.
+fn boosted(survey: &Survey<'_>, cpu: CpuId) -> Option<Boosted> {
+    let by_hwp = || {
+        frequency::base_of_policy(survey, cpu)?;
+        boosted_by_hwp(survey, cpu)
+    };
+    let by_driver = || {
+        let policy = survey.policies().all.iter().find(|policy| policy.cpus.contains(cpu))?;
+        let hertz = policy.hertz(survey, frequency::BY_DRIVER).ok()?;
+        Some(Boosted { hertz, step: 0.0, source: frequency::BY_DRIVER })
+    };
+    boosted_by_levels(survey, cpu).or_else(by_hwp).or_else(by_driver)
+}
+
+/// How far levels let these CPUs come, where they claim more: what can be believed at most, and what is stated.
+fn by_levels(survey: &Survey<'_>, claims: &[(CpuId, f64)], highest: f64) -> Option<(f64, Boosted)> {
+    let stated = claims.iter().filter_map(|(cpu, _)| boosted(survey, *cpu));
+    let furthest = stated.max_by(|a, b| a.hertz.total_cmp(&b.hertz))?;
+    let most = furthest.hertz * (1.0 + furthest.step + SAME);
+    (is_sold(furthest.hertz) && highest > most).then_some((most, furthest))
+}
+
 /// Whether registers of HWP state this much beyond the turbo table: favoured cores of Turbo Boost Max 3.0 reach a few
 /// steps more. Levels of which kernels make far more are no ratios.
 ///
@@ -197,7 +239,8 @@ fn is_sold_as_favoured(survey: &Survey<'_>, cpu: CpuId, claim: f64, table: f64) 
     const MORE_MAX: f64 = 1.15;
     /// Of low levels one step more is so much.
     const STEP: f64 = 0.08;
-    let most = boosted_by_hwp(survey, cpu).filter(|most| *most <= table * (MORE_MAX + STEP));
+    let most = boosted_by_hwp(survey, cpu).map(|most| most.hertz);
+    let most = most.filter(|most| *most <= table * (MORE_MAX + STEP));
     most.is_some_and(|most| claim <= (most * (1.0 + STEP)).min(table * MORE_MAX))
 }
 
@@ -271,22 +314,20 @@ fn disputes(survey: &Survey<'_>) -> Reading<String> {
     Ok(if said.is_empty() { "none".to_owned() } else { said.join("; ") })
 }
 
-/// A range that the kernel allows, and that ends below where the clocks begin.
+/// A range that the kernel allows, and that ends below where it begins, or where the clocks do.
 fn below_the_lowest(survey: &Survey<'_>) -> Option<String> {
     let policies = &survey.policies().all;
     policies.iter().find_map(|policy| {
         let hertz = |file| policy.hertz(survey, file).ok();
         let most = hertz("scaling_max_freq")?;
-        let begin = ["cpuinfo_min_freq", "scaling_min_freq"];
-        let begin = begin.into_iter().find_map(|file| Some((file, hertz(file)?)))?;
-        (most < begin.1 * (1.0 - SAME)).then(|| {
-            format!(
-                "`scaling_max_freq` allows {} GHz at most on {}, less than `{}`, {} GHz",
-                gigahertz(most),
-                policy.cpus.named(),
-                begin.0,
-                gigahertz(begin.1)
-            )
-        })
+        let begins = ["cpuinfo_min_freq", "scaling_min_freq"].into_iter();
+        let mut begins = begins.filter_map(|file| Some((file, hertz(file)?)));
+        let (file, least) = begins.find(|(_, least)| most < least * (1.0 - SAME))?;
+        Some(format!(
+            "`scaling_max_freq` allows {} GHz at most on {}, less than `{file}`, {} GHz",
+            gigahertz(most),
+            policy.cpus.named(),
+            gigahertz(least)
+        ))
     })
 }

@@ -10,7 +10,7 @@ use model::{CpuId, Obstacle, Reading, Unavailable};
 
 use super::frequency::{base_of_policy, gigahertz};
 use super::groups::{Maker, by_kind, byte, groups, identity, register};
-use super::platform::{hidden_from_guest, no_file};
+use super::platform::{hidden_from_guest, no_file, not_offered};
 use super::topology::first_cpu;
 use crate::rows::{Row, row, text};
 use crate::survey::Survey;
@@ -60,12 +60,21 @@ pub(crate) fn nominal_frequency(survey: &Survey<'_>) -> Reading<f64> {
     })
 }
 
+/// How far levels let a CPU come.
+pub(crate) struct Boosted {
+    pub(crate) hertz: f64,
+    /// How much one level is of it: levels are whole numbers.
+    pub(crate) step: f64,
+    /// Who states it.
+    pub(crate) source: &'static str,
+}
+
 /// The clock of a CPU's highest level, to which the nominal one is in proportion: within a kind, for kinds have no
 /// common measure. None where levels of equal cores differ, since those may be a ranking alone.
 ///
 /// # Source
 /// Linux, arch/x86/kernel/acpi/cppc.c, `amd_get_boost_ratio_numerator`: levels of preferred cores are no clocks.
-pub(crate) fn boosted_by_levels(survey: &Survey<'_>, cpu: CpuId) -> Option<f64> {
+pub(crate) fn boosted_by_levels(survey: &Survey<'_>, cpu: CpuId) -> Option<Boosted> {
     let stated = survey.highest_levels().ok().filter(|stated| stated.source == ACPI)?;
     let kind = |cpu| survey.topology().place(cpu).and_then(|place| place.kind.as_deref());
     let own = kind(cpu);
@@ -78,18 +87,26 @@ pub(crate) fn boosted_by_levels(survey: &Survey<'_>, cpu: CpuId) -> Option<f64> 
         Some(_) => base_of_policy(survey, cpu)?,
         None => megahertz(survey, cpu, "nominal_freq")? * 1e6,
     };
-    (!is_ranking).then(|| hertz * f64::from(first) / f64::from(nominal))
+    (!is_ranking).then(|| Boosted::new(hertz, first, nominal, ACPI))
+}
+
+impl Boosted {
+    /// In proportion to a clock and its level.
+    fn new(hertz: f64, highest: u32, level: u32, source: &'static str) -> Boosted {
+        let (highest, level) = (f64::from(highest), f64::from(level));
+        Boosted { hertz: (hertz * highest / level).round(), step: 1.0 / level, source }
+    }
 }
 
 /// The same by the registers of HWP, whose guaranteed level is base. Levels are no multiples of 100 MHz everywhere.
 ///
 /// # Source
 /// Linux, drivers/cpufreq/intel_pstate.c, `intel_pstate_hybrid_hwp_adjust`: levels of performance cores are scaled.
-pub(crate) fn boosted_by_hwp(survey: &Survey<'_>, cpu: CpuId) -> Option<f64> {
+pub(crate) fn boosted_by_hwp(survey: &Survey<'_>, cpu: CpuId) -> Option<Boosted> {
     let [highest, guaranteed] = super::hwp::highest_and_guaranteed(survey, cpu).ok()?;
     let base = super::frequency::base_of(survey, cpu)?;
     (guaranteed > 0 && highest > guaranteed)
-        .then(|| (base * f64::from(highest) / f64::from(guaranteed)).round())
+        .then(|| Boosted::new(base, highest, guaranteed, "MSR 771h"))
 }
 
 /// Online CPUs by kind and highest level: only this one differs within a kind.
@@ -120,7 +137,13 @@ pub(crate) fn highest_levels(survey: &Survey<'_>) -> Reading<HighestLevels> {
     if places.is_empty() {
         return Err(super::topology::nothing_known());
     }
-    let by_acpi = |cpu| level(survey, cpu, "highest_perf");
+    let by_acpi = |cpu| {
+        level(survey, cpu, "highest_perf").and_then(|highest| {
+            // The kernel's cppc_acpi.c, `cppc_get_perf_caps`: 0 is no level.
+            let none = || not_offered("the firmware states 0 as the highest level", "acpi_cppc");
+            (highest > 0).then_some(highest).ok_or_else(none)
+        })
+    };
     let of_all = |of: &dyn Fn(CpuId) -> Reading<u32>| -> Reading<Vec<(CpuId, u32)>> {
         places.iter().map(|place| Ok((place.cpu, of(place.cpu)?))).collect()
     };

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use model::record::FactValue;
 use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable, Unit};
 
-use super::claimed::is_sold;
+use super::claimed::{BY_KERNEL, is_sold};
 use super::cpuinfo::Architecture;
 use super::groups::{Maker, bits, by_kind, groups, identity, register};
 use super::kernel::to_load;
@@ -103,20 +103,32 @@ impl Policy {
     }
 }
 
+/// Where the driver of AMD states the clock of the highest level.
+pub(crate) const BY_DRIVER: &str = "amd_pstate_max_freq";
+/// Where clocks beyond those without boost are listed.
+pub(crate) const BY_LIST: &str = "scaling_boost_frequencies";
+
 impl Policy {
-    /// The highest frequency that a driver claims: while boost is off, that with it is listed beside
+    /// The highest frequency that a driver claims, and in which file: while boost is off, that with it is listed beside
     /// `cpuinfo_max_freq`.
     ///
     /// # Source
     /// Linux, `Documentation/admin-guide/pm/amd-pstate.rst`: `amd_pstate_max_freq`;
     /// `drivers/cpufreq/freq_table.c`: `scaling_boost_frequencies`.
-    pub(super) fn highest(&self, machine: &Machine) -> Reading<f64> {
-        let claimed = self.hertz(machine, "cpuinfo_max_freq");
-        let listed = self.read(machine, "scaling_boost_frequencies").unwrap_or_default();
+    pub(super) fn highest(&self, machine: &Machine) -> Reading<(f64, &'static str)> {
+        let claimed = self.hertz(machine, BY_KERNEL).map(|hertz| (hertz, BY_KERNEL));
+        let listed = self.read(machine, BY_LIST).unwrap_or_default();
         let boosted = listed.split_whitespace().filter_map(|khz| khz.parse::<f64>().ok());
         let boosted = boosted.map(|khz| khz * 1e3).filter(|hertz| PLAUSIBLE_HERTZ.contains(hertz));
-        let by_driver = self.hertz(machine, "amd_pstate_max_freq").ok();
-        let most = boosted.chain(by_driver).chain(claimed.as_ref().ok().copied()).reduce(f64::max);
+        let by_list = boosted.reduce(f64::max).map(|hertz| (hertz, BY_LIST));
+        let by_driver = self.hertz(machine, BY_DRIVER).ok().map(|hertz| (hertz, BY_DRIVER));
+        let others = by_driver.into_iter().chain(by_list);
+        // The first of equal ones.
+        let most = claimed
+            .clone()
+            .into_iter()
+            .chain(others)
+            .reduce(|most, other| if other.0 > most.0 { other } else { most });
         most.map_or(claimed, Ok)
     }
 }

@@ -90,11 +90,14 @@ fn range(machine: &Machine, folder: &str) -> Reading<String> {
         Err(unavailable(Obstacle::Cpudyno, &format!("`{path}` says {hertz} Hz")))
     };
     let set = (read("min_freq_khz")?, read("max_freq_khz")?);
+    if set.0 > set.1 {
+        return Ok(format!("contradictory, {} GHz at least and {} GHz at most", set.0, set.1));
+    }
     let range = |(min, max)| format!("{min} to {max} GHz");
     let initial =
         read("initial_min_freq_khz").and_then(|min| Ok((min, read("initial_max_freq_khz")?)));
     Ok(match initial {
-        Ok(initial) if range(initial) != range(set) => {
+        Ok(initial) if initial.0 <= initial.1 && range(initial) != range(set) => {
             format!("{} (of {})", range(set), range(initial))
         }
         _ => range(set),
@@ -156,6 +159,11 @@ mod tests {
         assert_eq!(equal, "core: 0.8 to 2.2 GHz; io: 0.8 to 2.2 GHz");
         let none = limits(&[("uncore00", "", "2200000"), ("uncore01", "", "2500000")]);
         assert_eq!(none, "0.8 to 2.2 GHz (1), 0.8 to 2.5 GHz (1)");
+        let below = limits(&[("uncore00", "core", "2200000"), ("uncore01", "io", "600000")]);
+        assert_eq!(
+            below,
+            "core: 0.8 to 2.2 GHz; io: contradictory, 0.8 GHz at least and 0.6 GHz at most"
+        );
         let strange = limits(&[("uncore00", "io\u{1b}[31m soul", "2200000")]);
         assert_eq!(strange, "0.8 to 2.2 GHz", "what names no agent says nothing");
     }

@@ -5,7 +5,7 @@ use model::{CpuId, CpuSet};
 
 use super::together;
 use crate::conditions;
-use crate::facts::frequency::base_of;
+use crate::facts::frequency::{BY_DRIVER, BY_LIST, base_of};
 use crate::facts::{Policy, boosted_by_hwp, boosted_by_levels, is_sold};
 use crate::survey::Survey;
 
@@ -23,8 +23,6 @@ pub(super) fn clocks(
     cpus: &CpuSet,
     highest: &[AllowedClock],
 ) -> Vec<AllowedClock> {
-    const BY_DRIVER: &str = "amd_pstate_max_freq";
-    const BY_LIST: &str = "scaling_boost_frequencies";
     if !conditions::is_boost_off(survey) {
         return Vec::new();
     }
@@ -49,10 +47,10 @@ pub(super) fn clocks(
         (BY_DRIVER, &by_driver),
         (BY_LIST, &|cpu| Some(boosted_file(cpu)? * 1e3)),
         ("ACPI `_CPC`: highest level over nominal one, times the nominal clock", &|cpu| {
-            boosted_by_levels(survey, cpu)
+            Some(boosted_by_levels(survey, cpu)?.hertz)
         }),
         ("MSR 771h: highest level over guaranteed one, times the base", &|cpu| {
-            boosted_by_hwp(survey, cpu)
+            Some(boosted_by_hwp(survey, cpu)?.hertz)
         }),
     ];
     let of_source = |(source, of): &(&str, Told<'_>)| {

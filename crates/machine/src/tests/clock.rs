@@ -28,14 +28,14 @@ impl Msr for Registers {
 
 /// A machine of this many single-threaded cores.
 #[derive(Clone)]
-struct Made {
-    files: Files,
+pub(super) struct Made {
+    pub(super) files: Files,
     cores: u32,
     registers: BTreeMap<u32, u64>,
 }
 
 impl Made {
-    fn new(vendor: &str, family: u32, model: u32, cores: u32) -> Made {
+    pub(super) fn new(vendor: &str, family: u32, model: u32, cores: u32) -> Made {
         let mut files = Files::default();
         let mut cpuinfo = String::new();
         for cpu in 0..cores {
@@ -55,13 +55,13 @@ impl Made {
         format!("0-{}", cores - 1)
     }
 
-    fn registers(mut self, registers: &[(u32, u64)]) -> Made {
+    pub(super) fn registers(mut self, registers: &[(u32, u64)]) -> Made {
         self.registers.extend(registers.iter().copied());
         self
     }
 
     /// A file of cpufreq or of `acpi_cppc` of one CPU.
-    fn put<T: ToString + ?Sized>(mut self, cpu: u32, file: &str, value: &T) -> Made {
+    pub(super) fn put<T: ToString + ?Sized>(mut self, cpu: u32, file: &str, value: &T) -> Made {
         let folder = if file.ends_with("perf") && !file.starts_with("amd") || file == "nominal_freq"
         {
             format!("{CPU}/cpu{cpu}/acpi_cppc")
@@ -83,25 +83,25 @@ impl Made {
         self
     }
 
-    fn machine(self) -> Machine {
+    pub(super) fn machine(self) -> Machine {
         let mut machine = machine_of(self.files, &Made::list(self.cores));
         machine.msr = Arc::new(Registers(self.registers));
         machine
     }
 
-    fn fact(&self, id: &str) -> String {
+    pub(super) fn fact(&self, id: &str) -> String {
         said(&facts::machine(&self.clone().machine()).facts, id)
     }
 
-    fn record(&self) -> Record {
+    pub(super) fn record(&self) -> Record {
         let presentation =
             Presentation { width: 80, colour: false, verbosity: 1, page: PageKind::Info };
         describe(&self.clone().machine(), Vec::new(), presentation)
     }
 }
 
-const INTEL: &str = "GenuineIntel";
-const AMD: &str = "AuthenticAMD";
+pub(super) const INTEL: &str = "GenuineIntel";
+pub(super) const AMD: &str = "AuthenticAMD";
 
 /// 5.7 GHz to two cores, 5.5 to eight.
 const TABLE: [(u32, u64); 3] =
@@ -231,6 +231,36 @@ fn ranks_that_a_driver_took_for_clocks_are_not_believed() {
     }
 }
 
+/// Between what levels of the firmware come to and what some CPU is sold with.
+#[test]
+fn a_claim_beyond_the_levels_is_not_believed() {
+    let amd = Made::new(AMD, 25, 97, 4).put_all("scaling_driver", "amd-pstate-epp");
+    let by_driver = amd.clone().put_all("amd_pstate_max_freq", &5_350_000);
+    let levels = |made: Made, [highest, nominal, megahertz]: [u32; 3]| {
+        let made = made.put_all("highest_perf", &highest).put_all("nominal_perf", &nominal);
+        made.put_all("nominal_freq", &megahertz)
+    };
+    let intel = levels(Made::new(INTEL, 6, 0xb7, 4), [72, 43, 3400]);
+    let [cpuinfo, driver] = ["cpuinfo_max_freq", "amd_pstate_max_freq"];
+    for (made, file, claim, most, source) in [
+        (levels(by_driver.clone(), [166, 124, 4000]), cpuinfo, 6_000_000, 5.35, "ACPI `_CPC`"),
+        (levels(amd, [166, 124, 4000]), driver, 6_000_000, 5.35, "ACPI `_CPC`"),
+        (by_driver, cpuinfo, 6_000_000, 5.35, driver),
+        (intel, cpuinfo, 6_200_000, 5.69, "ACPI `_CPC`"),
+    ] {
+        let beyond = made.clone().put_all(file, &claim);
+        let disputed = beyond.fact("cpu.disputed_clocks");
+        let claim = f64::from(claim) / 1e6;
+        let expected =
+            format!("`{file}` claims {claim} GHz of CPUs 0-3, which reach {most} GHz by {source}");
+        assert_eq!(disputed, expected);
+        let highest = &beyond.record().clock.unwrap().highest;
+        assert!(highest.len() == 1 && (highest[0].hertz / 1e9 - most).abs() < 0.01, "{highest:?}");
+        let agreed = made.put_all(file, &(most * 1e6));
+        assert_eq!(agreed.fact("cpu.disputed_clocks"), "none");
+    }
+}
+
 #[test]
 fn a_clock_that_no_cpu_is_sold_with_is_none() {
     let made = Made::new(AMD, 26, 112, 4).put_all("cpuinfo_max_freq", &11_141_000);
@@ -268,6 +298,13 @@ fn ranges_below_the_lowest_clock_are_said() {
         .put_all("scaling_max_freq", &300_000);
     let disputed = made.fact("cpu.disputed_clocks");
     assert!(disputed.starts_with("`scaling_max_freq` allows 0.3 GHz at most on"), "{disputed}");
+    let upside_down =
+        made.clone().put_all("scaling_max_freq", &900_000).put_all("scaling_min_freq", &1_000_000);
+    let disputed = upside_down.fact("cpu.disputed_clocks");
+    assert!(
+        disputed.contains("0.9 GHz at most on CPU 0, less than `scaling_min_freq`, 1 GHz"),
+        "{disputed}"
+    );
     let below = made.put_all("cpuinfo_max_freq", &200_000);
     assert_eq!(below.fact("cpu.max_frequency"), "unavailable");
     assert!(below.fact("cpu.disputed_clocks").contains("less than their lowest, 0.4 GHz"));
@@ -423,15 +460,6 @@ fn the_least_of_all_limits_of_power_holds() {
 }
 
 #[test]
-fn what_the_kernel_shows_of_amd_is_a_limit() {
-    let mut made = Made::new(AMD, 25, 17, 4);
-    assert_eq!(power(&made), [""; 0]);
-    made.files.put("/sys/class/hwmon/hwmon3/name", "amd_hsmp_hwmon");
-    made.files.put("/sys/class/hwmon/hwmon3/power1_cap", "280000000");
-    assert_eq!(power(&made), ["PPT 280 W (hwmon3/power1_cap)"]);
-}
-
-#[test]
 fn of_dies_the_least_limit_is_named_and_who_is_off_limits_nothing() {
     let mut made = Made::new(INTEL, 6, 0x8f, 4);
     zone(&mut made, "intel-rapl:0", "package-0-die-0", [200, 250], "1");
@@ -452,6 +480,15 @@ fn of_dies_the_least_limit_is_named_and_who_is_off_limits_nothing() {
     );
     made.files.put("/sys/class/powercap/intel-rapl-mmio/enabled", "1");
     assert!(power(&made)[0].starts_with("PL1 45 W"), "{:?}", power(&made));
+}
+
+#[test]
+fn what_the_kernel_shows_of_amd_is_a_limit() {
+    let mut made = Made::new(AMD, 25, 17, 4);
+    assert_eq!(power(&made), [""; 0]);
+    made.files.put("/sys/class/hwmon/hwmon3/name", "amd_hsmp_hwmon");
+    made.files.put("/sys/class/hwmon/hwmon3/power1_cap", "280000000");
+    assert_eq!(power(&made), ["PPT 280 W (hwmon3/power1_cap)"]);
 }
 
 #[test]
