@@ -2,6 +2,7 @@
 
 mod activity;
 mod architectures;
+mod bent;
 mod busy;
 mod clock;
 mod containers;
