@@ -4,14 +4,14 @@
 //! `CPUDYNO_BENT` is how many machines are bent for each rule: the same ones each time, so that more of them begin with
 //! those of fewer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use machine::Machine;
 use machine::recorded::{capture, parse};
-use model::record::{FactValue, PageKind, Presentation, Record, Topology};
-use model::{CpuSet, Known, Obstacle, Unavailable};
+use machine::{Machine, Tree};
+use model::record::{CpuPlace, FactValue, PageKind, Presentation, Record, Topology};
+use model::{CpuSet, Known, Obstacle, Reading, Unavailable};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
@@ -186,6 +186,111 @@ fn silence_is_no_answer() {
         }
         check(&bent, name)
     });
+}
+
+/// The files of a machine without one of them.
+struct Without {
+    tree: Box<dyn Tree>,
+    gone: String,
+}
+
+impl Tree for Without {
+    fn read(&self, path: &str) -> Reading<String> {
+        if path != self.gone {
+            return self.tree.read(path);
+        }
+        Err(Unavailable::new(Obstacle::Hardware, path, format!("there is no `{path}` here")))
+    }
+
+    fn list(&self, path: &str) -> Reading<Vec<String>> {
+        let mut names = self.tree.list(path)?;
+        names.retain(|name| format!("{path}/{name}") != self.gone);
+        Ok(names)
+    }
+}
+
+/// The file of one CPU, of a path that stands for those of many: `cpu[0-3]`.
+fn of_one(path: &str, which: &prop::sample::Index) -> String {
+    let Some((before, rest)) = path.split_once('[') else { return path.to_owned() };
+    let Some((list, after)) = rest.split_once(']') else { return path.to_owned() };
+    let cpus: Vec<u32> = list.parse::<CpuSet>().unwrap().iter().map(|cpu| cpu.0).collect();
+    format!("{before}{}{}", cpus[which.index(cpus.len())], of_one(after, which))
+}
+
+/// What one CPU alone does not say makes nothing else of the others, and nothing of this one that nobody says.
+#[test]
+fn what_one_cpu_does_not_say_is_no_answer() {
+    let machines = good();
+    let whole: Vec<Record> = machines.iter().map(|(_, text)| record(text).unwrap()).collect();
+    let index = any::<prop::sample::Index>;
+    let strategy = (which(&machines), index(), index());
+    search(&strategy, |(which, file, cpu)| {
+        let (name, text) = &machines[which];
+        let all: Vec<&str> = files(text).into_iter().map(|(_, path)| path).collect();
+        let all: Vec<&str> = all.into_iter().filter(|path| path.contains("/cpu[")).collect();
+        if all.is_empty() {
+            return Ok(());
+        }
+        let gone = of_one(all[file.index(all.len())], &cpu);
+        let mut machine = parse("bent", text).unwrap();
+        machine.tree = Box::new(Without { tree: machine.tree, gone: gone.clone() });
+        let bent = described(&machine);
+        let (before, after) = (facts(&whole[which]), facts(&bent));
+        let differs = |id: &str| before.get(id) != after.get(id);
+        let by_kind = differs("cpu.kinds") || differs("cpu.cores");
+        for (id, was) in before {
+            let Some(Known::Yes(is)) = after.get(id) else { continue };
+            if OTHERWISE.contains(&id) || by_kind && BY_KIND.contains(&id) {
+                continue;
+            }
+            // What is known of some CPUs alone says of which.
+            let of_some = matches!(is, FactValue::Text(text) if text.contains("(CPU"));
+            if let Known::Yes(was) = was {
+                prop_assert!(
+                    of_some || is_less_of(is, was),
+                    "{name} without {gone}: {id} was {was:?} and is {is:?}"
+                );
+            }
+        }
+        check(&bent, name)
+    });
+}
+
+/// Who shares a cache, a core or a package with another one is shared with by it, and equal caches are shared by as many;
+/// where not all of a group are there, or sources differ, that is said.
+#[test]
+fn groups_of_sharing_are_mutual_and_of_one_width() {
+    for (name, text) in good() {
+        let record = record(&text).unwrap();
+        let topology = &record.machine.topology;
+        let said = |about: &str| record.findings.iter().any(|finding| finding.about == about);
+        for place in &topology.cpus {
+            let groups: [fn(&CpuPlace) -> &CpuSet; 2] =
+                [|place| &place.siblings, |place| &place.last_level_cache];
+            for group in groups {
+                let others = group(place).iter().filter_map(|cpu| topology.place(cpu));
+                for other in others {
+                    let is_mutual = group(other) == group(place);
+                    assert!(
+                        is_mutual || said("cores") || said("caches"),
+                        "{name}: {place:?} {other:?}"
+                    );
+                }
+            }
+        }
+        let all_there = topology.online.len() == topology.present.len();
+        for cache in &topology.caches {
+            assert!(!cross(&cache.instances) || said("caches"), "{name}: {cache:?}");
+            // Kinds of cores share theirs among as many as they like.
+            let kind = |cpus: &CpuSet| topology.place(cpus.iter().next()?)?.kind.clone();
+            let mut widths: BTreeMap<Option<String>, BTreeSet<usize>> = BTreeMap::new();
+            for cpus in &cache.instances {
+                widths.entry(kind(cpus)).or_default().insert(cpus.len());
+            }
+            let are_alike = widths.values().all(|widths| widths.len() == 1);
+            assert!(are_alike || !all_there || said("caches"), "{name}: {cache:?}");
+        }
+    }
 }
 
 /// Where somebody chose which files there are, that one is missing is nobody's fault.
