@@ -140,7 +140,8 @@ const TABLE: &[Row] = &[
     intel(0xaa, "Meteor Lake", HYBRID), intel(0xac, "Meteor Lake", HYBRID),
     intel(0xb5, "Arrow Lake", HYBRID), intel(0xc5, "Arrow Lake", HYBRID),
     intel(0xc6, "Arrow Lake", HYBRID),
-    intel(0xbd, "Lunar Lake", HYBRID), intel(0xcc, "Panther Lake", HYBRID),
+    intel(0xbd, "Lunar Lake", HYBRID),
+    intel(0xcc, "Panther Lake", HYBRID), intel(0xe5, "Panther Lake", HYBRID),
     intel(0xd5, "Wildcat Lake", HYBRID),
     (INTEL, 18, 0x01..=0x01, ANY, "Nova Lake", Some(HYBRID)),
     (INTEL, 18, 0x03..=0x03, ANY, "Nova Lake", Some(HYBRID)),
@@ -205,8 +206,9 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 
 /// Whether a CPU of another architecture is called so.
 pub(super) fn is_of_others(called: &str) -> bool {
-    /// POWER and SPARC call themselves something that begins so.
-    const BEGINNINGS: &[&str] = &["power", "ultrasparc", "tiultrasparc", "sparc"];
+    /// POWER, SPARC, LoongArch and IBM Z call themselves something that begins so.
+    const BEGINNINGS: &[&str] =
+        &["power", "ultrasparc", "tiultrasparc", "sparc", "loongson", "ibm", "machinetype"];
     let called = letters(called);
     let designers = RISCV_DESIGNERS.iter().map(|(_, designer, _)| letters(designer));
     let machines = MAINFRAMES.iter().map(|(_, name)| letters(name));
@@ -233,6 +235,16 @@ pub(super) fn name(vendor: &str, signature: Signature) -> Option<&'static str> {
     let mut names = rows(vendor, signature).map(|row| row.4);
     let name = names.next()?;
     (signature.stepping.is_some() || names.all(|other| other == name)).then_some(name)
+}
+
+/// The same of a core of Arm's architecture, too.
+pub(super) fn name_of(numbers: &CpuNumbers) -> Option<&'static str> {
+    match *numbers {
+        CpuNumbers::Arm { implementer, part } => arm_core(implementer, part),
+        CpuNumbers::X86 { ref vendor, family, model, stepping } => {
+            name(vendor, Signature { family, model, stepping })
+        }
+    }
 }
 
 /// Where an Intel CPU of any stepping states what it says of its clock; none: this version does not know.
@@ -351,11 +363,17 @@ pub(super) fn arm_core(implementer: u32, part: u32) -> Option<&'static str> {
     ARM_CORES.iter().find(fits).map(|(.., name)| *name)
 }
 
-/// The numbers of a CPU of that name; capitals, blanks and hyphens are all the same.
+/// The numbers of a CPU of that name; capitals, blanks and hyphens are all the same. Cores of Arm's architecture may be
+/// called with their designer's name before their own.
 pub(super) fn numbers(called: &str) -> Option<CpuNumbers> {
     let called = letters(called);
     let of_arm = || {
-        let core = ARM_CORES.iter().find(|core| letters(core.2) == called)?;
+        let is_it = |core: &&(u32, u32, &str)| {
+            let by_designer = implementer(core.0).and_then(|it| called.strip_prefix(&letters(it)));
+            let name = letters(core.2);
+            name == called || by_designer == Some(&name)
+        };
+        let core = ARM_CORES.iter().find(is_it)?;
         Some(CpuNumbers::Arm { implementer: core.0, part: core.1 })
     };
     let of_product = || {
@@ -568,6 +586,28 @@ mod tests {
         assert_eq!(of(AMD, 0x1a, 0x50, 0), Some("Zen 6"));
         assert_eq!(of(AMD, 0x1a, 0x30, 0), None);
         assert_eq!(of(ZHAOXIN[0], 7, 0x3b, 1), Some("LuJiaZui"));
+    }
+
+    /// What `cpudyno info` calls a core is a name of it.
+    #[test]
+    fn cores_are_found_by_their_designers_name_too() {
+        for (of, part, name) in ARM_CORES {
+            let designer = implementer(*of).unwrap();
+            let Some(CpuNumbers::Arm { implementer, part }) =
+                numbers(&format!("{designer} {name}"))
+            else {
+                panic!("{designer} {name} ({of:#x}, {part:#x}) is not found");
+            };
+            assert_eq!((implementer, arm_core(implementer, part)), (*of, Some(*name)));
+        }
+        assert_eq!(numbers("Qualcomm Neoverse-N1"), None, "it is Arm's");
+        for (_, name) in MAINFRAMES {
+            assert!(is_of_others(&format!("IBM {name}, machine type 1")), "{name}");
+        }
+        for (start, _) in LOONGSON_CORES {
+            assert!(is_of_others(&format!("{start}-HV")), "{start}");
+        }
+        assert!(!is_of_others("Zen 4") && !is_of_others("Panther Lake"));
     }
 
     /// Whoever adds a model of Intel says where it states its clock.

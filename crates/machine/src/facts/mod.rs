@@ -67,6 +67,11 @@ pub fn numbers_of(microarchitecture: &str) -> Option<CpuNumbers> {
     microarchitecture::numbers(microarchitecture)
 }
 
+/// The name of the microarchitecture of a CPU, or of its core.
+pub fn name_of(numbers: &CpuNumbers) -> Option<&'static str> {
+    microarchitecture::name_of(numbers)
+}
+
 /// Whether a CPU that is neither x86 nor Arm's is called so: only its own kernel lists events.
 pub fn is_of_others(called: &str) -> bool {
     microarchitecture::is_of_others(called)

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use libtest_mimic::Failed;
 use machine::Machine;
+use model::record::FactValue;
 use pmu::events::{Encoded, Error, Events, Modes, Place, Scope, Source, Target};
 use tempfile::TempDir;
 
@@ -16,6 +17,7 @@ pub(super) const CASES: &[Case] = &[
     ("codes_are_what_they_say", Need::Nothing, codes),
     ("modifiers_choose_modes", Need::Nothing, modifiers),
     ("fixed_counters_come_first", Need::Nothing, order),
+    ("what_info_calls_a_cpu_is_a_name_of_it", Need::Nothing, called),
     ("the_kernel_describes_pmus_and_their_events", Need::Nothing, described),
     ("a_hybrid_has_one_event_for_each_type_of_core", Need::Nothing, hybrid),
     ("without_a_pmu_there_are_the_kernels_own_counters_and_reasons", Need::Nothing, guest),
@@ -129,6 +131,35 @@ fn modifiers() -> Result<(), Failed> {
     assert_eq!(one("cpu/event=1/uk").modes, Some(Modes::Both));
     let all = events.resolve_all(["cycles", "cycles:u", "cycles", "cpu-cycles"]).unwrap();
     assert_eq!(names(&all), ["cycles", "cycles:u"]);
+    Ok(())
+}
+
+/// Names in the rows `CPU` and `Type` of `cpudyno info`, but what makers of x86 CPUs call a product.
+fn called() -> Result<(), Failed> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/machines");
+    let mut count = 0;
+    for file in fs::read_dir(folder)? {
+        let path = file?.path();
+        let machine = Machine::named(&path.display().to_string()).unwrap();
+        let facts = machine::facts::machine(&machine);
+        let text = |id: &str| match facts.fact(id)?.value.value()? {
+            FactValue::Text(text) => Some(text.clone()),
+            FactValue::Number { .. } => None,
+        };
+        let is_x86 = text("cpu.family_model_stepping").is_some_and(|numbers| numbers.contains('/'));
+        let brand = text("cpu.brand").filter(|_| !is_x86);
+        let rows = brand.into_iter().chain(text("cpu.microarchitecture"));
+        // `Cortex-A55 (4), Cortex-A76 (4)`.
+        let names = rows.flat_map(|row| row.split(", ").map(str::to_owned).collect::<Vec<_>>());
+        for name in names {
+            let name = name.split(" (").next().unwrap_or_default();
+            let is_known =
+                matches!(Target::named(name), Ok(_) | Err(Error::OtherArchitecture { .. }));
+            assert!(is_known, "{path:?}: `{name}`");
+            count += 1;
+        }
+    }
+    assert!(count >= 15, "{count} names");
     Ok(())
 }
 
