@@ -9,7 +9,7 @@ use machine::latency_limit::LatencyLimits;
 use model::record::Relation;
 use model::{CpuId, Obstacle, Seconds, Unavailable};
 
-use super::pairs::Pair;
+use super::pairs::{self, Pair};
 use super::{IDLE, LIMIT, PAIR, QUESTION, REST, STATE};
 use crate::run::plan::{Cell, Errand, Run, Work};
 use rig::exchange::{Channel, Exchange, Pace, RawExchange};
@@ -27,7 +27,8 @@ pub(super) const RESTS: [Seconds; 5] =
 pub(super) struct Rested {
     pub(super) method: &'static Method,
     pub(super) pair: Pair,
-    pub(super) kind: Relation,
+    /// How its CPUs lie to each other, where somebody says so.
+    pub(super) kind: Option<Relation>,
     pub(super) rest: Seconds,
     /// Limit of the exit latency of idle states, and the right to ask for it.
     pub(super) limit: Option<(Seconds, Arc<LatencyLimits>)>,
@@ -45,7 +46,7 @@ impl Rested {
     pub(super) fn cell(self) -> Cell {
         let mut parameters = BTreeMap::from([
             (QUESTION.to_owned(), IDLE.to_owned()),
-            (PAIR.to_owned(), self.kind.word().to_owned()),
+            (PAIR.to_owned(), pairs::word(self.kind).to_owned()),
             (REST.to_owned(), microseconds(self.rest)),
         ]);
         if let Some((limit, _)) = &self.limit {

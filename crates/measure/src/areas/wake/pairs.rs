@@ -3,9 +3,13 @@
 use model::record::{Relation, Topology};
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
-/// Why there is no such pair; `unsaid`: nobody says who shares a cache.
-fn missing(relation: Relation, unsaid: bool) -> Unavailable {
+/// Why there is no such pair among these CPUs.
+fn missing(topology: &Topology, cpus: &[CpuId], relation: Relation) -> Unavailable {
+    let unsaid = has_unsaid_caches(topology);
     let why = match relation {
+        _ if relation != Relation::SameCpu && has_unsaid_pairs(topology, cpus) => {
+            "nobody here says how the CPUs in use lie to each other"
+        }
         Relation::SameCache | Relation::OtherCache if unsaid => {
             "nobody here says which cores share a cache"
         }
@@ -66,12 +70,29 @@ pub(super) fn of_kind(
             return Ok(Pair { first, second });
         }
     }
-    Err(missing(asked, has_unsaid_caches(topology)))
+    Err(missing(topology, cpus, asked))
+}
+
+/// Whether nobody says of some of these CPUs in which core or package they are.
+pub(super) fn has_unsaid_pairs(topology: &Topology, cpus: &[CpuId]) -> bool {
+    let unsaid = &topology.unsaid;
+    cpus.iter().any(|cpu| unsaid.core.contains(*cpu) || unsaid.package.contains(*cpu))
+}
+
+/// Two CPUs, where of no two of these it is known how they lie to each other.
+pub(super) fn unsaid_two(topology: &Topology, cpus: &[CpuId]) -> Option<Pair> {
+    nearest_two(topology, cpus).ok().filter(|pair| pair.kind(topology).is_none())
 }
 
 /// Whether nobody says of some CPU who shares its caches.
 fn has_unsaid_caches(topology: &Topology) -> bool {
     topology.usable_places().any(|place| place.last_level_cache.is_empty())
+}
+
+/// What a parameter says of how two CPUs lie to each other.
+pub(super) fn word(kind: Option<Relation>) -> &'static str {
+    const UNSAID: &str = "unsaid";
+    kind.map_or(UNSAID, Relation::word)
 }
 
 /// The ways to lie that this machine may have.

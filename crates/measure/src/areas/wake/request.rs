@@ -132,13 +132,16 @@ impl Options {
     }
 
     fn signals(&self, plan: &Planning<'_>, wishes: &mut Wishes) {
-        let every_kind: Vec<Asked> = pairs::kinds(plan.topology()).map(Asked::Relation).collect();
+        let (topology, cpus) = (plan.topology(), &plan.placement.cpus);
+        let any_two = pairs::unsaid_two(topology, cpus).map(Asked::Pair);
+        let every_kind: Vec<Asked> =
+            pairs::kinds(topology).map(Asked::Relation).chain(any_two).collect();
         let asked = self.pairs.as_deref().unwrap_or(&every_kind);
         let methods = self.methods(plan, signals::TABLE, wishes);
         for asked in asked {
             let Some((kind, pair)) = pair(plan, *asked, wishes) else { continue };
             for &method in &methods {
-                if kind == Relation::SameCpu && method.waits != Waits::Sleeping {
+                if kind == Some(Relation::SameCpu) && method.waits != Waits::Sleeping {
                     continue;
                 }
                 let count = match self.signals {
@@ -181,10 +184,10 @@ impl Options {
         wishes.absent.extend(without_states(plan));
         for asked in pairs {
             let Some((kind, pair)) = pair(plan, asked, wishes) else { continue };
-            if kind == Relation::SameCpu {
+            if kind == Some(Relation::SameCpu) {
+                let word = Relation::SameCpu.word();
                 let why = "who wakes must stay awake meanwhile, on another CPU than the sleeper";
-                let reason = Unavailable::new(Obstacle::Hardware, kind.word(), why);
-                wishes.absent.push((kind.word(), reason));
+                wishes.absent.push((word, Unavailable::new(Obstacle::Hardware, word, why)));
                 continue;
             }
             for &method in &methods {
@@ -256,24 +259,31 @@ fn available(
     known
 }
 
-/// Whether both threads would share a CPU, or there is no such pair.
+/// Whether both threads would share a CPU, or there is no such pair. Where nobody says how CPUs lie to each other, there
+/// may be one.
 fn is_alone(plan: &Planning<'_>, asked: Asked) -> bool {
+    let (topology, cpus) = (plan.topology(), &plan.placement.cpus);
     match asked {
         Asked::Relation(Relation::SameCpu) => true,
         Asked::Relation(kind) => {
-            pairs::of_kind(plan.topology(), &plan.placement.cpus, kind).is_err()
+            pairs::of_kind(topology, cpus, kind).is_err()
+                && !pairs::has_unsaid_pairs(topology, cpus)
         }
         Asked::Pair(pair) => pair.first == pair.second,
     }
 }
 
-/// The pair that was asked for; the reason where there is none.
-fn pair(plan: &Planning<'_>, asked: Asked, wishes: &mut Wishes) -> Option<(Relation, Pair)> {
+/// The pair that was asked for, with how it lies, where somebody says so; the reason where there is none.
+fn pair(
+    plan: &Planning<'_>,
+    asked: Asked,
+    wishes: &mut Wishes,
+) -> Option<(Option<Relation>, Pair)> {
     match asked {
-        Asked::Pair(pair) => Some((pair.kind(plan.topology())?, pair)),
+        Asked::Pair(pair) => Some((pair.kind(plan.topology()), pair)),
         Asked::Relation(kind) => {
             match pairs::of_kind(plan.topology(), &plan.placement.cpus, kind) {
-                Ok(pair) => Some((kind, pair)),
+                Ok(pair) => Some((Some(kind), pair)),
                 Err(reason) => {
                     wishes.absent.push((kind.word(), reason));
                     None
@@ -287,7 +297,7 @@ fn pair(plan: &Planning<'_>, asked: Asked, wishes: &mut Wishes) -> Option<(Relat
 fn rested(
     plan: &Planning<'_>,
     wishes: &mut Wishes,
-    (method, pair, kind): (&'static Method, Pair, Relation),
+    (method, pair, kind): (&'static Method, Pair, Option<Relation>),
     rests: &[Seconds],
     limits: &[Option<(Seconds, Arc<LatencyLimits>)>],
 ) {
@@ -337,7 +347,7 @@ pub(super) fn in_brief(plan: &Planning<'_>) -> Wishes {
     let known = available(plan, &all, &mut wishes);
     for (pair, ids) in [(&two, &BETWEEN[..]), (&alone, &ALONE[..])] {
         let Ok(pair) = pair else { continue };
-        let Some(kind) = pair.kind(plan.topology()) else { continue };
+        let kind = pair.kind(plan.topology());
         for method in known.iter().filter(|method| ids.contains(&method.id)) {
             let count = Signals::usual(method);
             wishes.cells.push(Signals { method, pair: *pair, kind, count }.cell());
@@ -346,9 +356,8 @@ pub(super) fn in_brief(plan: &Planning<'_>) -> Wishes {
     let futex = known.iter().find(|method| method.id == "futex");
     match (two, futex) {
         (Ok(pair), Some(futex)) => {
-            if let Some(kind) = pair.kind(plan.topology()) {
-                rested(plan, &mut wishes, (futex, pair, kind), &RESTS, &[None]);
-            }
+            let kind = pair.kind(plan.topology());
+            rested(plan, &mut wishes, (futex, pair, kind), &RESTS, &[None]);
         }
         (Err(reason), _) => wishes.absent.push((OTHER_CPU, reason)),
         (Ok(_), None) => {}

@@ -7,7 +7,7 @@ use machine::Machine;
 use model::record::Relation;
 use model::{CpuId, Obstacle, Seconds, Unavailable, stats};
 
-use super::pairs::Pair;
+use super::pairs::{self, Pair};
 use super::{PAIR, QUESTION, SIGNALS};
 use crate::run::plan::{Cell, Errand, Run, Work};
 use rig::exchange::{Channel, Exchange, Pace, RawExchange};
@@ -21,7 +21,7 @@ use rig::signals::{Method, Waits};
 pub(super) struct Signals {
     pub(super) method: &'static Method,
     pub(super) pair: Pair,
-    pub(super) kind: Relation,
+    pub(super) kind: Option<Relation>,
     /// Signals in one block, as many one way as the other.
     pub(super) count: u64,
 }
@@ -58,7 +58,7 @@ impl Signals {
     pub(super) fn cell(self) -> Cell {
         let words = [
             (QUESTION, SIGNALS.to_owned()),
-            (PAIR, self.kind.word().to_owned()),
+            (PAIR, pairs::word(self.kind).to_owned()),
             ("waits", self.method.waits.word().to_owned()),
             ("signals", (u64::from(self.stretches()) * u64::from(self.stretch()) * 2).to_string()),
         ];
@@ -133,7 +133,7 @@ impl Signals {
         readings: &mut Readings,
     ) -> Result<(), RunError> {
         let rate = executor.rate();
-        if self.kind != Relation::SameCpu {
+        if self.kind != Some(Relation::SameCpu) {
             let bounds = offset(executor, self.pair)?;
             readings.insert("clock_offset_low", Ok(vec![bounds[0].0]));
             readings.insert("clock_offset_high", Ok(vec![bounds[1].0]));

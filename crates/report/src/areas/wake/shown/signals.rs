@@ -14,21 +14,20 @@ const COUNTED: f64 = 100_000.0;
 /// A table and a plot for each kind of pair.
 pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
     let all = measured(record);
-    let mut kinds = in_order(all.iter().filter_map(Cell::kind));
-    kinds.sort_unstable();
+    let mut kinds = in_order(all.iter().map(Cell::kind));
+    // Of whom nobody says how they lie come last.
+    kinds.sort_unstable_by_key(|kind| (kind.is_none(), *kind));
     let mut blocks = Vec::new();
     for kind in kinds {
-        let sets = in_order(all.iter().filter(|c| c.kind() == Some(kind)).map(|c| c.active));
+        let sets = in_order(all.iter().filter(|c| c.kind() == kind).map(|c| c.active));
         for active in sets {
-            let of: Vec<&Cell<'_>> = all
-                .iter()
-                .filter(|cell| cell.kind() == Some(kind) && cell.active == active)
-                .collect();
+            let of: Vec<&Cell<'_>> =
+                all.iter().filter(|cell| cell.kind() == kind && cell.active == active).collect();
             let word = if active.len() == 1 { "CPU" } else { "CPUs" };
-            blocks
-                .push(Block::Heading(format!("Signals between {}: {word} {active}", kind.title())));
+            let title = kind.map_or("CPUs of which nobody says how they lie", Relation::title);
+            blocks.push(Block::Heading(format!("Signals between {title}: {word} {active}")));
             // Methods that spin were asked for, and have no row here.
-            let is_alone = kind == Relation::SameCpu && all.iter().any(spins);
+            let is_alone = kind == Some(Relation::SameCpu) && all.iter().any(spins);
             blocks.push(table(&of, is_alone));
             blocks.push(round_trips(&of));
             blocks.extend(plot(&of));
@@ -168,8 +167,8 @@ fn offsets(cells: &[Cell<'_>]) -> Option<Block> {
         Some((cell.active.clone(), low? * 1e9, high? * 1e9))
     };
     let mut words: Vec<String> = Vec::new();
-    for kind in Relation::ALL {
-        let mut known = cells.iter().filter(|cell| cell.kind() == Some(kind)).filter_map(of);
+    for kind in Relation::ALL.into_iter().map(Some).chain([None]) {
+        let mut known = cells.iter().filter(|cell| cell.kind() == kind).filter_map(of);
         if let Some((active, low, high)) = known.next() {
             words.push(format!("CPUs {active}: {low:+.0} to {high:+.0} ns"));
         }
