@@ -4,7 +4,7 @@ use kernels::memory::{MemoryKernel, Mover, Variant};
 use kernels::{Data, Kind, StreamRow, Weight, ruler};
 use machine::Machine;
 use model::licence::Licence;
-use model::{Isa, Obstacle, Unavailable};
+use model::{Isa, Obstacle, Reading, Unavailable};
 
 use crate::job::{Body, Load, Tools};
 use crate::traffic::Transfer;
@@ -69,8 +69,9 @@ pub fn transfers(
         let mover = match offered.as_ref().map_err(Clone::clone)? {
             None => Some(Mover::new(kernel, variant)?),
             Some(offered) => {
-                match variant.lacking(kernel, |isa| isa == Isa::Sse2 || offered.contains(&isa)) {
-                    Some(reason) => return Err(reason),
+                let known = offered.as_deref().unwrap_or_default();
+                match variant.lacking(kernel, |isa| isa == Isa::Sse2 || known.contains(&isa)) {
+                    Some(lacking) => return Err(or_unknown(lacking, offered.as_ref().err())),
                     None => None,
                 }
             }
@@ -79,15 +80,35 @@ pub fn transfers(
     })
 }
 
-/// What a machine that is not here says that it executes; `None`: this one, which is asked by the kernels.
-fn offered(machine: &Machine) -> Result<Option<Vec<Isa>>, Unavailable> {
+/// What a machine that is not here says that it executes, where it says so; `None`: this one, which is asked by the
+/// kernels.
+fn offered(machine: &Machine) -> Result<Option<Reading<Vec<Isa>>>, Unavailable> {
     match &machine.simulated {
         Some(model) => {
             moves_data(machine)?;
-            Ok(Some(model.identity.isa.clone()))
+            Ok(Some(Ok(model.identity.isa.clone())))
         }
-        None if machine.elsewhere.is_some() => machine::facts::isa(machine).map(Some),
+        None if machine.elsewhere.is_some() => Ok(Some(machine::facts::isa(machine))),
         None => Ok(None),
+    }
+}
+
+/// Why it is not known what a machine that is not here executes beyond what every one does, where that is so.
+pub fn isa_unknown(machine: &Machine) -> Option<Unavailable> {
+    offered(machine).ok()??.err().map(|reason| Unavailable { why: not_known(&reason), ..reason })
+}
+
+fn not_known(reason: &Unavailable) -> String {
+    format!("which instruction sets there are is not known: {}", reason.why)
+}
+
+/// What a machine lacks, or why it is not known whether it does.
+fn or_unknown(lacking: Unavailable, unknown: Option<&Unavailable>) -> Unavailable {
+    match unknown {
+        Some(reason) => {
+            Unavailable { what: lacking.what, why: not_known(reason), ..reason.clone() }
+        }
+        None => lacking,
     }
 }
 
@@ -108,8 +129,10 @@ fn allowed_elsewhere(machine: &Machine, row: &StreamRow) -> Result<Body, Unavail
     if row.needs.is_empty() {
         return Ok(Body::Simulated);
     }
-    let offered = machine::facts::isa(machine)?;
-    row.lacking(|isa| offered.contains(&isa)).map_or(Ok(Body::Simulated), Err)
+    let offered = machine::facts::isa(machine);
+    let known = offered.as_deref().unwrap_or_default();
+    let lacking = row.lacking(|isa| known.contains(&isa));
+    lacking.map_or(Ok(Body::Simulated), |lacking| Err(or_unknown(lacking, offered.as_ref().err())))
 }
 
 /// Lets a load's kernel prove its answer; a simulated load has none.

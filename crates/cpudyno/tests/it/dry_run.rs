@@ -1,6 +1,7 @@
 //! `cpudyno sheet --dry-run`: what would be measured, and that nothing is.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use crate::common::{cpudyno, finish};
 
@@ -69,6 +70,86 @@ fn a_plan_says_how_large_data_is_from_where_to_where_and_how_pairs_lie() {
     assert!(of(&["cores"]).contains("other-package"));
     let numa = of(&["memory", "numa"]);
     assert!(numa.contains("nodes 0-1 to 0-1") && numa.contains("iB"), "{numa}");
+}
+
+/// Commands that measure, and what is planned of them for any machine.
+const PLANNED: &[&str] = &["sheet", "turbo", "memory", "cores", "wake", "pause", "openmp", "wait"];
+
+/// Whatever a recorded machine lacks: nobody asked for something that is wrong.
+#[test]
+fn every_recorded_machine_is_planned() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = root.join("../../testdata/machines");
+    let captures = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let captures: Vec<PathBuf> =
+        captures.filter(|path| path.extension().is_some_and(|it| it == "capture")).collect();
+    assert!(captures.len() >= 10, "{captures:?}");
+    for path in captures {
+        for command in PLANNED {
+            let args = [*command, "--dry-run", "--machine", path.to_str().unwrap()];
+            let finished = finish(cpudyno(&args));
+            assert_eq!(finished.code, Some(0), "{args:?}: {}", finished.stderr);
+        }
+    }
+}
+
+/// A folder of these files.
+fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (path, text) in files {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    folder
+}
+
+const ONLINE: (&str, &str) = ("sys/devices/system/cpu/online", "0-3\n");
+
+#[test]
+fn a_machine_that_says_next_to_nothing_is_planned() {
+    let alone: &[(&str, &str)] = &[ONLINE];
+    let group: &[(&str, &str)] =
+        &[ONLINE, ("proc/self/cgroup", "0::/a\n"), ("sys/fs/cgroup/a/cpu.max", "300000 100000\n")];
+    let siblings: &[(&str, &str)] = &[
+        ("sys/devices/system/cpu/online", "0-1\n"),
+        ("sys/devices/system/cpu/cpu0/topology/core_cpus_list", "0\n"),
+        ("sys/devices/system/cpu/cpu0/topology/core_cpus", "3\n"),
+    ];
+    let strange: &[(&str, &str)] = &[ONLINE, ("proc/cpuinfo", "processor\t: 0\n")];
+    for files in [alone, group, siblings, strange] {
+        let folder = tree(files);
+        for command in PLANNED {
+            let args = [*command, "--dry-run", "--root", folder.path().to_str().unwrap()];
+            let finished = finish(cpudyno(&args));
+            assert_eq!(finished.code, Some(0), "{args:?} of {files:?}: {}", finished.stderr);
+        }
+    }
+}
+
+#[test]
+fn silence_about_instruction_sets_leaves_those_that_every_cpu_has() {
+    let folder = tree(&[ONLINE]);
+    let args = ["memory", "--dry-run", "--width", "300", "--root", folder.path().to_str().unwrap()];
+    let plan = finish(cpudyno(&args)).success();
+    assert!(plan.contains("triad"), "{plan}");
+    let word = "wider variants: which instruction sets there are is not known: there is no";
+    #[cfg(target_arch = "x86_64")]
+    assert!(plan.contains(word), "{plan}");
+}
+
+/// Silence about who shares a core, a cache or a package is no answer.
+#[test]
+fn two_cpus_of_which_nobody_says_how_they_lie_wake_each_other_too() {
+    let folder = tree(&[ONLINE]);
+    let args = ["wake", "--dry-run", "--width", "300", "--root", folder.path().to_str().unwrap()];
+    let plan = finish(cpudyno(&args)).success();
+    assert!(plan.contains("nobody here says how the CPUs in use lie to each other"), "{plan}");
+    for wrong in ["in one package", "of one core", "keeps the only CPU", "it is known which"] {
+        assert!(!plan.contains(wrong), "{wrong}: {plan}");
+    }
+    let spins = plan.lines().find(|line| line.starts_with("wake  spin ")).unwrap();
+    assert!(spins.split_whitespace().nth(2) == Some("2"), "{plan}");
 }
 
 #[test]

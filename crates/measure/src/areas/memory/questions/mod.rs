@@ -39,8 +39,12 @@ pub(super) struct Scope<'a> {
 }
 
 impl Scope<'_> {
-    /// The answer to its question.
+    /// The answer to its question, with a word where more might run than is known.
     pub(super) fn wishes(&self) -> Result<Wishes, Error> {
+        self.answer().map(|wishes| self.with_unknown(wishes))
+    }
+
+    fn answer(&self) -> Result<Wishes, Error> {
         match self.options.question {
             Question::Bandwidth => self.bandwidth(),
             Question::Scaling => self.scaling(),
@@ -59,8 +63,19 @@ impl Scope<'_> {
             Question::Bandwidth => self.bandwidth_in_brief(),
             Question::Sweep => self.sweep(sweep::STEPS_IN_BRIEF),
             Question::Loaded => self.loaded(loaded::PAUSES_IN_BRIEF),
-            _ => self.wishes(),
+            _ => self.answer(),
         }
+        .map(|wishes| self.with_unknown(wishes))
+    }
+
+    /// Where nobody says which instruction sets there are, transfers are those that every CPU executes.
+    fn with_unknown(&self, mut wishes: Wishes) -> Wishes {
+        const WIDER: &str = "wider variants";
+        if let Some(reason) = rig::streams::isa_unknown(self.plan.machine) {
+            let reason = Unavailable { what: WIDER.to_owned(), ..reason };
+            miss(&mut wishes, WIDER, reason);
+        }
+        wishes
     }
 
     /// As many elements of each array as asked for or by the rule, or fewer where there is no room for
