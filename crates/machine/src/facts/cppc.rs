@@ -63,7 +63,8 @@ pub(crate) fn nominal_frequency(survey: &Survey<'_>) -> Reading<f64> {
 /// How far levels let a CPU come.
 pub(crate) struct Boosted {
     pub(crate) hertz: f64,
-    /// How much one level is of it: levels are whole numbers.
+    /// How far off it may be, as a part of it: levels are whole numbers, and the clock that one of them stands for is
+    /// rounded to 100 MHz.
     pub(crate) step: f64,
     /// Who states it.
     pub(crate) source: &'static str,
@@ -94,7 +95,8 @@ impl Boosted {
     /// In proportion to a clock and its level.
     fn new(hertz: f64, highest: u32, level: u32, source: &'static str) -> Boosted {
         let (highest, level) = (f64::from(highest), f64::from(level));
-        Boosted { hertz: (hertz * highest / level).round(), step: 1.0 / level, source }
+        let step = 1.0 / level + 1e8 / hertz;
+        Boosted { hertz: (hertz * highest / level).round(), step, source }
     }
 }
 

@@ -261,6 +261,22 @@ fn a_claim_beyond_the_levels_is_not_believed() {
     }
 }
 
+/// Efficient cores of Arrow Lake: 55 over 21 times a base of 1.4 GHz, which the kernel rounded, is 3.67 GHz.
+#[test]
+fn levels_are_no_finer_than_the_clock_that_one_of_them_stands_for() {
+    let made = Made::new(INTEL, 6, 0xc5, 4).kinds("0-1", "2-3");
+    let of = |made: Made, cpu: u32| {
+        let (megahertz, levels) = if cpu < 2 { (2300, [72, 36]) } else { (1400, [55, 21]) };
+        let made = made.put(cpu, "base_frequency", &(megahertz * 1000));
+        let made = made.put(cpu, "highest_perf", &levels[0]).put(cpu, "nominal_perf", &levels[1]);
+        made.put(cpu, "cpuinfo_max_freq", &(if cpu < 2 { 4_500_000 } else { 3_900_000 }))
+    };
+    let made = (0..4).fold(made, of);
+    assert_eq!(made.fact("cpu.disputed_clocks"), "none");
+    let beyond = made.put(2, "cpuinfo_max_freq", &5_000_000);
+    assert!(beyond.fact("cpu.disputed_clocks").contains("5 GHz of CPU 2, which reach 3.67 GHz"));
+}
+
 #[test]
 fn a_clock_that_no_cpu_is_sold_with_is_none() {
     let made = Made::new(AMD, 26, 112, 4).put_all("cpuinfo_max_freq", &11_141_000);
