@@ -139,6 +139,38 @@ pub fn info(record: &Record, verbosity: u8) -> Page {
     Page { blocks }
 }
 
+/// What bears on the clock of a machine, before anything was measured: claims, limits, and what registers say.
+pub fn limits_of_clock(record: &Record) -> Vec<Block> {
+    const LABELS: &[&str] = &["Claimed clock", "Disputed", "Turbo limits"];
+    let is_its = |line: &&Line| matches!(line, Of(label, _) if LABELS.contains(label));
+    let lines = GROUPS.iter().copied().flatten().filter(is_its);
+    let claims = lines.flat_map(|line| line.pairs(record));
+    let pairs: Vec<(String, Text)> =
+        claims.chain(held(record)).chain(power_limits(record)).collect();
+    let mut blocks = registers_of_limits(record);
+    if !pairs.is_empty() {
+        blocks.insert(1, Block::Groups(vec![pairs]));
+    }
+    blocks
+}
+
+fn registers_of_limits(record: &Record) -> Vec<Block> {
+    let names = ["what", "state", "CPUs", "read at"];
+    vec![
+        Block::Heading("Limits of the clock".to_owned()),
+        table("as registers say it now", &names, clock_limits(record)),
+    ]
+}
+
+fn table(caption: &str, names: &[&str], rows: Vec<Vec<Text>>) -> Block {
+    Block::Table(Table {
+        caption: caption.to_owned(),
+        columns: columns(names),
+        rows,
+        notes: Vec::new(),
+    })
+}
+
 fn title(record: &Record) -> Block {
     let run = &record.run;
     let text = match (&run.simulated, &run.elsewhere) {
@@ -469,20 +501,10 @@ fn details(record: &Record) -> Vec<Block> {
     let facts = record.machine.facts.iter().filter(|fact| fact.id != EACH_MITIGATION);
     let mut blocks = vec![Block::Heading("Facts".to_owned()), kit::fact_table(facts)];
     let row = |fact: &Fact| vec![Text::from(fact.label.as_str()), value_text(&fact.value)];
-    let table = |caption: &str, names: &[&str], rows| {
-        Block::Table(Table {
-            caption: caption.to_owned(),
-            columns: columns(names),
-            rows,
-            notes: Vec::new(),
-        })
-    };
     blocks.push(Block::Heading("Conditions".to_owned()));
     let conditions = record.conditions.before.iter().map(row).collect();
     blocks.push(table("what may change between two runs", &["condition", "value"], conditions));
-    blocks.push(Block::Heading("Limits of the clock".to_owned()));
-    let names = ["what", "state", "CPUs", "read at"];
-    blocks.push(table("as registers say it now", &names, clock_limits(record)));
+    blocks.extend(registers_of_limits(record));
     blocks.push(Block::Heading("Mitigations".to_owned()));
     blocks.push(table("in the kernel's words", &["vulnerability", "state"], mitigations(record)));
     blocks.push(Block::Heading("Caches".to_owned()));

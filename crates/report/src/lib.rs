@@ -26,6 +26,6 @@ pub mod speed_select;
 mod testing;
 
 pub use doctor::{capabilities, doctor};
-pub use info::info;
+pub use info::{info, limits_of_clock};
 pub use outline::outline;
 pub use run::annotate;

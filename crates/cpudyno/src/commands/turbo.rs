@@ -11,7 +11,7 @@ use model::record::PageKind;
 use rig::job::Manner;
 use rig::placement::Choice;
 
-use super::measuring::{measure, once_each, outline};
+use super::measuring::{measure, once_each, outline_after};
 use super::{command, presentation, sinks};
 use crate::args::{Part, Stream, Test, TurboArgs};
 use crate::failure::{Failure, code};
@@ -27,10 +27,14 @@ pub(super) fn run(machine: &Machine, args: TurboArgs) -> Result<ExitCode, Failur
     }
     let mut look = args.look.clone();
     let sinks = sinks(&args.files, &mut look)?;
-    let dry_run = args.dry_run;
+    let (dry_run, why) = (args.dry_run, args.why);
     let request = options(args)?.request(command(), presentation(&look, PageKind::Turbo));
     if dry_run {
-        return outline(machine, &request, (look.format, sinks));
+        // What is known before anything was measured, and of machines where nothing can be.
+        let described =
+            || machine::describe(machine, command(), presentation(&look, PageKind::Info));
+        let known = if why { report::limits_of_clock(&described()) } else { Vec::new() };
+        return outline_after(machine, &request, (look.format, sinks), known);
     }
     measure(machine, &request, look.format, sinks)
 }

@@ -152,6 +152,24 @@ fn two_cpus_of_which_nobody_says_how_they_lie_wake_each_other_too() {
     assert!(spins.split_whitespace().nth(2) == Some("2"), "{plan}");
 }
 
+/// Nothing can be measured there, and claims and limits are known.
+#[test]
+fn why_the_clock_of_a_recorded_machine_is_what_it_is_begins_with_what_is_known() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/machines");
+    let path = folder.join("granite-rapids.capture").display().to_string();
+    let of = |more: &[&str]| {
+        let args = [&["turbo", "--dry-run", "--width", "200", "--machine", &path], more].concat();
+        finish(cpudyno(&args)).success()
+    };
+    let why = of(&["--why"]);
+    let at = |words: &str| why.find(words).unwrap_or_else(|| panic!("no {words} in {why}"));
+    assert!(
+        at("Limits of the clock") < at("Claimed clock") && at("Claimed clock") < at("\nCells\n")
+    );
+    assert!(why.contains("reasons for a lower clock (MSR 19Ch)"), "{why}");
+    assert!(!of(&[]).contains("Limits of the clock"));
+}
+
 #[test]
 fn a_plan_is_no_record() {
     let folder = tempfile::tempdir().unwrap();
