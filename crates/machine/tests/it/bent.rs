@@ -210,7 +210,7 @@ impl Tree for Without {
 }
 
 /// The file of one CPU, of a path that stands for those of many: `cpu[0-3]`.
-fn of_one(path: &str, which: &prop::sample::Index) -> String {
+fn of_one(path: &str, which: prop::sample::Index) -> String {
     let Some((before, rest)) = path.split_once('[') else { return path.to_owned() };
     let Some((list, after)) = rest.split_once(']') else { return path.to_owned() };
     let cpus: Vec<u32> = list.parse::<CpuSet>().unwrap().iter().map(|cpu| cpu.0).collect();
@@ -231,7 +231,7 @@ fn what_one_cpu_does_not_say_is_no_answer() {
         if all.is_empty() {
             return Ok(());
         }
-        let gone = of_one(all[file.index(all.len())], &cpu);
+        let gone = of_one(all[file.index(all.len())], cpu);
         let mut machine = parse("bent", text).unwrap();
         machine.tree = Box::new(Without { tree: machine.tree, gone: gone.clone() });
         let bent = described(&machine);

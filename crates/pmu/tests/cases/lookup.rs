@@ -155,7 +155,7 @@ fn called() -> Result<(), Failed> {
             let name = name.split(" (").next().unwrap_or_default();
             let is_known =
                 matches!(Target::named(name), Ok(_) | Err(Error::OtherArchitecture { .. }));
-            assert!(is_known, "{path:?}: `{name}`");
+            assert!(is_known, "{}: `{name}`", path.display());
             count += 1;
         }
     }
