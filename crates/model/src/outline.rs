@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::record::{PageKind, Relation, Tool};
 use crate::{CpuId, CpuSet, Seconds, Unavailable};
@@ -91,7 +91,6 @@ pub struct OutlinedCell {
     /// What tells it from others.
     pub parameters: BTreeMap<String, String>,
     /// How its CPUs lie to each other, where it has two.
-    #[serde(serialize_with = "as_word")]
     pub relation: Option<Relation>,
     /// What one block of it takes.
     pub block_seconds: Seconds,
@@ -108,8 +107,4 @@ pub struct OutlinedAbsence {
     pub id: &'static str,
     /// Why.
     pub unavailable: Unavailable,
-}
-
-fn as_word<S: Serializer>(relation: &Option<Relation>, serializer: S) -> Result<S::Ok, S::Error> {
-    relation.map(Relation::word).serialize(serializer)
 }

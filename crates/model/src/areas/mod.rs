@@ -87,7 +87,10 @@ const AREAS: &[Row] = &[
     Row { apart: wake::apart, ..Row::new(wake::AREA, "Wake-ups", wake::QUANTITIES) },
     Row { apart: openmp::apart, ..Row::new(openmp::AREA, "OpenMP regions", openmp::QUANTITIES) },
     Row::new(WAIT, "Spin or sleep", &[]),
-    Row { name_of: pmu::name_of, ..Row::new(pmu::AREA, "Counters", pmu::QUANTITIES) },
+    Row {
+        name_of: |_| Some("counters of the core".to_owned()),
+        ..Row::new(pmu::AREA, "Counters", pmu::QUANTITIES)
+    },
     Row::new(sst::AREA, "Speed Select", &[]),
     Row {
         name_of: top::name_of,

@@ -2,7 +2,6 @@
 
 use super::{LOWER, NEITHER, Quantity};
 use crate::Unit;
-use crate::record::Series;
 
 /// Its id.
 pub const AREA: &str = "pmu";
@@ -29,8 +28,3 @@ pub static QUANTITIES: &[Quantity] = &[
         "Core cycles per op, n against 2n, by a counter of the core, in user mode.",
     ),
 ];
-
-/// What a series without numbers is called.
-pub(super) fn name_of(_: &Series) -> Option<String> {
-    Some("counters of the core".to_owned())
-}

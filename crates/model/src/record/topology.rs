@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::cpus::{CpuId, CpuSet};
 
@@ -144,6 +144,12 @@ pub enum Relation {
     OtherCache,
     /// They share nothing.
     OtherPackage,
+}
+
+impl Serialize for Relation {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.word())
+    }
 }
 
 impl Relation {
