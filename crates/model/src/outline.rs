@@ -20,8 +20,10 @@ pub struct Outline {
     /// The page that it would become.
     pub page: PageKind,
     /// The name of the simulated machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub simulated: Option<String>,
     /// Where the machine's answers come from, where it is not this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub elsewhere: Option<String>,
     /// The CPUs that would be measured.
     pub cpus: Vec<CpuId>,
@@ -32,8 +34,10 @@ pub struct Outline {
     /// CPUs that are on.
     pub online: CpuSet,
     /// The CPUs that its control groups let it use at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub quota_cpus: Option<f64>,
     /// Whose quota it is, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub quota: Option<String>,
     /// The time that it was given.
     pub span: Span,
@@ -52,6 +56,7 @@ pub struct Outline {
     /// What this machine cannot do.
     pub absent: Vec<OutlinedAbsence>,
     /// Why cells do not fit, where some do not.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub left_out: Option<Unavailable>,
 }
 
@@ -91,6 +96,7 @@ pub struct OutlinedCell {
     /// What tells it from others.
     pub parameters: BTreeMap<String, String>,
     /// How its CPUs lie to each other, where it has two.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub relation: Option<Relation>,
     /// What one block of it takes.
     pub block_seconds: Seconds,

@@ -498,6 +498,50 @@ mod tests {
         assert_eq!(found(probe(Some(false), 50.0), &topology), 1);
     }
 
+    /// Lengths and claims at random: what the kernel claims decides where numbers are unclear, a longer way is never a
+    /// nearer class, and what numbers refute is told.
+    #[test]
+    fn bent_claims_decide_what_is_unclear_and_are_told_where_they_are_refuted() {
+        let machine = machine::Machine::named("sim:2s-28c").unwrap();
+        let good = machine::facts::machine(&machine).topology;
+        let pair = [CpuId(0), CpuId(1)];
+        let mut random = fastrand::Rng::with_seed(13);
+        for _ in 0..10_000 {
+            let claimed_same_cache = [None, Some(false), Some(true)][random.usize(..3)];
+            let fabric = if random.bool() { Fabric::Complexes } else { Fabric::Any };
+            let mut topology = good.clone();
+            for place in topology.cpus.iter_mut().filter(|place| pair.contains(&place.cpu)) {
+                place.siblings = CpuSet::from_iter([place.cpu]);
+                place.last_level_cache = match claimed_same_cache {
+                    None => CpuSet::default(),
+                    Some(false) => CpuSet::from_iter([place.cpu]),
+                    Some(true) => CpuSet::from_iter(pair),
+                };
+            }
+            let of = |nanoseconds: f64| {
+                let round_trip = Seconds(nanoseconds * 1e-9);
+                Probe { pair, round_trip, share_together: 1.0, claimed_same_cache, fabric }
+            };
+            let (near, far) = (random.f64() * 600.0, random.f64() * 600.0);
+            let (near, far) = (of(near.min(far)), of(near.max(far)));
+            assert!(near.class() <= far.class(), "{near:?} {far:?}");
+            for probe in [near, far] {
+                let (surely_same_cache, surely_apart) = fabric.limits();
+                let is_unclear =
+                    (surely_same_cache.0..=surely_apart.0).contains(&probe.round_trip.0);
+                let as_claimed = claimed_same_cache
+                    .map(|same| if same { Class::SameCache } else { Class::Apart });
+                let is_refuted = as_claimed.is_some_and(|class| class != probe.class());
+                assert!(!(is_unclear && is_refuted), "{probe:?}");
+                // On a ring or a mesh neighbours may be as near that do not share a cache.
+                let is_told =
+                    is_refuted && (fabric == Fabric::Complexes || claimed_same_cache == Some(true));
+                let told = contradictions(std::iter::once(probe), &topology);
+                assert_eq!(told.len(), usize::from(is_told), "{probe:?} {told:?}");
+            }
+        }
+    }
+
     #[test]
     fn numbers_speak_for_a_class() {
         let probe = |share_together, nanoseconds: f64| Probe {
