@@ -393,6 +393,39 @@ pub(crate) fn memory_left(machine: &Machine) -> Reading<Vec<MemoryLeft>> {
     Ok(left)
 }
 
+/// Limits of huge pages, and the files that say what of each is used: what is touched, and what is mapped.
+const HUGE_PAGE_LIMITS: &[(&str, &str)] = &[
+    ("max", "current"),
+    ("rsvd.max", "rsvd.current"),
+    ("limit_in_bytes", "usage_in_bytes"),
+    ("rsvd.limit_in_bytes", "rsvd.usage_in_bytes"),
+];
+
+/// What each limit of reserved pages of that size leaves, of the group of this process and of those above it.
+///
+/// # Source
+/// The kernel's `cgroup-v2.rst` (`hugetlb.<size>.max`) and `cgroup-v1/hugetlb.rst`.
+pub(crate) fn huge_pages_left(machine: &Machine, page_bytes: u64) -> Reading<Vec<MemoryLeft>> {
+    let size = match page_bytes >> 20 {
+        0 => format!("{}KB", page_bytes >> 10),
+        mib if mib < 1024 => format!("{mib}MB"),
+        mib => format!("{}GB", mib >> 10),
+    };
+    let folders = folders(machine, "hugetlb").unwrap_or_default();
+    let mut left = Vec::new();
+    for (above, folder) in folders.iter().enumerate() {
+        for (limit, used) in HUGE_PAGE_LIMITS {
+            let file = format!("hugetlb.{size}.{limit}");
+            let Some(limit) = limit_in(machine, folder, &file) else { continue };
+            let path = format!("{folder}/hugetlb.{size}.{used}");
+            let used = whole_number(&path, &machine.tree.read(&path)?)?;
+            let limited_by = format!("`{file}` of {}", whose(above));
+            left.push(MemoryLeft { bytes: limit.saturating_sub(used), limited_by });
+        }
+    }
+    Ok(left)
+}
+
 /// What a group uses and cannot drop.
 fn memory_in_use(machine: &Machine, folder: &str, file: &MemoryLimit) -> Reading<u64> {
     let path = format!("{folder}/{}", file.used);

@@ -1,6 +1,8 @@
 //! Boots a machine and waits until it powers off.
 
 use std::fs::{self, File};
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -30,6 +32,9 @@ pub(crate) fn last(machine: &Machine) -> Run {
 }
 
 const LIBRARY: &str = include_str!("../guest/lib.sh");
+
+/// Where QEMU takes commands while it runs.
+const MONITOR: &str = "monitor";
 
 /// How often a machine is booted at most: on a busy host emulated CPUs may wait for each other for good, before the
 /// guest has run anything of ours.
@@ -111,7 +116,7 @@ fn arguments(machine: &Machine, system: &System, results: &Path) -> Vec<String> 
         ("-append", machine.command_line()),
         ("-virtfs", share),
         ("-serial", console),
-        ("-monitor", "none".to_owned()),
+        ("-monitor", format!("unix:{},server=on,wait=off", results.join(MONITOR).display())),
         ("-nic", "none".to_owned()),
     ];
     if machine.boot == Boot::Firmware
@@ -132,7 +137,7 @@ fn ends(
     begins: Duration,
     limit: Duration,
 ) -> std::io::Result<bool> {
-    let (began, suspend) = (folder.join("began"), folder.join("suspend"));
+    let [began, suspend, balloon] = ["began", "suspend", "balloon"].map(|name| folder.join(name));
     let start = Instant::now();
     while start.elapsed() < if began.exists() { limit } else { begins } {
         if let Some(status) = child.try_wait()? {
@@ -142,11 +147,25 @@ fn ends(
             stand_still(child)?;
             fs::remove_file(&suspend)?;
         }
+        if let Ok(mib) = fs::read_to_string(&balloon) {
+            command(&folder.join(MONITOR), &format!("balloon {}", mib.trim()))?;
+            fs::remove_file(&balloon)?;
+        }
         thread::sleep(Duration::from_millis(100));
     }
     child.kill()?;
     child.wait()?;
     Ok(false)
+}
+
+/// Gives QEMU a command. It does not heed one whose sender is gone before it has answered.
+fn command(monitor: &Path, line: &str) -> std::io::Result<()> {
+    let mut monitor = UnixStream::connect(monitor)?;
+    writeln!(monitor, "{line}")?;
+    monitor.set_read_timeout(Some(Duration::from_secs(1)))?;
+    let mut answer = [0; 1024];
+    while monitor.read(&mut answer).is_ok_and(|bytes| bytes > 0) {}
+    Ok(())
 }
 
 /// Lets a guest lose its CPUs for a while, as when its host sleeps: its clock goes on.

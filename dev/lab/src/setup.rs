@@ -32,7 +32,7 @@ const LIBRARIES: &[&str] = &[
 /// Drivers that are loaded at the start: those of the folder that is shared with the host.
 const EARLY: &[&str] = &["virtio_pci", "9pnet_virtio", "9p"];
 /// Drivers that tasks load.
-const LATER: &[&str] = &["msr", "cpuid", "cppc_cpufreq", "arm_dsu_pmu"];
+const LATER: &[&str] = &["msr", "cpuid", "cppc_cpufreq", "arm_dsu_pmu", "virtio_balloon"];
 
 const INIT: &str = include_str!("../guest/init.sh");
 

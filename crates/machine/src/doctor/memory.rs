@@ -3,11 +3,12 @@
 use model::{Obstacle, Reading};
 
 use super::{Survey, not_permitted, said_elsewhere};
+use crate::cgroup;
 use crate::facts;
 use crate::permits::Question;
 use crate::ports::Machine;
 use crate::rows::{Row, row, text};
-use crate::text::first_number;
+use crate::text::{bytes, first_number};
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
@@ -33,10 +34,26 @@ fn free_of(machine: &Machine, kilobytes: u32) -> Reading<(f64, f64)> {
 }
 
 fn huge_pages(survey: &Survey<'_>) -> Reading<String> {
-    let answer = survey.permits.ask(Question::HugePage)?;
-    Ok(match free_of(survey, 2048) {
-        Ok((free, reserved)) => format!("{free} of {reserved} free"),
-        Err(_) => answer,
+    const PAGE_BYTES: u64 = 2 << 20;
+    let answer = survey.permits.ask(Question::HugePage);
+    let groups = cgroup::huge_pages_left(survey, PAGE_BYTES).unwrap_or_default();
+    let tightest = groups.into_iter().min_by_key(|left| left.bytes);
+    let answer = match (answer, &tightest) {
+        (Err(reason), Some(left)) if left.bytes < PAGE_BYTES => {
+            let why = format!("{}: {} leaves no page", reason.why, left.limited_by);
+            let remedy =
+                "raise that limit on the host; in Kubernetes, give the pod `hugepages-2Mi`";
+            return Err(not_permitted(why, remedy));
+        }
+        (answer, _) => answer?,
+    };
+    let Ok((free, reserved)) = free_of(survey, 2048) else { return Ok(answer) };
+    Ok(match tightest {
+        Some(left) => {
+            let bytes = bytes(left.bytes as f64);
+            format!("{free} of {reserved} free; {} leaves {bytes}", left.limited_by)
+        }
+        None => format!("{free} of {reserved} free"),
     })
 }
 

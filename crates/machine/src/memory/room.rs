@@ -35,8 +35,7 @@ impl Room {
 
     /// Pages that are set aside are for whoever asks first, and asking for too many is refused: no
     /// reserve is needed.
-    fn set_aside(pages: u64, page_bytes: u64, limited_by: String) -> Room {
-        let bytes = pages.saturating_mul(page_bytes);
+    fn set_aside(bytes: u64, limited_by: String) -> Room {
         Room { bytes, reserve: 0, limited_by, of_addresses: false }
     }
 
@@ -57,7 +56,11 @@ pub fn room(machine: &Machine, pages: Pages) -> Reading<Room> {
     if let Some(page_bytes) = pages.reserved_bytes() {
         let free = free_huge_pages(machine, page_bytes)?;
         let limited_by = format!("free {} of the machine", pages.title());
-        return Ok(Room::set_aside(free, page_bytes, limited_by));
+        let free = Room::set_aside(free.saturating_mul(page_bytes), limited_by);
+        let groups = cgroup::huge_pages_left(machine, page_bytes)?.into_iter();
+        return Ok(groups
+            .map(|left| Room::set_aside(left.bytes, left.limited_by))
+            .fold(free, tighter_of));
     }
     let groups = cgroup::memory_left(machine)?;
     let groups = groups.into_iter().map(|left| Room::new(left.bytes, left.limited_by));
@@ -73,7 +76,7 @@ pub fn room_on_node(machine: &Machine, pages: Pages, node: u32) -> Reading<Room>
         let path = format!("{folder}/hugepages/{}/free_hugepages", folder_of(page_bytes));
         let free = whole_number(&path, &machine.tree.read(&path)?)?;
         let limited_by = format!("free {} of node {node}", pages.title());
-        let on_node = Room::set_aside(free, page_bytes, limited_by);
+        let on_node = Room::set_aside(free.saturating_mul(page_bytes), limited_by);
         return Ok(tighter_of(room(machine, pages)?, on_node));
     }
     let path = format!("{folder}/meminfo");

@@ -166,6 +166,45 @@ fn pages_that_are_set_aside_are_neither_used_nor_promised() {
 }
 
 #[test]
+fn groups_limit_pages_that_are_set_aside() {
+    let pool = "/sys/kernel/mm/hugepages/hugepages-2048kB";
+    let (all, free) = (format!("{pool}/nr_hugepages"), format!("{pool}/free_hugepages"));
+    let of = |group: &str, files: &[(&str, &str)]| {
+        let pool = [("/proc/self/cgroup", group), (&all, "64"), (&free, "64")];
+        room(&machine(&[pool.as_slice(), files].concat()), Pages::Huge2M)
+    };
+    let limited = |files: &[(&str, &str)]| {
+        let room = of("0::/pod/a", files).unwrap();
+        (room.usable() / MIB, room.limited_by)
+    };
+    let max = ("/sys/fs/cgroup/pod/hugetlb.2MB.max", "4194304");
+    let current = ("/sys/fs/cgroup/pod/hugetlb.2MB.current", "2097152");
+    let above = "`hugetlb.2MB.max` of the control group above its own".to_owned();
+    assert_eq!(limited(&[max, current]), (2, above.clone()));
+    // What may be mapped is limited apart from what may be touched; Kubernetes allows none of either.
+    let mapped = [
+        ("/sys/fs/cgroup/pod/a/hugetlb.2MB.rsvd.max", "0"),
+        ("/sys/fs/cgroup/pod/a/hugetlb.2MB.rsvd.current", "0"),
+    ];
+    let own = "`hugetlb.2MB.rsvd.max` of its control group".to_owned();
+    assert_eq!(limited(&[[max, current], mapped].concat()), (0, own));
+    let gigantic = [
+        ("/sys/fs/cgroup/pod/a/hugetlb.1GB.max", "0"),
+        ("/sys/fs/cgroup/pod/a/hugetlb.1GB.current", "0"),
+    ];
+    assert_eq!(limited(&[[max, current], gigantic].concat()), (2, above));
+    let none = ("/sys/fs/cgroup/pod/hugetlb.2MB.max", "max");
+    assert_eq!(limited(&[none]), (128, "free reserved pages of 2 MiB of the machine".to_owned()));
+    let unknown = of("0::/pod/a", &[max]).unwrap_err().why;
+    assert!(unknown.contains("hugetlb.2MB.current"), "{unknown}");
+    let folder = "/sys/fs/cgroup/hugetlb/x";
+    let limit = format!("{folder}/hugetlb.2MB.limit_in_bytes");
+    let usage = format!("{folder}/hugetlb.2MB.usage_in_bytes");
+    let version1 = [(limit.as_str(), "8388608"), (&usage, "2097152")];
+    assert_eq!(of("7:hugetlb:/x", &version1).unwrap().usable(), 6 * MIB);
+}
+
+#[test]
 fn a_node_has_what_is_free_on_it() {
     let meminfo = "Node 1 MemTotal:        4194304 kB\nNode 1 MemFree:         2097152 kB\n\
                    Node 1 Inactive(file):    1024 kB";

@@ -173,6 +173,35 @@ pub(crate) fn oom(judge: &mut Judge<'_>) {
     }
 }
 
+/// Whatever is taken away, numbers stand, and what there is now is told.
+pub(crate) fn taken(judge: &mut Judge<'_>) {
+    for label in ["balloon-memory", "balloon-sheet", "blocks-memory", "blocks-sheet"] {
+        judge.ends(label, &[0]);
+    }
+    let kibibytes = |note: &str| note.trim().parse::<f64>().unwrap_or(f64::NAN);
+    for kind in ["balloon", "blocks"] {
+        let before = kibibytes(judge.note(&format!("{kind}-before")));
+        let after = kibibytes(judge.note(&format!("{kind}-after")));
+        judge.holds("kernel", kind, "less than was there", after, after < 0.8 * before);
+        let label = format!("{kind}-info-json");
+        let said = fact(&judge.record(&label), "memory.total").parse().unwrap_or(f64::NAN) / 1024.0;
+        judge.holds(&label, "memory", format!("{after} KiB"), said, (said - after).abs() < 1.0);
+    }
+    for (group, file, left) in [("max", "hugetlb.2MB.max", 4), ("none", "hugetlb.2MB.max", 0)]
+        .into_iter()
+        .chain([("mapped", "hugetlb.2MB.rsvd.max", 4)])
+    {
+        for kind in ["latency", "memory"] {
+            let label = format!("huge-{group}-{kind}");
+            judge.ends(&label, if left > 0 { &[2] } else { &[3] });
+            judge.says(&label, file);
+            judge.says(&label, if left > 0 { "--length " } else { "whole pages" });
+        }
+        judge.ends(&format!("huge-{group}-sheet"), &[0]);
+        judge.says(&format!("huge-{group}-doctor"), file);
+    }
+}
+
 /// What holds of every page of a measurement: nothing else runs in a guest, and time is kept to.
 pub(crate) fn of_page(judge: &mut Judge<'_>, label: &str, reply: &Reply) {
     let page = everything(reply);

@@ -77,6 +77,11 @@ const TASKS: &[Task] = &[
     Task { name: "lock", script: include_str!("../../guest/tasks/lock.sh"), judge: hotplug::lock },
     Task { name: "oom", script: include_str!("../../guest/tasks/oom.sh"), judge: measure::oom },
     Task { name: "huge", script: include_str!("../../guest/tasks/huge.sh"), judge: measure::huge },
+    Task {
+        name: "taken",
+        script: include_str!("../../guest/tasks/taken.sh"),
+        judge: measure::taken,
+    },
     Task { name: "bare", script: include_str!("../../guest/tasks/bare.sh"), judge: measure::bare },
     Task {
         name: "clock",
