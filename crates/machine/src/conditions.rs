@@ -4,7 +4,7 @@ use model::record::{Fact, FactValue};
 use model::{Obstacle, Reading, Unavailable};
 
 use crate::cgroup;
-use crate::facts::frequency::{self, folded_over_policies, gigahertz, no_cpufreq};
+use crate::facts::frequency::{self, Policy, folded_over_policies, gigahertz, no_cpufreq};
 use crate::facts::prefetchers::{OF_AMD, OF_INTEL, has_misc_feature_control};
 use crate::facts::{
     Maker, bits, flag, folded_over_cpus, hidden_from_guest, identity, idle, no_file, online,
@@ -127,6 +127,12 @@ pub(crate) fn boost(survey: &Survey<'_>) -> Reading<FactValue> {
 /// Whether the kernel says that boost is off.
 pub(crate) fn is_boost_off(survey: &Survey<'_>) -> bool {
     matches!(boost(survey), Ok(FactValue::Text(word)) if word == "off")
+}
+
+/// Whether it says that boost is off for the CPUs of this policy.
+pub(crate) fn is_boost_off_in(survey: &Survey<'_>, policy: &Policy) -> bool {
+    let own = policy.read(survey, "boost").and_then(|answer| switch("boost", &answer));
+    own == Ok(false) || is_boost_off(survey)
 }
 
 /// Whether the kernel says that boost is on; where it has no switch, nobody knows.

@@ -1,12 +1,12 @@
 //! The machine in a form that a person reads in ten seconds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use model::areas::turbo::promise::BY_KERNEL;
+use model::areas::turbo::promise::{BY_FIRMWARE, BY_KERNEL};
 use model::page::{Block, Page, Remark, Table, Text, si, tally};
 use model::record::{
-    Cache, CacheKind, CpuPlace, Fact, FactValue, LimitReason, LimitSwitch, Node, PowerLimit,
-    Record, Unsaid,
+    Cache, CacheKind, ClockRecord, CpuPlace, Fact, FactValue, LimitReason, LimitSwitch, Node,
+    PowerLimit, Record, Unsaid,
 };
 use model::{CpuSet, Known, Unit};
 
@@ -313,13 +313,40 @@ fn nodes(record: &Record) -> Vec<(String, Text)> {
     lines
 }
 
-/// Where the kernel allows less than CPUs are said to reach: somebody set it, or a driver that cools or keeps a limit
-/// of the firmware.
+/// CPUs that may have less than they are said to reach: the clock that they may have, and the one that they reach.
+type Held = (CpuSet, f64, f64);
+
+/// Where firmware or kernel allow less than CPUs are said to reach: somebody set it, or a driver that cools.
 fn held(record: &Record) -> Vec<(String, Text)> {
+    let Some(clock) = &record.clock else { return Vec::new() };
+    let by_firmware = held_by(clock, BY_FIRMWARE);
+    let by_kernel = held_by(clock, BY_KERNEL).into_iter().filter_map(|(cpus, allowed, reach)| {
+        // The kernel passes on what firmware says.
+        let passed_on = by_firmware.iter().filter(|(_, limit, _)| *limit <= allowed);
+        let cpus = passed_on.fold(cpus, |cpus, (passed, ..)| cpus.difference(passed));
+        (!cpus.is_empty()).then_some((cpus, allowed, reach))
+    });
+    let by_kernel: Vec<Held> = by_kernel.collect();
+    let mut said = Vec::new();
+    if !by_firmware.is_empty() {
+        let how = format!("{}, by firmware (`{BY_FIRMWARE}`)", held_words(&by_firmware));
+        said.push(how);
+    }
+    if !by_kernel.is_empty() {
+        said.push(format!(
+            "{}, by `{BY_KERNEL}`; `cpudyno set {}` raises it, until whoever wrote it does so again",
+            held_words(&by_kernel),
+            raised(&by_kernel)
+        ));
+    }
+    said.into_iter().map(|said| ("Held down".to_owned(), said.into())).collect()
+}
+
+/// Those that such a source holds down.
+fn held_by(clock: &ClockRecord, source: &str) -> Vec<Held> {
     /// Kernels round.
     const SAME: f64 = 0.01;
-    let Some(clock) = &record.clock else { return Vec::new() };
-    let allowed = clock.allowed.iter().filter(|it| it.source == BY_KERNEL);
+    let allowed = clock.allowed.iter().filter(|it| it.source == source);
     let held = allowed.flat_map(|allowed| {
         let higher = clock.highest.iter().filter(|it| it.hertz * (1.0 - SAME) > allowed.hertz);
         higher.filter_map(|highest| {
@@ -327,29 +354,27 @@ fn held(record: &Record) -> Vec<(String, Text)> {
             (!cpus.is_empty()).then_some((cpus, allowed.hertz, highest.hertz))
         })
     });
-    let held: Vec<(CpuSet, f64, f64)> = held.collect();
-    let Some((_, _, first)) = held.first() else { return Vec::new() };
-    let megahertz = |hertz: f64| (hertz / 1e6).floor() as u64;
-    let alike = held.iter().all(|(_, _, reach)| megahertz(*reach) == megahertz(*first));
-    let raised: Vec<String> = if alike {
-        vec![format!("max_freq={}MHz", megahertz(*first))]
-    } else {
-        // One value for all would be cut to what each CPU has, and what is cut is put back.
-        let raise = |(cpus, _, reach): &(CpuSet, _, f64)| {
-            format!("max_freq@{cpus}={}MHz", megahertz(*reach))
-        };
-        held.iter().map(raise).collect()
-    };
-    let said = |(cpus, allowed, reach): &(CpuSet, f64, f64)| {
+    held.collect()
+}
+
+fn held_words(held: &[Held]) -> String {
+    let said = |(cpus, allowed, reach): &Held| {
         let [hertz, of] = [*allowed, *reach].map(|hertz| si::format(hertz, Unit::Hertz));
         format!("{} at {hertz} of {of}", cpus_text(cpus))
     };
-    let said = format!(
-        "{}, by `{BY_KERNEL}`; `cpudyno set {}` raises it, until whoever wrote it does so again",
-        held.iter().map(said).collect::<Vec<_>>().join("; "),
-        raised.join(" ")
-    );
-    vec![("Held down".to_owned(), said.into())]
+    held.iter().map(said).collect::<Vec<_>>().join("; ")
+}
+
+/// The settings that let them have all.
+fn raised(held: &[Held]) -> String {
+    let megahertz = |hertz: f64| (hertz / 1e6).floor() as u64;
+    let reaches: BTreeSet<u64> = held.iter().map(|(_, _, reach)| megahertz(*reach)).collect();
+    if let (Some(reach), 1) = (reaches.first(), reaches.len()) {
+        return format!("max_freq={reach}MHz");
+    }
+    // One value for all would be cut to what each CPU has, and what is cut is put back.
+    let raise = |(cpus, _, reach): &Held| format!("max_freq@{cpus}={}MHz", megahertz(*reach));
+    held.iter().map(raise).collect::<Vec<_>>().join(" ")
 }
 
 /// Those that limit, equal packages together.

@@ -133,6 +133,18 @@ impl Policy {
     }
 }
 
+impl Policy {
+    /// The highest of the steps that a driver lists without boost, in hertz.
+    ///
+    /// # Source
+    /// Linux, `drivers/cpufreq/freq_table.c`: `scaling_available_frequencies`, in kilohertz.
+    pub(crate) fn last_step(&self, machine: &Machine) -> Option<f64> {
+        let steps = self.read(machine, "scaling_available_frequencies").ok()?;
+        let steps = steps.split_whitespace().filter_map(|khz| khz.parse::<f64>().ok());
+        steps.reduce(f64::max).map(|khz| khz * 1e3)
+    }
+}
+
 fn plausible(what: &str, hertz: f64) -> Reading<f64> {
     if PLAUSIBLE_HERTZ.contains(&hertz) {
         return Ok(hertz);

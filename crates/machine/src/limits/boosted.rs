@@ -13,7 +13,7 @@ use crate::survey::Survey;
 type Told<'a> = &'a dyn Fn(CpuId) -> Option<f64>;
 
 /// What is said beyond the kernel's highest clocks, by the first of these that says it: the driver of AMD, levels of
-/// the firmware, registers of HWP. Nothing while boost is on: then the kernel's word holds.
+/// the firmware, registers of HWP. Nothing of CPUs whose boost is on: then the kernel's word holds.
 ///
 /// # Source
 /// Linux, `Documentation/admin-guide/pm/amd-pstate.rst`: `amd_pstate_max_freq` is that of the highest level, with
@@ -23,10 +23,10 @@ pub(super) fn clocks(
     cpus: &CpuSet,
     highest: &[AllowedClock],
 ) -> Vec<AllowedClock> {
-    if !conditions::is_boost_off(survey) {
-        return Vec::new();
-    }
     let policies = &survey.policies().all;
+    let off = policies.iter().filter(|policy| conditions::is_boost_off_in(survey, policy));
+    let off: CpuSet = off.flat_map(|policy| policy.cpus.iter()).collect();
+    let cpus = &cpus.intersection(&off);
     let by_driver = |cpu: CpuId| {
         let of_cpu = |policy: &&Policy| policy.cpus.contains(cpu);
         policies.iter().find(of_cpu)?.hertz(survey, BY_DRIVER).ok()

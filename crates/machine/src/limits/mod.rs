@@ -5,6 +5,7 @@
 //! hardware in `request.rs`. Nothing is written: logs that were set before stay set, and are no evidence of
 //! what happened in between. What could not be read in both looks says nothing.
 
+mod allowed;
 mod boosted;
 mod power;
 mod reasons;
@@ -17,10 +18,10 @@ use model::record::{
 };
 use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 
-use crate::conditions;
-use crate::facts::{BY_KERNEL, Maker, Policy, hidden_from_guest, identity};
+use crate::facts::{Maker, hidden_from_guest, identity};
 use crate::ports::Machine;
 use crate::survey::Survey;
+pub(crate) use allowed::OF_THEIR_OWN;
 use reasons::{Bit, Register, Switch, Whose};
 
 /// A register of a CPU, or of the package that it is the first of.
@@ -141,8 +142,9 @@ impl Looked {
 
     fn and_of_survey(&self, after: &Looked, survey: &Survey<'_>, cpus: &CpuSet) -> ClockRecord {
         let levels = levels(survey, cpus);
-        let mut allowed = by_kernel(survey, cpus, "scaling_max_freq");
-        let highest = highest_now(survey, cpus);
+        let mut allowed = allowed::by_kernel(survey, cpus);
+        allowed.extend(allowed::by_firmware(survey, cpus));
+        let highest = allowed::highest_now(survey, cpus);
         if survey.is_guest() {
             // A guest that may read such registers reads what its hypervisor makes up.
             let mut unread =
@@ -160,7 +162,7 @@ impl Looked {
             Ok(asked) => allowed.extend(asked),
             Err(reason) => unread.push(reason),
         }
-        allowed.extend(by_governor(survey, cpus));
+        allowed.extend(allowed::by_governor(survey, cpus));
         unread.extend(self.refused(after));
         let power = match limits_of_power(survey, cpus) {
             Ok(power) => power,
@@ -332,22 +334,6 @@ fn source(register: &Register, bit: &Bit) -> String {
     format!("MSR {:X}h {bits}", register.address)
 }
 
-/// The highest clocks of these CPUs as the kernel claims them: while boost is off, those without.
-fn highest_now(survey: &Survey<'_>, cpus: &CpuSet) -> Vec<AllowedClock> {
-    let is_off = conditions::is_boost_off(survey);
-    let of = |policy: &Policy| {
-        let now = policy.hertz(survey, BY_KERNEL).ok().filter(|_| is_off);
-        let believed = |cpu: CpuId| {
-            let believed = survey.claimed_clocks().of(cpu).ok()?;
-            Some((cpu, now.map_or(believed, |now| now.min(believed))))
-        };
-        policy.cpus.intersection(cpus).iter().filter_map(believed).collect::<Vec<_>>()
-    };
-    let mut claimed: Vec<(CpuId, f64)> = survey.policies().all.iter().flat_map(of).collect();
-    claimed.sort_unstable_by_key(|(cpu, _)| *cpu);
-    together(claimed.into_iter(), BY_KERNEL)
-}
-
 /// What limits the clocks of all CPUs at this moment.
 pub(crate) fn now(survey: &Survey<'_>) -> ClockRecord {
     let cpus = &survey.topology().online;
@@ -399,52 +385,6 @@ fn levels(survey: &Survey<'_>, cpus: &CpuSet) -> Vec<CoreLevel> {
         source: stated.source.to_owned(),
     };
     levels.into_iter().rev().map(level).collect()
-}
-
-/// A clock that the kernel states for each of these CPUs, equal ones together; nothing where it states none.
-fn by_kernel(survey: &Survey<'_>, cpus: &CpuSet, file: &str) -> Vec<AllowedClock> {
-    let of_policy = |policy: &Policy| {
-        let hertz = policy.hertz(survey, file).ok()?;
-        Some((policy.cpus.intersection(cpus), hertz))
-    };
-    let known = survey.policies().all.iter().filter_map(of_policy);
-    let each =
-        known.flat_map(|(cpus, hertz)| cpus.iter().map(|cpu| (cpu, hertz)).collect::<Vec<_>>());
-    together(each, file)
-}
-
-/// Drivers whose governors choose no clock, whatever they are called: the hardware does.
-pub(crate) const OF_THEIR_OWN: [&str; 2] = ["intel_pstate", "amd-pstate-epp"];
-
-/// The clock of governors that choose one and keep it, where the driver lets governors choose.
-///
-/// # Source
-/// Linux, `Documentation/admin-guide/pm/cpufreq.rst`, section "Generic scaling governors";
-/// `intel_pstate.rst` and `amd-pstate.rst`: active drivers have governors of their own by these names.
-fn by_governor(survey: &Survey<'_>, cpus: &CpuSet) -> Vec<AllowedClock> {
-    let of_policy = |policy: &Policy| {
-        let [driver, governor] =
-            ["scaling_driver", "scaling_governor"].map(|file| policy.read(survey, file));
-        let (driver, governor) = (driver.ok()?, governor.ok()?);
-        let (driver, governor) = (driver.trim(), governor.trim());
-        let file = match governor {
-            "powersave" => "scaling_min_freq",
-            "userspace" => "scaling_setspeed",
-            _ => return None,
-        };
-        let hertz = policy.hertz(survey, file).ok()?;
-        let source = format!("governor {governor} ({file})");
-        (!OF_THEIR_OWN.contains(&driver)).then(|| (policy.cpus.intersection(cpus), source, hertz))
-    };
-    let chosen: Vec<(CpuSet, String, f64)> =
-        survey.policies().all.iter().filter_map(of_policy).collect();
-    let sources: BTreeSet<&String> = chosen.iter().map(|(_, source, _)| source).collect();
-    let of_source = |source: &String| {
-        let mine = chosen.iter().filter(|(_, by, _)| by == source);
-        let each = mine.flat_map(|(cpus, _, hertz)| cpus.iter().map(|cpu| (cpu, *hertz)));
-        together(each, source)
-    };
-    sources.into_iter().flat_map(of_source).collect()
 }
 
 /// Equal clocks are one.

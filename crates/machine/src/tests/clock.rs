@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use model::areas::turbo::promise;
 use model::record::{PageKind, Presentation, Record};
 use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 use proptest::prelude::*;
@@ -551,6 +552,57 @@ fn a_bound_of_the_kernel_is_told_beside_the_clock_that_it_keeps() {
     assert!(page.contains("set max_freq@0-2=4463MHz max_freq@3=3000MHz`"), "{page}");
     let free = made.put_all("scaling_max_freq", &4_463_000);
     assert!(!format!("{:?}", report::info(&free.record(), 0)).contains("Held down"));
+}
+
+/// acpi-cpufreq lists steps without boost, counts boost into the highest clock, and its last step stands for boost.
+#[test]
+fn the_last_step_of_a_list_holds_nothing_down() {
+    let made = Made::new(AMD, 25, 1, 4)
+        .put_all("scaling_driver", "acpi-cpufreq")
+        .put_all("cpuinfo_max_freq", &3_529_052)
+        .put_all("scaling_available_frequencies", "2450000 2000000 1500000")
+        .put_all("bios_limit", &2_450_000)
+        .put_all("scaling_max_freq", &2_450_000);
+    let page = |made: &Made| format!("{:?}", report::info(&made.record(), 0));
+    assert!(!page(&made).contains("Held down"), "{}", page(&made));
+    let record = made.record();
+    let limiting = promise::limiting(record.clock.as_ref(), &(0..4).map(CpuId).collect()).count();
+    assert_eq!(limiting, 0);
+    let set = made.clone().put_all("scaling_max_freq", &2_000_000);
+    assert!(page(&set).contains("CPUs 0-3 at 2.000 GHz of 3.529 GHz, by `scaling_max_freq`"));
+    // Without boost the last step is all that there is.
+    let off = made.clone().put_all("boost", "0");
+    assert!(!page(&off).contains("Held down"), "{}", page(&off));
+    let set = off.put_all("scaling_max_freq", &2_000_000);
+    assert!(page(&set).contains("CPUs 0-3 at 2.000 GHz of 2.450 GHz"), "{}", page(&set));
+}
+
+/// What firmware limits, no setting raises; boost that is off for some is no bound that somebody wrote.
+#[test]
+fn who_holds_a_clock_down_is_named() {
+    let made = Made::new(AMD, 25, 1, 4)
+        .put_all("cpuinfo_max_freq", &4_100_000)
+        .put_all("scaling_available_frequencies", "1700000 1600000 1400000")
+        .put_all("bios_limit", &1_400_000)
+        .put_all("scaling_max_freq", &1_400_000);
+    let page = |made: &Made| format!("{:?}", report::info(&made.record(), 0));
+    let said = page(&made);
+    assert!(said.contains("CPUs 0-3 at 1.400 GHz of 4.100 GHz, by firmware (`bios_limit`)"));
+    assert!(!said.contains("set max_freq"), "{said}");
+    // Who sets less than firmware allows is told both.
+    let said = page(&made.put(3, "bios_limit", &1_600_000));
+    assert!(said.contains("CPU 3 at 1.600 GHz of 4.100 GHz"), "{said}");
+    assert!(said.contains("CPU 3 at 1.400 GHz of 4.100 GHz, by `scaling_max_freq`"), "{said}");
+    assert!(said.contains("`cpudyno set max_freq=4100MHz`"), "{said}");
+    let mixed = Made::new(AMD, 25, 97, 4)
+        .put_all("cpuinfo_max_freq", &5_263_000)
+        .put_all("scaling_max_freq", &5_263_000)
+        .put_all("boost", "1")
+        .put_all("amd_pstate_max_freq", &5_263_000)
+        .put(1, "boost", "0")
+        .put(1, "cpuinfo_max_freq", &4_201_000)
+        .put(1, "scaling_max_freq", &4_201_000);
+    assert!(!page(&mixed).contains("Held down"), "{}", page(&mixed));
 }
 
 /// A good tree: a table of 5.7 GHz, the kernel's claim of it, levels, limits of power.

@@ -56,6 +56,9 @@ pub fn limit_of(record: &Record, cpu: CpuId) -> Option<&TurboLimit> {
 /// Where the limit of the kernel is read.
 pub const BY_KERNEL: &str = "scaling_max_freq";
 
+/// Where the limit of firmware is read that the kernel passes on.
+pub const BY_FIRMWARE: &str = "bios_limit";
+
 /// What the source of a governor's clock begins with.
 pub const BY_GOVERNOR: &str = "governor ";
 
