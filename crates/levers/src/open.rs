@@ -123,7 +123,15 @@ pub(crate) fn cut(
     let least = || bound(LEAST).filter(|(least, _)| khz < *least);
     // What is as high as can be asked for opens a limit.
     let most = || bound(MOST).filter(|(most, _)| khz > *most && text != OPEN_KHZ);
-    most().or_else(least).map(|(khz, file)| (khz.to_string(), file))
+    let by_firmware = || {
+        let listed = machine.tree.read(&format!("{folder}scaling_available_frequencies"));
+        let steps = listed.unwrap_or_default();
+        let last = steps.split_whitespace().filter_map(|khz| khz.parse::<u64>().ok()).max();
+        let last = last.or_else(|| beside(machine, folder, MOST))?;
+        // That of the last step limits nothing.
+        bound("bios_limit").filter(|(limit, _)| *limit < last && khz > *limit && text != OPEN_KHZ)
+    };
+    by_firmware().or_else(most).or_else(least).map(|(khz, file)| (khz.to_string(), file))
 }
 
 /// The highest clock that is allowed on a CPU, in kHz.

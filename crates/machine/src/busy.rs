@@ -125,7 +125,7 @@ fn spent(cpu: CpuId, now: &Jiffies, then: &Jiffies, elapsed: f64, least: f64) ->
         Some(field) => return Err(fell(*field)),
     };
     if total < least {
-        return Err(unsaid(cpu, total, least));
+        return Err(unsaid(cpu, total, elapsed, least));
     }
     let share = |jiffies: u64| jiffies as f64 / total;
     Ok(BusyCpu { cpu, share: share(busy), steal: share(steal) })
@@ -134,8 +134,13 @@ fn spent(cpu: CpuId, now: &Jiffies, then: &Jiffies, elapsed: f64, least: f64) ->
 /// In as many jiffies or more a step is a tenth of what passed at most.
 const TELLING: f64 = 10.0;
 
-fn unsaid(cpu: CpuId, total: f64, least: f64) -> Unavailable {
+/// All of these times are in jiffies.
+fn unsaid(cpu: CpuId, total: f64, elapsed: f64, least: f64) -> Unavailable {
     let time = if total == 0.0 { "no time".to_owned() } else { format!("{} ms", total * 10.0) };
+    if elapsed >= TELLING.max(2.0 * least) {
+        let why = format!("`/proc/stat` counted {time} of CPU {cpu} in {:.2} s", elapsed / 100.0);
+        return Unavailable::new(Obstacle::Measurement, WHAT, why);
+    }
     let why = format!(
         "`/proc/stat` counted {time} of CPU {cpu}: it counts in steps of 10 ms, and the interval was no \
          longer"

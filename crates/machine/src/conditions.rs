@@ -1,7 +1,7 @@
 //! What could change between two runs on one machine: one row per condition.
 
 use model::record::{Fact, FactValue};
-use model::{Obstacle, Reading, Unavailable};
+use model::{CpuSet, Obstacle, Reading, Unavailable};
 
 use crate::cgroup;
 use crate::facts::frequency::{self, Policy, folded_over_policies, gigahertz, no_cpufreq};
@@ -129,10 +129,15 @@ pub(crate) fn is_boost_off(survey: &Survey<'_>) -> bool {
     matches!(boost(survey), Ok(FactValue::Text(word)) if word == "off")
 }
 
-/// Whether it says that boost is off for the CPUs of this policy.
-pub(crate) fn is_boost_off_in(survey: &Survey<'_>, policy: &Policy) -> bool {
-    let own = policy.read(survey, "boost").and_then(|answer| switch("boost", &answer));
-    own == Ok(false) || is_boost_off(survey)
+/// The CPUs for which it says so: policies may have a switch of their own.
+pub(crate) fn without_boost(survey: &Survey<'_>) -> CpuSet {
+    let all_off = is_boost_off(survey);
+    let is_off = |policy: &&Policy| {
+        let own = || policy.read(survey, "boost").and_then(|answer| switch("boost", &answer));
+        all_off || own() == Ok(false)
+    };
+    let off = survey.policies().all.iter().filter(is_off);
+    off.flat_map(|policy| policy.cpus.iter()).collect()
 }
 
 /// Whether the kernel says that boost is on; where it has no switch, nobody knows.

@@ -18,11 +18,13 @@ use crate::survey::Survey;
 /// Linux, `Documentation/admin-guide/pm/cpufreq.rst`: `scaling_max_freq`; `drivers/cpufreq/acpi-cpufreq.c`:
 /// `cpuinfo_max_freq` counts boost in, which no step of the list has.
 pub(super) fn by_kernel(survey: &Survey<'_>, cpus: &CpuSet) -> Vec<AllowedClock> {
+    let without_boost = conditions::without_boost(survey);
     each(survey, cpus, "scaling_max_freq", |policy| {
         let allowed = policy.hertz(survey, "scaling_max_freq").ok()?;
         let is_last = policy.last_step(survey).is_some_and(|last| allowed >= last);
         let reach = policy.hertz(survey, BY_KERNEL).ok();
-        let reach = reach.filter(|_| is_last && !conditions::is_boost_off_in(survey, policy));
+        let has_boost = policy.cpus.intersection(&without_boost).is_empty();
+        let reach = reach.filter(|_| is_last && has_boost);
         Some(reach.map_or(allowed, |reach| reach.max(allowed)))
     })
 }
@@ -41,8 +43,9 @@ pub(super) fn by_firmware(survey: &Survey<'_>, cpus: &CpuSet) -> Vec<AllowedCloc
 
 /// The highest clocks of these CPUs as the kernel claims them: while boost is off, those without.
 pub(super) fn highest_now(survey: &Survey<'_>, cpus: &CpuSet) -> Vec<AllowedClock> {
+    let without_boost = conditions::without_boost(survey);
     let of_policy = |policy: &Policy| {
-        let is_off = conditions::is_boost_off_in(survey, policy);
+        let is_off = !policy.cpus.intersection(&without_boost).is_empty();
         let now = [policy.hertz(survey, BY_KERNEL).ok(), policy.last_step(survey)];
         let now = now.into_iter().flatten().filter(|_| is_off).reduce(f64::min);
         let believed = |cpu: CpuId| {

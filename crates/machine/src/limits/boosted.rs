@@ -24,9 +24,7 @@ pub(super) fn clocks(
     highest: &[AllowedClock],
 ) -> Vec<AllowedClock> {
     let policies = &survey.policies().all;
-    let off = policies.iter().filter(|policy| conditions::is_boost_off_in(survey, policy));
-    let off: CpuSet = off.flat_map(|policy| policy.cpus.iter()).collect();
-    let cpus = &cpus.intersection(&off);
+    let cpus = &cpus.intersection(&conditions::without_boost(survey));
     let by_driver = |cpu: CpuId| {
         let of_cpu = |policy: &&Policy| policy.cpus.contains(cpu);
         policies.iter().find(of_cpu)?.hertz(survey, BY_DRIVER).ok()

@@ -64,6 +64,20 @@ fn one_tick_makes_nobody_busy() {
     assert_eq!(share(&told, 1), Ok(0.9), "100 ms");
 }
 
+/// The interval was long enough: looking less often does not help.
+#[test]
+fn a_cpu_that_stood_still_for_a_second_is_not_told_to_be_looked_at_less_often() {
+    let still = || snapshot("cpu0 7 0 0 90 0 0 0 0");
+    let reason = |millis| {
+        let later = still().after(&still(), Duration::from_millis(millis));
+        later.since(&still())[&CpuId(0)].clone().unwrap_err()
+    };
+    let long = reason(1000);
+    assert!(long.why.ends_with("counted no time of CPU 0 in 1.00 s"), "{}", long.why);
+    assert_eq!(long.remedy, None);
+    assert!(reason(5).remedy.is_some_and(|remedy| remedy.contains("-i 100ms")));
+}
+
 /// The time of waiting for devices fell in a second in which the CPU did a hundredth of work.
 #[test]
 fn a_cpu_whose_waiting_fell_is_not_busy() {

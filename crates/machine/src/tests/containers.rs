@@ -227,6 +227,46 @@ fn nodes_beyond_a_view_are_not_empty() {
     assert!(page.contains("not shown: CPUs 2-3"), "{page}");
 }
 
+/// Who is not shown may work on the same core.
+#[test]
+fn siblings_that_a_container_hides_are_named() {
+    let of = |off: &str, siblings: [&str; 2]| {
+        let mut files = view(&[(&format!("{CPU}/offline"), off)]);
+        for (cpu, siblings) in siblings.iter().enumerate() {
+            let folder = format!("{CPU}/cpu{cpu}/topology");
+            files.put(format!("{folder}/physical_package_id"), "0");
+            files.put(format!("{folder}/core_id"), &cpu.to_string());
+            files.put(format!("{folder}/core_cpus_list"), siblings);
+        }
+        said(&facts::machine(&machine_of(files, "0-1")).facts, "cpu.cores")
+    };
+    let hidden = "1 package, 2 cores, 2 CPUs (siblings are not shown: CPUs 2-3)";
+    assert_eq!(of("", ["0,2", "1,3"]), hidden);
+    assert_eq!(of("", ["0", "1"]), "1 package, 2 cores, 2 CPUs (no SMT)");
+    assert_eq!(of("", ["0-1", "0-1"]), "1 package, 1 core, 2 CPUs (SMT 2)");
+    let off = "1 package, 2 cores, 2 CPUs (no SMT)";
+    assert_eq!(of("2-3", ["0,2", "1,3"]), off, "who is off shares nothing now");
+}
+
+/// Parts that the kernel makes of a node have all of its CPUs, and contradict nothing.
+#[test]
+fn emulated_nodes_have_the_cpus_of_their_node() {
+    let of = |command_line: &str| {
+        let mut files = view(&[("/proc/cmdline", command_line)]);
+        files.put("/sys/devices/system/node/node1/cpulist", "0-1");
+        let machine = machine_of(files, "0-1");
+        let survey = crate::survey::Survey::new(&machine);
+        let (topology, findings) = facts::topology_of(&survey);
+        let contradict = crate::contradictions::of(&facts::machine(&machine), &[]);
+        let nodes = topology.nodes.iter().map(|node| node.cpus.to_string()).collect::<Vec<_>>();
+        (nodes, topology.cpus[0].node, findings.len() + contradict.len())
+    };
+    let both = vec!["0-1".to_owned(), "0-1".to_owned()];
+    assert_eq!(of("console=tty1 numa=fake=2 numa_policy=interleave"), (both, Some(0), 0));
+    let first = vec!["0-1".to_owned(), String::new()];
+    assert_eq!(of("console=tty1"), (first, Some(0), 1));
+}
+
 #[test]
 fn one_detector_of_containers() {
     let of = |path: &str, text: &str| facts::container(&files(&[(path, text)])).unwrap_or_default();
@@ -265,6 +305,11 @@ fn files_below_a_folder_are_those_of_their_process() {
         let (machine, _folder) = of(silent);
         assert_eq!(said(&conditions::read(&machine), "cpus.usable"), "unavailable");
     }
+    // No kernel keeps a process on CPUs that are off: a list of a container's own counts them from 0.
+    let (machine, _folder) = of("Cpus_allowed_list:\t8-9\n");
+    assert_eq!(facts::topology(&machine).usable.to_string(), "8-9");
+    let (_, findings) = facts::topology_of(&crate::survey::Survey::new(&machine));
+    assert!(findings.iter().any(|it| it.text.contains("lists CPUs 0-7")), "{findings:?}");
     // A file that was not copied proves nothing.
     let (machine, _folder) = of("");
     let facts = crate::doctor::capabilities(&machine);

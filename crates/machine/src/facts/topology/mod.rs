@@ -38,11 +38,19 @@ pub(super) fn topology(survey: &Survey<'_>) -> (Topology, Vec<Finding>) {
     let cpuinfo = survey.cpuinfo().unwrap_or(&nothing);
     let online = online(machine);
     let disputes = Disputes::default();
+    let listed = sysfs::online(machine);
+    if !listed.is_empty() && listed != online {
+        let says = format!(
+            "`{}/online` lists CPUs {listed}, and this process may run on CPUs {online}",
+            sysfs::CPU
+        );
+        disputes.note("CPUs", &says, "a list of a container's own (lxcfs) numbers them anew");
+    }
     let nodes = nodes::read(machine, &online, &disputes);
     let Places { mut cpus, caches, unsaid } = by_cpuid_alone(machine, &online)
         .unwrap_or_else(|| as_the_kernel_shows(machine, &online, cpuinfo, &disputes));
     let node_of: BTreeMap<CpuId, u32> =
-        nodes.iter().flat_map(|node| node.cpus.iter().map(|cpu| (cpu, node.id))).collect();
+        nodes.iter().rev().flat_map(|node| node.cpus.iter().map(|cpu| (cpu, node.id))).collect();
     for place in &mut cpus {
         place.node = node_of.get(&place.cpu).copied();
     }
@@ -104,10 +112,16 @@ fn as_the_kernel_shows(
     Places { cpus, caches: caches.rows, unsaid: nesting.unsaid }
 }
 
-/// The CPUs that are online; those that this process may use where the kernel does not say.
+/// The CPUs that are online; those that this process may use where the kernel does not say, or where a file says that
+/// none of them is: no kernel keeps a process on CPUs that are off.
+///
+/// # Source
+/// lxcfs(1), `--enable-cfs` and cpusets: `online` then counts a container's CPUs from 0.
 pub(crate) fn online(machine: &Machine) -> CpuSet {
     let online = sysfs::online(machine);
-    if online.is_empty() { machine.host.affinity().unwrap_or_default() } else { online }
+    let affinity = machine.host.affinity().unwrap_or_default();
+    let is_of_others = online.intersection(&affinity).is_empty() && !affinity.is_empty();
+    if is_of_others { affinity } else { online }
 }
 
 /// The CPUs that the scheduler leaves alone, as far as the kernel lists them.

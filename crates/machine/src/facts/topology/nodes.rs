@@ -30,7 +30,11 @@ pub(super) fn read(machine: &Machine, online: &CpuSet, disputes: &Disputes) -> V
     if listed.len() < numbers.len() {
         return Vec::new();
     }
+    let emulated = emulated(machine, &listed);
     let node = |(id, listed): (u32, CpuSet)| {
+        if emulated.contains(&id) {
+            claimed = claimed.difference(&listed.iter().collect()).copied().collect();
+        }
         if let Some(twice) = listed.iter().find(|cpu| claimed.contains(cpu)) {
             let says = format!("CPU {twice} is listed in two nodes, {id} is one of them");
             disputes.note("nodes", &says, "the node of the lower number is believed");
@@ -47,6 +51,25 @@ pub(super) fn read(machine: &Machine, online: &CpuSet, disputes: &Disputes) -> V
         }
     };
     listed.into_iter().map(node).collect()
+}
+
+/// The nodes whose CPUs are those of an earlier one: parts that the kernel makes of a node have all of its CPUs.
+///
+/// # Source
+/// Linux, `Documentation/arch/x86/x86_64/fake-numa-for-cpusets.rst`: `numa=fake=`, of other architectures, too, since 6.13.
+fn emulated(machine: &Machine, listed: &BTreeMap<u32, CpuSet>) -> BTreeSet<u32> {
+    let command_line = machine.tree.read("/proc/cmdline").unwrap_or_default();
+    let is_asked_for = |word: &str| {
+        let options = word.strip_prefix("numa=").unwrap_or_default();
+        options.split(',').any(|option| option.starts_with("fake="))
+    };
+    if !command_line.split_whitespace().any(is_asked_for) {
+        return BTreeSet::new();
+    }
+    let is_part = |(id, cpus): &(&u32, &CpuSet)| {
+        listed.iter().any(|(earlier, of)| earlier < *id && of == *cpus)
+    };
+    listed.iter().filter(is_part).map(|(id, _)| *id).collect()
 }
 
 /// Whether there are nodes, whatever they say.

@@ -57,7 +57,16 @@ fn cores(survey: &Survey<'_>) -> Reading<FactValue> {
             .filter(|w| !w.is_empty())
             .collect::<Vec<_>>()
             .join(", "),
-        (true, false) => format!("{}, {cpus} ({})", words.join(", "), smt(&on_cores)),
+        (true, false) => {
+            let smt = match (smt(&on_cores), hidden_siblings(survey, &on_cores)) {
+                (smt, hidden) if hidden.is_empty() => smt.unwrap_or_else(|| "no SMT".to_owned()),
+                (None, hidden) => format!("siblings are not shown: {}", hidden.named()),
+                (Some(smt), hidden) => {
+                    format!("{smt}; some siblings are not shown: {}", hidden.named())
+                }
+            };
+            format!("{}, {cpus} ({smt})", words.join(", "))
+        }
     };
     for (what, unsaid) in [("packages", package), ("cores", core)] {
         if *unsaid == topology.online {
@@ -69,21 +78,30 @@ fn cores(survey: &Survey<'_>) -> Reading<FactValue> {
     Ok(text(words))
 }
 
-/// `SMT 2`; where cores differ, with how many have fewer threads that are online.
-fn smt(places: &[&CpuPlace]) -> String {
+/// CPUs that share cores with these, and that a container does not show: others may work there.
+fn hidden_siblings(survey: &Survey<'_>, places: &[&CpuPlace]) -> CpuSet {
+    let siblings = |place: &&CpuPlace| {
+        let folder = format!("{}/cpu{}/topology", sysfs::CPU, place.cpu);
+        sysfs::list(survey, &folder, &["core_cpus_list", "thread_siblings_list"])
+    };
+    let siblings: CpuSet =
+        places.iter().filter_map(siblings).flat_map(|set| set.iter().collect::<Vec<_>>()).collect();
+    sysfs::not_shown(survey, &siblings.difference(&survey.topology().online))
+}
+
+/// `SMT 2`; where cores differ, with how many have fewer threads that are online. `None`: each has one.
+fn smt(places: &[&CpuPlace]) -> Option<String> {
     let cores: BTreeMap<(u32, u32), usize> =
         places.iter().map(|place| ((place.package, place.core), place.siblings.len())).collect();
     let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
     for threads in cores.into_values() {
         *counts.entry(threads).or_default() += 1;
     }
-    let Some((most, _)) = counts.pop_last().filter(|(threads, _)| *threads > 1) else {
-        return "no SMT".to_owned();
-    };
+    let (most, _) = counts.pop_last().filter(|(threads, _)| *threads > 1)?;
     let fewer = counts.iter().rev().map(|(threads, cores)| {
         format!("{} with {}", tally(*cores, "core"), tally(*threads, "thread"))
     });
-    std::iter::once(format!("SMT {most}")).chain(fewer).collect::<Vec<_>>().join("; ")
+    Some(std::iter::once(format!("SMT {most}")).chain(fewer).collect::<Vec<_>>().join("; "))
 }
 
 fn cores_among<'a>(places: impl Iterator<Item = &'a CpuPlace>) -> usize {
