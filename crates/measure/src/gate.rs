@@ -2,16 +2,16 @@
 //!
 //! What came of it, `report::gate` says.
 
+use model::areas::{self, Quantity};
 use model::name::did_you_mean;
 use model::record::{Bound, BoundKind, Presentation};
 use model::{CpuSet, Seconds, Unit};
 
-use crate::areas::{AREAS, cores};
-use crate::run::area::Area;
+use crate::areas::AREAS;
+use crate::run::area::{Area, Names};
 use crate::run::plan::Cell;
 use crate::run::{Asked, Request};
 use crate::sheet;
-use rig::signals;
 
 /// Why a text is no bound, and what helps.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -27,76 +27,40 @@ pub struct NoBound {
 struct Named {
     area: &'static str,
     /// Quantities, the usual one first.
-    quantities: &'static [&'static str],
-    /// Shorter names of a workload with its quantity.
-    short: &'static [(&'static str, &'static str, &'static str)],
-    workloads: fn() -> Vec<&'static str>,
+    quantities: Vec<&'static str>,
+    names: Names,
 }
 
-const NAMED: &[Named] = &[
-    Named {
-        area: "turbo",
-        quantities: &["clock", "cycles_per_op"],
-        short: &[],
-        workloads: || kernels::streams::TABLE.iter().map(|row| row.id).collect(),
-    },
-    Named {
-        area: "memory",
-        quantities: &["bandwidth", "latency"],
-        short: &[],
-        workloads: || {
-            kernels::memory::TABLE.iter().map(|kernel| kernel.id).chain(["chase"]).collect()
-        },
-    },
-    Named {
-        area: "cores",
-        quantities: &["latency"],
-        short: &[],
-        workloads: || cores::MESSAGES.iter().map(|message| message.id).collect(),
-    },
-    Named {
-        area: "pause",
-        quantities: &["cycles_per_op"],
-        short: &[],
-        workloads: || vec!["pause_only"],
-    },
-    Named {
-        area: "wake",
-        quantities: &["time_per_signal", "round_trip"],
-        // What most programs sleep on.
-        short: &[("latency", "futex", "time_per_signal")],
-        workloads: || signals::TABLE.iter().map(|method| method.id).collect(),
-    },
-    Named {
-        area: "openmp",
-        quantities: &["loop_time"],
-        short: &[],
-        workloads: || vec!["libgomp", "libomp", "libiomp5"],
-    },
-];
+/// Areas of which something can be bounded.
+fn named() -> impl Iterator<Item = Named> {
+    let named = AREAS.iter().map(|area| Named {
+        area: area.id(),
+        quantities: areas::judged(area.id()).map(|quantity| quantity.id).collect(),
+        names: area.names(),
+    });
+    named.filter(|named| !named.names.workloads.is_empty())
+}
 
 impl Named {
     /// Everything that may stand behind the name of the area.
     fn words(&self) -> impl Iterator<Item = &'static str> {
-        let short = self.short.iter().map(|(short, ..)| *short);
-        self.quantities.iter().copied().chain(short).chain((self.workloads)())
+        let short = self.names.short.iter().map(|(short, ..)| *short);
+        self.quantities.iter().copied().chain(short).chain(self.names.workloads.iter().copied())
     }
 
     /// The quantity of a workload that is meant where none is named.
-    fn usual(&self, workload: Option<&str>) -> &'static str {
-        match workload {
-            Some("chase") => "latency",
-            _ => self.quantities[0],
-        }
+    fn usual(&self, workload: Option<&str>) -> Option<&'static str> {
+        let meant = self.names.meant.iter().find(|(of, _)| Some(*of) == workload);
+        meant.map(|(_, quantity)| *quantity).or_else(|| self.quantities.first().copied())
     }
 }
 
 /// Every name of a result that can be bounded: `memory.triad`, `memory.bandwidth`.
 pub fn names() -> Vec<String> {
-    let of = |named: &Named| {
+    let of = |named: Named| {
         named.words().map(|word| format!("{}.{word}", named.area)).collect::<Vec<_>>()
     };
-    NAMED.iter().flat_map(of).collect()
+    named().flat_map(of).collect()
 }
 
 /// What a bound looks like.
@@ -117,7 +81,7 @@ pub fn read(text: &str, kind: BoundKind) -> Result<Bound, NoBound> {
     };
     let mut words = path.split('.');
     let area = words.next().unwrap_or_default();
-    let Some(named) = NAMED.iter().find(|named| named.area == area) else {
+    let Some(named) = named().find(|named| named.area == area) else {
         return Err(unknown(path));
     };
     let (mut workload, mut quantity) = (None, None);
@@ -126,12 +90,12 @@ pub fn read(text: &str, kind: BoundKind) -> Result<Bound, NoBound> {
             && quantity.is_none()
         {
             quantity = Some(*known);
-        } else if let Some((_, of, its)) = named.short.iter().find(|row| row.0 == word)
+        } else if let Some((_, of, its)) = named.names.short.iter().find(|row| row.0 == word)
             && workload.is_none()
             && quantity.is_none()
         {
             (workload, quantity) = (Some((*of).to_owned()), Some(*its));
-        } else if (named.workloads)().contains(&word) && workload.is_none() {
+        } else if named.names.workloads.contains(&word) && workload.is_none() {
             workload = Some(word.to_owned());
         } else {
             return Err(unknown(path));
@@ -140,9 +104,9 @@ pub fn read(text: &str, kind: BoundKind) -> Result<Bound, NoBound> {
     if workload.is_none() && quantity.is_none() {
         return Err(unknown(path));
     }
-    let quantity = quantity.unwrap_or_else(|| named.usual(workload.as_deref()));
-    let known = model::areas::quantity(named.area, quantity);
-    let unit = known.map(|quantity| quantity.unit).ok_or_else(|| unknown(path))?;
+    let quantity = quantity.or_else(|| named.usual(workload.as_deref()));
+    let known = quantity.and_then(|quantity| areas::quantity(named.area, quantity));
+    let Quantity { id: quantity, unit, .. } = *known.ok_or_else(|| unknown(path))?;
     let limit =
         in_base_units(value, unit).map_err(|why| NoBound { why, hint: such_as(path, unit) })?;
     let (name, area) = (name.to_owned(), named.area);
@@ -158,7 +122,7 @@ fn needs(bound: &Bound, area: &str, cell: &Cell) -> bool {
 fn unknown(path: &str) -> NoBound {
     let names = names();
     let near = did_you_mean(path, names.iter().map(String::as_str));
-    let areas: Vec<&str> = NAMED.iter().map(|named| named.area).collect();
+    let areas: Vec<&str> = named().map(|named| named.area).collect();
     let hint = near.map_or_else(
         || format!("{FORM}; areas: {}", areas.join(", ")),
         |near| format!("did you mean `{near}`?"),
@@ -267,7 +231,6 @@ pub fn request(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use report::compare::is_judged;
 
     fn limit(text: &str) -> Result<(Unit, f64), String> {
         let bound = read(text, BoundKind::Min);
@@ -310,13 +273,13 @@ mod tests {
 
     #[test]
     fn every_name_is_a_result_that_is_judged() {
-        for named in NAMED {
-            for quantity in named.quantities {
-                assert!(is_judged(named.area, quantity), "{} {quantity}", named.area);
-            }
-            for (_, workload, quantity) in named.short {
-                assert!((named.workloads)().contains(workload));
-                assert!(named.quantities.contains(quantity));
+        for Named { area, quantities, names } in named() {
+            assert!(!quantities.is_empty(), "{area}");
+            let short = names.short.iter().map(|(_, workload, quantity)| (workload, quantity));
+            for (workload, quantity) in names.meant.iter().map(|(of, what)| (of, what)).chain(short)
+            {
+                assert!(names.workloads.contains(workload), "{area} {workload}");
+                assert!(quantities.contains(quantity), "{area} {quantity}");
             }
         }
         assert!(names().len() > 50);

@@ -9,6 +9,7 @@ use std::fmt::Write;
 
 use model::Unit;
 use model::record::{FactValue, GateVerdict, Record};
+use model::stats::paired::Better;
 
 use crate::compare::results::{self, Found};
 
@@ -71,8 +72,11 @@ fn results_of(record: &Record) -> Vec<Family> {
         let quantity = model::areas::quantity(&what.area, &what.quantity);
         let help = || {
             let label = quantity.map_or(what.quantity.as_str(), |quantity| quantity.label);
-            let better = quantity.map_or("", |quantity| quantity.better);
-            let better = if better.is_empty() { String::new() } else { format!(", {better}") };
+            let better = match quantity.and_then(|quantity| quantity.better) {
+                Some(Better::More) => ", higher is better",
+                Some(Better::Less) => ", lower is better",
+                None => "",
+            };
             format!("{}: {label}, the median over blocks{better}.", what.area)
         };
         let family = families.entry(named.clone()).or_insert_with(|| Family {

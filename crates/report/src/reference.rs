@@ -1,7 +1,7 @@
 //! Is this normal? The results of a record among those of earlier records of machines like it.
 //!
 //! [`Reference::new`] takes what is needed of each record of a folder, [`Brief`]s read with
-//! [`compare::is_judged`](crate::compare::is_judged); [`Reference::place`] says of each result of a record
+//! [`is_judged`]; [`Reference::place`] says of each result of a record
 //! where it lies among them, as a part of that record; [`findings`] says what is outside, and [`table`] shows
 //! it. Reading the files is for the caller.
 //!
@@ -14,6 +14,7 @@
 use std::collections::BTreeMap;
 
 use crate::kit::value_text;
+use model::areas::is_judged;
 use model::page::{Align, Block, Table, Text, Tone, si};
 use model::record::{
     Brief, LeftOutRecords, Record, ReferencePlace, ReferencePosition, ReferenceRun, ReferenceSide,
@@ -23,8 +24,8 @@ use model::stats::paired::{BAND, Better};
 use model::stats::{median, quantile_sorted};
 use model::{Finding, Known, Obstacle, Severity, Unavailable};
 
+use crate::compare::name;
 use crate::compare::results::{self, Found, Measured};
-use crate::compare::{is_judged, name};
 
 /// So many earlier numbers it takes to say what is usual: with fewer, limits that are seldom wrong are so far
 /// out that nothing is beyond them.

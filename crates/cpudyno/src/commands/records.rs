@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use model::areas::is_judged;
 use model::record::{Brief, ReadError, Record};
-use report::compare::is_judged;
 use report::reference::Reference;
 
 use super::show::{refused, text};

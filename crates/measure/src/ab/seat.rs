@@ -172,11 +172,10 @@ impl<'m, 's, 'c> Bench<'m, 's, 'c> {
 
     pub(super) fn rules(&self) -> Rules {
         let usual = match &self.measurer {
-            Measurer::Area { ready, .. } if ready[0].quantity.better.starts_with("higher") => {
-                Better::More
-            }
-            _ => Better::Less,
+            Measurer::Area { ready, .. } => ready[0].quantity.better,
+            Measurer::Command { .. } => None,
         };
+        let usual = usual.unwrap_or(Better::Less);
         let better = self.comparing.better.unwrap_or(usual);
         Rules { better, band: self.comparing.band, level: 0.05 }
     }

@@ -2,7 +2,7 @@
 
 use model::areas::Quantity;
 
-use crate::run::area::{Area, Needs};
+use crate::run::area::{Area, Names, Needs};
 use crate::run::plan::{Planning, Wishes};
 use rig::collect::Taken;
 use rig::executor::guarded;
@@ -39,6 +39,10 @@ impl Area for Contained {
 
     fn needs(&self) -> Needs {
         self.0.needs()
+    }
+
+    fn names(&self) -> Names {
+        self.0.names()
     }
 
     fn wishes(&self, plan: &Planning<'_>) -> Wishes {

@@ -24,12 +24,27 @@ pub trait Area: Sync {
     fn offers(&self, _workload: &str, _quantity: &Quantity) -> bool {
         true
     }
+    /// What its results are called in a bound, beside the quantities that machines are judged by.
+    fn names(&self) -> Names {
+        Names::default()
+    }
     /// What a run does for it beside its cells.
     fn needs(&self) -> Needs {
         Needs::default()
     }
     /// What it would like to measure for the data sheet, most wanted first.
     fn wishes(&self, plan: &Planning<'_>) -> Wishes;
+}
+
+/// Words for results of an area.
+#[derive(Default)]
+pub struct Names {
+    /// Its workloads; of an area without any, nothing can be bounded.
+    pub workloads: Vec<&'static str>,
+    /// The quantity that is meant by a workload alone, where that is not the usual one of the area.
+    pub meant: &'static [(&'static str, &'static str)],
+    /// Shorter words for a workload with its quantity.
+    pub short: &'static [(&'static str, &'static str, &'static str)],
 }
 
 /// What a run does beside the cells of an area.

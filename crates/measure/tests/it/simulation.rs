@@ -342,7 +342,7 @@ impl Area for Faulty {
     }
     fn quantities(&self) -> &'static [Quantity] {
         static OF_NONE: &[Quantity] =
-            &[Quantity::new("clock", "clock", model::Unit::Hertz, "", "none")];
+            &[Quantity::new("clock", "clock", model::Unit::Hertz, None, "none")];
         OF_NONE
     }
     fn wishes(&self, _: &Planning<'_>) -> Wishes {

@@ -30,4 +30,5 @@ pub static QUANTITIES: &[Quantity] = &[Quantity::new(
     LOWER,
     "Half of a round trip, one sample for each line; of `one_way`, a store until the other core \
           has seen it, less the cost of a stamp.",
-)];
+)
+.judged()];

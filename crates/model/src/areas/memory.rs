@@ -83,7 +83,7 @@ pub static QUANTITIES: &[Quantity] = &[
         HIGHER,
         "Bytes that the program asks for, of all threads together, per second from the first one's \
          beginning to the last one's end; one sample for each repetition.",
-    ),
+    ).judged(),
     Quantity::new(
         "latency",
         "latency",
@@ -91,7 +91,7 @@ pub static QUANTITIES: &[Quantity] = &[
         LOWER,
         "Seconds that each pointer of a chain takes, where one is known only when the one before has \
          arrived; one sample for each repetition.",
-    ),
+    ).judged(),
     Quantity::new(
         "latency_cycles",
         "latency in core cycles",

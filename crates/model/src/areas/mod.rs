@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 
 use crate::Unit;
 use crate::record::Series;
+use crate::stats::paired::Better;
 
 /// What a number means: one row for each quantity of an area.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,18 +27,21 @@ pub struct Quantity {
     pub label: &'static str,
     /// The unit of its samples.
     pub unit: Unit,
-    /// Which direction is better, in words; empty where neither is.
-    pub better: &'static str,
+    /// Which direction is better, where one is.
+    pub better: Option<Better>,
     /// What it is and how it is obtained.
     pub doc: &'static str,
     /// Bins of this relative width lose nothing that matters when samples are packed; 0: their order matters,
     /// and they never are.
     pub packing: f64,
+    /// Whether machines are judged by it: it is compared, bounded and placed among others. The rest is evidence: how
+    /// well something was measured, or what came of it beside.
+    pub judged: bool,
 }
 
-const HIGHER: &str = "higher is better";
-const LOWER: &str = "lower is better";
-const NEITHER: &str = "";
+const HIGHER: Option<Better> = Some(Better::More);
+const LOWER: Option<Better> = Some(Better::Less);
+const NEITHER: Option<Better> = None;
 
 impl Quantity {
     /// One whose samples may be packed in bins of a thousandth.
@@ -45,10 +49,14 @@ impl Quantity {
         id: &'static str,
         label: &'static str,
         unit: Unit,
-        better: &'static str,
+        better: Option<Better>,
         doc: &'static str,
     ) -> Quantity {
-        Quantity { id, label, unit, better, doc, packing: 1e-3 }
+        Quantity { id, label, unit, better, doc, packing: 1e-3, judged: false }
+    }
+
+    const fn judged(self) -> Quantity {
+        Quantity { judged: true, ..self }
     }
 
     const fn packed(self, packing: f64) -> Quantity {
@@ -113,6 +121,17 @@ pub fn title(area: &str) -> &str {
 /// What an area means by a quantity's id; none where neither is known to this build.
 pub fn quantity(area: &str, id: &str) -> Option<&'static Quantity> {
     row(area)?.quantities.iter().find(|quantity| quantity.id == id)
+}
+
+/// The quantities that machines are judged by, of an area, the usual one first.
+pub fn judged(area: &str) -> impl Iterator<Item = &'static Quantity> {
+    let quantities = row(area).map_or(&[][..], |row| row.quantities);
+    quantities.iter().filter(|quantity| quantity.judged)
+}
+
+/// Whether machines are judged by that quantity of that area.
+pub fn is_judged(area: &str, id: &str) -> bool {
+    quantity(area, id).is_some_and(|quantity| quantity.judged)
 }
 
 /// What a series without numbers is called, where that is not its workload.

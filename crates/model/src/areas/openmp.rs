@@ -22,7 +22,8 @@ pub static QUANTITIES: &[Quantity] = &[
         LOWER,
         "One parallel region with a static loop in it, x = (10 x + 1) / 15 for each number of an \
          array, which all threads have the same code for.",
-    ),
+    )
+    .judged(),
     Quantity::new(
         "loop_regions",
         "regions that were run",

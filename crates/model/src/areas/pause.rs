@@ -24,5 +24,6 @@ pub static QUANTITIES: &[Quantity] = &[
         NEITHER,
         "The same in core cycles, by the multiply chains beside it. A busy SMT sibling changes \
               the pause itself, so that it is not held back when the witness disagrees.",
-    ),
+    )
+    .judged(),
 ];

@@ -39,9 +39,9 @@ pub const RANGES: [(&str, f64, f64); 3] =
 /// What its numbers mean, in the order of a record.
 pub static QUANTITIES: &[Quantity] = &[
     Quantity::new("time_per_signal", "time per signal", Unit::Second, LOWER, "Half of a round trip, the mean over each stretch of signals there and back without a stamp \
-         between them.").packed(5e-4),
+         between them.").judged().packed(5e-4),
     Quantity::new("round_trip", "round trip", Unit::Second, LOWER, "From a signal until its answer is there. Of threads that signal each other, both ways by the \
-         same method; of a sleeper that rested, the answer is a cache line that is polled.").packed(5e-4),
+         same method; of a sleeper that rested, the answer is a cache line that is polled.").judged().packed(5e-4),
     Quantity::new("one_way", "one way", Unit::Second, LOWER, "From right before the signal until the other thread goes on, by the clocks of both CPUs, where \
          these were seen to agree; only of ways of 1 us and more.").packed(5e-4),
     Quantity::new("slept", "waits that slept", Unit::One, NEITHER, "Times that the kernel took a waiting thread off its CPU (voluntary switches), per wait.").packed(5e-4),

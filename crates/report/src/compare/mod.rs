@@ -21,7 +21,6 @@ use model::{Known, Unit};
 use serde::Serialize;
 
 pub use self::page::{drawn, name, page};
-pub use self::results::is_judged;
 use self::results::{Found, Measured};
 pub(crate) use self::settings::speed_select;
 use self::settings::{AFTER, is_fleeting, later, settings};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use model::areas::is_judged;
 use model::page::si;
 use model::record::{Blocks, Brief, BriefSeries, Record, Topology};
 use model::stats::paired::Better;
@@ -48,35 +49,6 @@ pub struct Measured {
     pub blocks: Vec<f64>,
 }
 
-/// A quantity that machines are judged by.
-struct Judged {
-    area: &'static str,
-    quantity: &'static str,
-    better: Option<Better>,
-}
-
-const fn more(area: &'static str, quantity: &'static str) -> Judged {
-    Judged { area, quantity, better: Some(Better::More) }
-}
-
-const fn less(area: &'static str, quantity: &'static str) -> Judged {
-    Judged { area, quantity, better: Some(Better::Less) }
-}
-
-/// What is compared. The rest is evidence: how well something was measured, or what came of it beside.
-const JUDGED: &[Judged] = &[
-    more("turbo", "clock"),
-    less("turbo", "cycles_per_op"),
-    more("memory", "bandwidth"),
-    less("memory", "latency"),
-    less("cores", "latency"),
-    // Programs rely on short ones as well as on long ones.
-    Judged { area: "pause", quantity: "cycles_per_op", better: None },
-    less("wake", "time_per_signal"),
-    less("wake", "round_trip"),
-    less("openmp", "loop_time"),
-];
-
 /// Parameters that follow from others, or from a machine's size.
 const DERIVED: &[&str] = &[
     "formula",
@@ -97,11 +69,6 @@ const CHOSEN: &[&str] = &["variant", "stores"];
 
 /// The size of the data.
 const SIZES: &[&str] = &["elements", "footprint"];
-
-/// Whether machines are judged by that quantity of that area.
-pub fn is_judged(area: &str, quantity: &str) -> bool {
-    judged(area, quantity).is_some()
-}
 
 /// The results of a record by what they are.
 pub fn of_record(record: &Record) -> BTreeMap<What, Found> {
@@ -142,10 +109,6 @@ struct Part {
     active: String,
     class: Option<String>,
     outcome: Result<Blocks, Unavailable>,
-}
-
-fn judged(area: &str, quantity: &str) -> Option<&'static Judged> {
-    JUDGED.iter().find(|row| row.area == area && row.quantity == quantity)
 }
 
 fn part(topology: &Topology, series: BriefSeries) -> (What, Part) {
@@ -226,7 +189,7 @@ fn found(what: &What, cell: &[&Part]) -> Found {
         let widened = |[low, high]: [f64; 2]| [low * (1.0 - bin), high * (1.0 + bin)];
         let interval = median_interval(&blocks).map(widened);
         let value = Value { median: median(&blocks)?, interval };
-        let better = judged(&what.area, &what.quantity)?.better;
+        let better = model::areas::quantity(&what.area, &what.quantity)?.better;
         Some(Measured { unit: cell.first()?.unit, better, value, blocks })
     };
     match several(cell) {

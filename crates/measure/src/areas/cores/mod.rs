@@ -18,7 +18,7 @@ use model::areas::Quantity;
 use model::areas::cores::{AREA, LATENCY, QUANTITIES};
 use model::{CpuId, Unavailable};
 
-use crate::run::area::Area;
+use crate::run::area::{Area, Names};
 use crate::run::plan::{Planning, Wishes};
 use rig::collect::{Take, Taken};
 use rig::executor::{Executor, RunError};
@@ -58,6 +58,11 @@ impl Area for Cores {
             LATENCY => Taken::by(Take::Named).always(),
             _ => Taken::NAMED,
         }
+    }
+
+    fn names(&self) -> Names {
+        let workloads = MESSAGES.iter().map(|message| message.id).collect();
+        Names { workloads, ..Names::default() }
     }
 
     fn wishes(&self, plan: &Planning<'_>) -> Wishes {

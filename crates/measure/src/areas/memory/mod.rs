@@ -17,7 +17,7 @@ use model::areas::Quantity;
 pub(super) use model::areas::memory::{ALONE, CHASE};
 use model::areas::memory::{AREA, QUANTITIES};
 
-use crate::run::area::Area;
+use crate::run::area::{Area, Names};
 use crate::run::plan::{Planning, Wishes};
 use rig::collect::{Take, Taken};
 
@@ -66,6 +66,15 @@ impl Area for Memory {
 
     fn offers(&self, workload: &str, quantity: &Quantity) -> bool {
         quantity.id == if workload == CHASE { "latency" } else { "bandwidth" }
+    }
+
+    fn names(&self) -> Names {
+        let kernels = kernels::memory::TABLE.iter().map(|kernel| kernel.id);
+        Names {
+            workloads: kernels.chain([CHASE]).collect(),
+            meant: &[(CHASE, "latency")],
+            ..Names::default()
+        }
     }
 
     fn wishes(&self, plan: &Planning<'_>) -> Wishes {

@@ -13,7 +13,7 @@ use model::areas::Quantity;
 pub(super) use model::areas::openmp::AREA;
 use model::areas::openmp::QUANTITIES;
 
-use crate::run::area::Area;
+use crate::run::area::{Area, Names};
 use crate::run::plan::{Planning, Wishes};
 
 /// The area.
@@ -35,6 +35,10 @@ impl Area for Openmp {
 
     fn offers(&self, _workload: &str, quantity: &Quantity) -> bool {
         quantity.id == "loop_time"
+    }
+
+    fn names(&self) -> Names {
+        Names { workloads: vec!["libgomp", "libomp", "libiomp5"], ..Names::default() }
     }
 
     fn wishes(&self, plan: &Planning<'_>) -> Wishes {

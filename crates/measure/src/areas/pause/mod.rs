@@ -10,7 +10,7 @@ use model::areas::Quantity;
 use model::areas::pause::{AREA, QUANTITIES};
 use model::record::Presentation;
 
-use crate::run::area::Area;
+use crate::run::area::{Area, Names};
 use crate::run::plan::{Cell, DATA, Planning, Wishes};
 use crate::run::{Asked, Error, Request, Span};
 use rig::collect::{Take, Taken};
@@ -72,6 +72,10 @@ impl Area for Pause {
             "cycles_per_op" => Taken::by(Take::PerOp(|reduced| &reduced.cycles)).always(),
             _ => Taken::NAMED,
         }
+    }
+
+    fn names(&self) -> Names {
+        Names { workloads: vec!["pause_only"], ..Names::default() }
     }
 
     fn wishes(&self, plan: &Planning<'_>) -> Wishes {

@@ -18,7 +18,7 @@ use model::areas::Quantity;
 pub(crate) use model::areas::turbo::AREA;
 use model::areas::turbo::QUANTITIES;
 
-use crate::run::area::{Area, Needs};
+use crate::run::area::{Area, Names, Needs};
 use crate::run::plan::{Cell, DATA, Planning, Wishes};
 use rig::collect::{Guard, Take, Taken};
 use rig::job::Phase;
@@ -112,6 +112,11 @@ impl Area for Turbo {
             }
             _ => !self.taken(quantity.id).is_named(),
         }
+    }
+
+    fn names(&self) -> Names {
+        let workloads = kernels::streams::TABLE.iter().map(|row| row.id).collect();
+        Names { workloads, ..Names::default() }
     }
 
     /// All streams on one core, then on all, then on the numbers between, so that a small budget

@@ -18,7 +18,7 @@ use model::areas::wake::{
 };
 use model::{Obstacle, Unavailable};
 
-use crate::run::area::Area;
+use crate::run::area::{Area, Names};
 use crate::run::plan::{Planning, Run, Wishes};
 use rig::executor::RunError;
 use rig::reduce::Readings;
@@ -42,6 +42,15 @@ impl Area for Wake {
     fn offers(&self, workload: &str, quantity: &Quantity) -> bool {
         let is_timer = timer::WAYS.iter().any(|way| way.id == workload);
         quantity.id == if is_timer { "lateness" } else { "round_trip" }
+    }
+
+    fn names(&self) -> Names {
+        Names {
+            workloads: rig::signals::TABLE.iter().map(|method| method.id).collect(),
+            // What most programs sleep on.
+            short: &[("latency", "futex", "time_per_signal")],
+            ..Names::default()
+        }
     }
 
     fn wishes(&self, plan: &Planning<'_>) -> Wishes {

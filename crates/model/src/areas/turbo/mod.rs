@@ -45,12 +45,12 @@ pub fn distrust(why: &str) -> Option<&'static str> {
 /// What its numbers mean, in the order of a record.
 pub static QUANTITIES: &[Quantity] = &[
     Quantity::new("clock", "clock", Unit::Hertz, HIGHER, "Core clock right after 45 us of the payload at full density: 3 us of the multiply chain, \
-              whose length in cycles is known, between two stamps.").packed(5e-4),
+              whose length in cycles is known, between two stamps.").judged().packed(5e-4),
     Quantity::new("clock_in_loop", "clock in the loop, dense", Unit::Hertz, NEITHER, "Core clock while the payload executes: the multiply chain in the payload's own loop, \
               with the payload taking at most 95 % of the chain's time. Evidence for `clock`.").packed(5e-4),
     Quantity::new("clock_in_loop_half", "clock in the loop, less dense", Unit::Hertz, NEITHER, "The same with the payload taking less, at most 50 %: where it differs, payload and chain are \
               in each other's way, and neither tells the clock.").packed(5e-4),
-    Quantity::new("cycles_per_op", "cycles per op", Unit::CyclePerOp, LOWER, "Core cycles per op, against multiply chains right before and right after, n against 2n.").packed(2e-4),
+    Quantity::new("cycles_per_op", "cycles per op", Unit::CyclePerOp, LOWER, "Core cycles per op, against multiply chains right before and right after, n against 2n.").judged().packed(2e-4),
     Quantity::new("time_per_op", "time per op", Unit::SecondPerOp, LOWER, "Seconds per op, n against 2n; its reciprocal is the rate of ops.").packed(5e-4),
     Quantity::new("overlap", "overlap", Unit::One, HIGHER, "Time that all threads executed the payload together, as a share of the time that any of \
               them did."),
