@@ -5,7 +5,7 @@
 
 use model::page::si;
 use model::record::{Fact, FactValue, Machine as Description};
-use model::{CpuId, CpuSet, Finding, Severity, Unit};
+use model::{CpuId, CpuSet, Finding, Unit};
 
 use model::page::tally;
 
@@ -24,15 +24,11 @@ const ROWS: &[Row] = &[
 /// The contradictions within a description and the conditions that it was read under.
 pub fn of(description: &Description, conditions: &[Fact]) -> Vec<Finding> {
     let finding = |(about, check): &Row| {
-        Some(Finding {
-            id: format!("machine.contradiction.{}", about.to_lowercase()),
-            severity: Severity::Note,
-            about: (*about).to_owned(),
-            text: check(description, conditions)?,
-            remedy: None,
-            cause: None,
-            gain: None,
-        })
+        Some(Finding::note(
+            format!("machine.contradiction.{}", about.to_lowercase()),
+            (*about).to_owned(),
+            check(description, conditions)?,
+        ))
     };
     ROWS.iter().filter_map(finding).collect()
 }

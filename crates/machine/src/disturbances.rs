@@ -4,7 +4,7 @@ use model::record::THERMAL_THROTTLES;
 use std::collections::BTreeMap;
 
 use model::record::{Fact, FactValue};
-use model::{CpuId, CpuSet, Finding, Obstacle, Reading, Severity, Unavailable, Unit};
+use model::{CpuId, CpuSet, Finding, Obstacle, Reading, Unavailable, Unit};
 
 use crate::busy::{FIELDS, USER_HZ};
 use crate::cgroup;
@@ -212,45 +212,35 @@ fn steal_finding(steal: f64, seconds: f64, cpus: usize) -> Option<Finding> {
     const SHARE_MAX: f64 = 0.005;
     let offered = seconds * cpus as f64;
     let share = steal / offered;
-    (offered > 0.0 && share > SHARE_MAX).then(|| Finding {
-        id: "disturbance.steal".into(),
-        severity: Severity::Warning,
-        about: tally(cpus, "CPU"),
-        text: format!(
-            "the hypervisor took {:.1} % of the CPU time ({steal:.2} s of {offered:.1} s)",
-            share * 100.0
-        ),
-        remedy: Some("measure on a dedicated host, or when its neighbours are quiet".into()),
-        cause: None,
-        gain: None,
+    (offered > 0.0 && share > SHARE_MAX).then(|| {
+        Finding::warning(
+            "disturbance.steal",
+            tally(cpus, "CPU"),
+            format!(
+                "the hypervisor took {:.1} % of the CPU time ({steal:.2} s of {offered:.1} s)",
+                share * 100.0
+            ),
+        )
+        .remedy("measure on a dedicated host, or when its neighbours are quiet".to_owned())
     })
 }
 
 fn thermal_finding(count: f64) -> Finding {
-    Finding {
-        id: "disturbance.thermal-throttle".into(),
-        severity: Severity::Warning,
-        about: "clock".into(),
-        text: format!(
+    Finding::warning(
+        "disturbance.thermal-throttle",
+        "clock",
+        format!(
             "cores or packages were throttled by heat {count} times during the run: its clocks are \
              those of the cooling, not of the CPU"
         ),
-        remedy: Some("improve the cooling, or let the machine cool down, and measure again".into()),
-        cause: None,
-        gain: None,
-    }
+    )
+    .remedy("improve the cooling, or let the machine cool down, and measure again".to_owned())
 }
 
 fn quota_finding(count: f64, seconds: f64) -> Option<Finding> {
-    (count > 0.0).then(|| Finding {
-        id: "disturbance.cgroup-throttle".into(),
-        severity: Severity::Warning,
-        about: "cgroup".into(),
-        text: format!(
+    (count > 0.0).then(|| {
+        Finding::warning("disturbance.cgroup-throttle", "cgroup", format!(
             "the CPU quota of this cgroup stopped its threads {count} times, {seconds:.2} s in all"
-        ),
-        remedy: Some("raise the quota (`cpu.max`), or run outside of the container".into()),
-        cause: None,
-        gain: None,
+        )).remedy("raise the quota (`cpu.max`), or run outside of the container".to_owned())
     })
 }

@@ -75,14 +75,13 @@ pub struct Seen {
 
 /// Settings that were asked for and not made are no settings that were in force.
 pub fn refused(reasons: &[Unavailable]) -> Vec<Finding> {
-    let finding = |reason: &Unavailable| Finding {
-        id: "quiet.not-set".to_owned(),
-        severity: Severity::Serious,
-        about: reason.what.clone(),
-        text: format!("it was asked for and not set: {}", reason.why),
-        remedy: reason.remedy.clone(),
-        cause: None,
-        gain: None,
+    let finding = |reason: &Unavailable| {
+        Finding::serious(
+            "quiet.not-set",
+            reason.what.clone(),
+            format!("it was asked for and not set: {}", reason.why),
+        )
+        .remedy(reason.remedy.clone())
     };
     reasons.iter().map(finding).collect()
 }
@@ -258,19 +257,11 @@ fn busy_clock(mut activity: Activity<'_>, machine: &Machine) -> Result<Hertz, Un
 }
 
 fn others_finding(share: f64) -> Finding {
-    Finding {
-        id: "quiet.others".to_owned(),
-        severity: Severity::Warning,
-        about: "other work".to_owned(),
-        text: format!(
+    Finding::warning("quiet.others", "other work", format!(
             "programs that have ended meanwhile, interrupts or the kernel used {:.0} % of the CPUs that \
              the command may use",
             share * 100.0
-        ),
-        remedy: Some("stop other work and run it again; `cpudyno top` shows who works".to_owned()),
-        cause: None,
-        gain: None,
-    }
+        )).remedy("stop other work and run it again; `cpudyno top` shows who works".to_owned())
 }
 
 /// A command that did not end as it should; what an exit code means is the command's.
@@ -287,15 +278,7 @@ fn failed(end: CommandEnd, seconds: Seconds) -> Option<Finding> {
             (Severity::Serious, "quiet.killed", text)
         }
     };
-    Some(Finding {
-        id: id.to_owned(),
-        severity,
-        about: "command".to_owned(),
-        text,
-        remedy: None,
-        cause: None,
-        gain: None,
-    })
+    Some(Finding::new(severity, id.to_owned(), "command", text))
 }
 
 /// The clock at the end is not that of the beginning.
@@ -305,43 +288,30 @@ fn moved(
 ) -> Option<Finding> {
     let (Ok(Hertz(before)), Ok(Hertz(after))) = (before, after) else { return None };
     let share = after / before - 1.0;
-    (share.abs() > CLOCK_MOVED).then(|| Finding {
-        id: "quiet.clock-moved".to_owned(),
-        severity: Severity::Warning,
-        about: "clock".to_owned(),
-        text: format!(
+    (share.abs() > CLOCK_MOVED).then(|| Finding::warning("quiet.clock-moved", "clock", format!(
             "under load it was {} right before the command and {} right after it, {:+.1} %",
             si::format(*before, Unit::Hertz),
             si::format(*after, Unit::Hertz),
             share * 100.0
-        ),
-        remedy: Some(
-            "hold it below what heat and power allow, by max_freq, no_turbo or boost, which `cpudyno settings` \
+        )).remedy("hold it below what heat and power allow, by max_freq, no_turbo or boost, which `cpudyno settings` \
              lists where there are such; `cpudyno turbo --why` says what limits it"
-                .to_owned(),
-        ),
-        cause: None,
-        gain: None,
-    })
+                .to_owned()))
 }
 
 /// Power, heat or current limited the clock meanwhile, at its beginning or at its end.
 fn limited(clock: &ClockRecord) -> Vec<Finding> {
     let began = clock.reasons.iter().filter(|reason| reason.is_cause() && reason.held());
     began
-        .map(|reason| Finding {
-            id: "quiet.limited".to_owned(),
-            severity: Severity::Warning,
-            about: "clock".to_owned(),
-            text: format!(
-                "it was limited meanwhile: {} (CPUs {}, {})",
-                reason.label, reason.cpus, reason.source
-            ),
-            remedy: Some(
-                "`cpudyno turbo --why` says which limit it is, and by how much".to_owned(),
-            ),
-            cause: None,
-            gain: None,
+        .map(|reason| {
+            Finding::warning(
+                "quiet.limited",
+                "clock",
+                format!(
+                    "it was limited meanwhile: {} (CPUs {}, {})",
+                    reason.label, reason.cpus, reason.source
+                ),
+            )
+            .remedy("`cpudyno turbo --why` says which limit it is, and by how much".to_owned())
         })
         .collect()
 }

@@ -50,15 +50,66 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// With what the remedy is expected to give.
-    #[must_use]
-    pub fn gaining(self, gain: impl Into<String>) -> Finding {
-        Finding { gain: Some(gain.into()), ..self }
+    /// One without cause, remedy and gain.
+    pub fn new(
+        severity: Severity,
+        id: impl Into<String>,
+        about: impl Into<String>,
+        text: impl Into<String>,
+    ) -> Finding {
+        Finding {
+            id: id.into(),
+            severity,
+            about: about.into(),
+            text: text.into(),
+            cause: None,
+            remedy: None,
+            gain: None,
+        }
     }
 
-    /// With what likely causes it.
+    /// What is good to know.
+    pub fn note(
+        id: impl Into<String>,
+        about: impl Into<String>,
+        text: impl Into<String>,
+    ) -> Finding {
+        Finding::new(Severity::Note, id, about, text)
+    }
+
+    /// What makes some numbers worse than they could be.
+    pub fn warning(
+        id: impl Into<String>,
+        about: impl Into<String>,
+        text: impl Into<String>,
+    ) -> Finding {
+        Finding::new(Severity::Warning, id, about, text)
+    }
+
+    /// What spoils numbers of this run.
+    pub fn serious(
+        id: impl Into<String>,
+        about: impl Into<String>,
+        text: impl Into<String>,
+    ) -> Finding {
+        Finding::new(Severity::Serious, id, about, text)
+    }
+
+    /// With what likely causes it, where that is known.
     #[must_use]
-    pub fn caused_by(self, cause: impl Into<String>) -> Finding {
-        Finding { cause: Some(cause.into()), ..self }
+    pub fn cause(self, cause: impl Into<Option<String>>) -> Finding {
+        Finding { cause: cause.into(), ..self }
+    }
+
+    /// With what would help, where anything does.
+    #[must_use]
+    pub fn remedy(self, remedy: impl Into<Option<String>>) -> Finding {
+        Finding { remedy: remedy.into(), ..self }
+    }
+
+    /// With what the remedy is expected to give, where that is known.
+    #[must_use]
+    pub fn gain(self, gain: impl Into<Option<String>>) -> Finding {
+        Finding { gain: gain.into(), ..self }
     }
 }

@@ -316,15 +316,11 @@ mod tests {
         let mut record = clocks(&bounds);
         let quiet = judge(&record, &bounds, None);
         assert!(quiet.verdict == GateVerdict::Fail && !quiet.reason.contains("disturbed"));
-        record.findings.push(Finding {
-            id: "run.gaps".to_owned(),
-            severity: Severity::Warning,
-            about: "this run".to_owned(),
-            text: "25 % of the time polled was lost in gaps".to_owned(),
-            cause: None,
-            remedy: None,
-            gain: None,
-        });
+        record.findings.push(Finding::warning(
+            "run.gaps",
+            "this run",
+            "25 % of the time polled was lost in gaps",
+        ));
         let reason = judge(&record, &bounds, None).reason;
         assert!(
             reason.ends_with("disturbed: 25 % of the time polled was lost in gaps"),

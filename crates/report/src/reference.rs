@@ -22,7 +22,7 @@ use model::record::{
 };
 use model::stats::paired::{BAND, Better};
 use model::stats::{median, quantile_sorted};
-use model::{Finding, Known, Obstacle, Severity, Unavailable};
+use model::{Finding, Known, Obstacle, Unavailable};
 
 use crate::compare::name;
 use crate::compare::results::{self, Found, Measured};
@@ -236,27 +236,17 @@ pub fn findings(run: &ReferenceRun) -> Vec<Finding> {
     let mut worse: Vec<&ReferencePosition> =
         run.positions.iter().filter(|position| position.is_worse()).collect();
     worse.sort_by(|a, b| excess(b).total_cmp(&excess(a)));
-    let finding = |position: &&ReferencePosition| Finding {
-        id: "reference.outside".to_owned(),
-        severity: Severity::Warning,
-        about: name(&position.what),
-        text: in_words(position),
-        remedy: Some("hold a good record against this one: `cpudyno compare GOOD THIS`".to_owned()),
-        cause: None,
-        gain: None,
+    let finding = |position: &&ReferencePosition| {
+        Finding::warning("reference.outside", name(&position.what), in_words(position))
+            .remedy("hold a good record against this one: `cpudyno compare GOOD THIS`".to_owned())
     };
     let mut findings: Vec<Finding> = worse.iter().map(finding).collect();
     let placed = run.positions.iter().any(|position| position.place.value().is_some());
     if !placed && !run.positions.is_empty() {
-        findings.push(Finding {
-            id: "reference.too-few".to_owned(),
-            severity: Severity::Note,
-            about: "earlier records".to_owned(),
-            text: too_few(run),
-            remedy: Some("keep records in that folder: `cpudyno sheet --json FILE`".to_owned()),
-            cause: None,
-            gain: None,
-        });
+        findings.push(
+            Finding::note("reference.too-few", "earlier records", too_few(run))
+                .remedy("keep records in that folder: `cpudyno sheet --json FILE`".to_owned()),
+        );
     }
     findings
 }

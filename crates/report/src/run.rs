@@ -43,14 +43,8 @@ fn findings(record: &Record) -> Vec<Finding> {
 /// Of what happened.
 fn of_event(event: &Event, plan: &Plan) -> Finding {
     const RUN: &str = "this run";
-    let finding = |id: &str, severity, about: &str, text, remedy: Option<&String>| Finding {
-        id: id.to_owned(),
-        severity,
-        about: about.to_owned(),
-        text,
-        remedy: remedy.cloned(),
-        cause: None,
-        gain: None,
+    let finding = |id: &str, severity, about: &str, text, remedy: Option<&String>| {
+        Finding::new(severity, id.to_owned(), about.to_owned(), text).remedy(remedy.cloned())
     };
     let done = plan.blocks_done;
     let until = format!("after {done} complete sweeps");
@@ -110,15 +104,12 @@ fn no_ruler(cpus: &[CpuId], told: Option<&Told>) -> Finding {
     let why = told.map_or(disagree, |told| &told.why);
     let remedy = told.map_or(Some(when_idle), |told| told.remedy.as_deref());
     let cpus: Vec<String> = cpus.iter().map(CpuId::to_string).collect();
-    Finding {
-        id: "ruler.no-clock".to_owned(),
-        severity: Severity::Serious,
-        about: format!("CPU {}", cpus.join(", ")),
-        text: format!("{why}, so that clock and cycles are unknown there"),
-        remedy: remedy.map(str::to_owned),
-        cause: None,
-        gain: None,
-    }
+    Finding::serious(
+        "ruler.no-clock",
+        format!("CPU {}", cpus.join(", ")),
+        format!("{why}, so that clock and cycles are unknown there"),
+    )
+    .remedy(remedy.map(str::to_owned))
 }
 
 /// Of what its numbers show together.
@@ -130,15 +121,7 @@ fn of_numbers(record: &Record) -> Vec<Finding> {
 }
 
 fn finding(id: &str, severity: Severity, text: String, remedy: Option<&str>) -> Finding {
-    Finding {
-        id: id.to_owned(),
-        severity,
-        about: "this run".to_owned(),
-        text,
-        remedy: remedy.map(str::to_owned),
-        cause: None,
-        gain: None,
-    }
+    Finding::new(severity, id.to_owned(), "this run", text).remedy(remedy.map(str::to_owned))
 }
 
 fn interrupted(record: &Record) -> Option<Finding> {
@@ -291,14 +274,13 @@ fn of_others(record: &Record) -> Vec<Finding> {
             _ => None,
         }
     };
-    let finding = |id: &str, when: &str, who: String| Finding {
-        id: id.to_owned(),
-        severity: Severity::Warning,
-        about: "other work".to_owned(),
-        text: format!("{who} busy with something else {when}"),
-        remedy: Some("stop it, or measure other CPUs: --cpus LIST".to_owned()),
-        cause: None,
-        gain: None,
+    let finding = |id: &str, when: &str, who: String| {
+        Finding::warning(
+            id.to_owned(),
+            "other work",
+            format!("{who} busy with something else {when}"),
+        )
+        .remedy("stop it, or measure other CPUs: --cpus LIST".to_owned())
     };
     let before = said(&record.conditions.before);
     let after = said(&record.conditions.after);

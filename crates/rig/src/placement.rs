@@ -387,15 +387,7 @@ fn contradiction(probe: &Probe, first: &CpuPlace) -> Option<Finding> {
     let [a, b] = probe.pair;
     let finding = |id: &str, severity, text| {
         let about = format!("CPUs {a} and {b}");
-        Some(Finding {
-            id: id.to_owned(),
-            severity,
-            about,
-            text,
-            remedy: None,
-            cause: None,
-            gain: None,
-        })
+        Some(Finding::new(severity, id.to_owned(), about, text))
     };
     match probe.class() {
         Class::SameCore if !first.siblings.contains(b) => finding(

@@ -6,7 +6,7 @@
 
 use model::record::{CalibratedRate, Instrument, InstrumentState};
 use model::ticks::Stamp;
-use model::{Finding, Obstacle, Rate, Severity, Unavailable, Unit};
+use model::{Finding, Obstacle, Rate, Unavailable, Unit};
 use sys::clock::{Cntvct, MonotonicRaw, Tsc};
 
 use super::gauge::{Gauge, gauge};
@@ -174,16 +174,13 @@ fn no_counter(machine: &Machine) -> Finding {
         Ground::Guest => Some("let the hypervisor pass the invariant TSC on (`cpudyno doctor`)"),
         Ground::Emulator | Ground::Machine => None,
     };
-    Finding {
-        id: "clock.no-invariant-counter".into(),
-        severity: Severity::Warning,
-        about: "monotonic_raw".into(),
-        text: format!(
+    Finding::warning(
+        "clock.no-invariant-counter",
+        "monotonic_raw",
+        format!(
             "{}, so stamps are CLOCK_MONOTONIC_RAW: coarser, and dearer",
             facts::time_stamp_counter(&survey).why()
         ),
-        remedy: remedy.map(String::from),
-        cause: None,
-        gain: None,
-    }
+    )
+    .remedy(remedy.map(String::from))
 }

@@ -1,7 +1,7 @@
 //! Which source of a clock's rate to believe, and what to say when they disagree. Pure.
 
 use model::record::{CalibratedRate, RateSource};
-use model::{Finding, Hertz, Known, Obstacle, Reading, Severity, Unavailable};
+use model::{Finding, Hertz, Known, Obstacle, Reading, Unavailable};
 
 /// What a source is good for.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -108,30 +108,28 @@ fn disagreement(clock: &str, source: &Source, chosen: (&Source, f64)) -> Option<
         Role::Nominal(step) => (hertz - chosen.1).abs() <= step,
         _ => false,
     };
-    (ppm.abs() > DISAGREEMENT_PPM_MAX && !within_steps).then(|| Finding {
-        id: "clock.rates-disagree".into(),
-        severity: Severity::Warning,
-        about: clock.into(),
-        text: format!(
-            "the rate by {} is {ppm:+.0} ppm off the one by {}, which was used: all times and \
+    (ppm.abs() > DISAGREEMENT_PPM_MAX && !within_steps).then(|| {
+        Finding::warning(
+            "clock.rates-disagree",
+            clock,
+            format!(
+                "the rate by {} is {ppm:+.0} ppm off the one by {}, which was used: all times and \
              clocks of this run are uncertain by as much",
-            source.name, chosen.0.name
-        ),
-        remedy: Some(
+                source.name, chosen.0.name
+            ),
+        )
+        .remedy(
             "compare within this machine only, or calibrate while a time daemon synchronises it"
-                .into(),
-        ),
-        cause: None,
-        gain: None,
+                .to_owned(),
+        )
     })
 }
 
 fn replaced(clock: &str, announced: (&Source, f64), measured: (&Source, f64)) -> Finding {
-    Finding {
-        id: "clock.rate-absurd".into(),
-        severity: Severity::Serious,
-        about: clock.into(),
-        text: format!(
+    Finding::serious(
+        "clock.rate-absurd",
+        clock,
+        format!(
             "{} says {:.3} MHz, {} says {:.3} MHz: the announced rate is wrong by {:.1} %, the \
              measured one was used",
             announced.0.name,
@@ -140,10 +138,8 @@ fn replaced(clock: &str, announced: (&Source, f64), measured: (&Source, f64)) ->
             measured.1 / 1e6,
             (announced.1 / measured.1 - 1.0) * 100.0
         ),
-        remedy: Some("report it to who runs the hypervisor or writes the firmware".into()),
-        cause: None,
-        gain: None,
-    }
+    )
+    .remedy("report it to who runs the hypervisor or writes the firmware".to_owned())
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use model::record::{AbRun, ArmFailure, LeftOut, QuadCost};
 use model::stats::paired::{
     Arm as Side, Beside, Flag, Kind, Looks, Noise, Order, Slot, compare, schedule,
 };
-use model::{Finding, Known, Obstacle, Seconds, Severity, Unavailable};
+use model::{Finding, Known, Obstacle, Seconds, Unavailable};
 
 use super::seat::{Bench, Measurer, Stopped};
 use super::{Metric, What};
@@ -286,21 +286,18 @@ fn end(stopped: Stopped, run: &mut AbRun, was_set: bool) -> Result<Option<Findin
         Stopped::Error(Error::Run(RunError::Pin { cpu, source })) => {
             let count = run.quads.len();
             run.ended = format!("CPU {cpu} was lost after {count} quads");
-            return Ok(Some(Finding {
-                id: "run.cpu-lost".to_owned(),
-                severity: Severity::Serious,
-                about: format!("CPU {cpu}"),
-                text: format!(
-                    "it was lost after {count} quads (cannot pin a thread there: {}): what was \
+            return Ok(Some(
+                Finding::serious(
+                    "run.cpu-lost",
+                    format!("CPU {cpu}"),
+                    format!(
+                        "it was lost after {count} quads (cannot pin a thread there: {}): what was \
                      measured until then stands",
-                    sys::errno::words(&source)
-                ),
-                remedy: Some(
-                    "bring it online again, or compare on others: --a cpus=LIST".to_owned(),
-                ),
-                cause: None,
-                gain: None,
-            }));
+                        sys::errno::words(&source)
+                    ),
+                )
+                .remedy("bring it online again, or compare on others: --a cpus=LIST".to_owned()),
+            ));
         }
         Stopped::Error(Error::Setting(error)) => {
             "a setting could not be made any more".clone_into(&mut run.ended);

@@ -22,7 +22,7 @@ use levers::plan::Change;
 use machine::Machine;
 use model::record::{Proof, Record, Settings};
 use model::stats::paired::{BAND, Better, Comparison, Verdict};
-use model::{CpuSet, Finding, Known, Obstacle, Seconds, Severity, Unavailable};
+use model::{CpuSet, Finding, Known, Obstacle, Seconds, Unavailable};
 
 use crate::run::arm::Own;
 use crate::run::single::Subject;
@@ -171,28 +171,21 @@ fn heat(machine: &Machine, changes: &[Change]) -> Vec<Finding> {
         match found.iter_mut().find(|known| known.text == text) {
             Some(known) if known.about.split(", ").any(|it| it == about) => {}
             Some(known) => known.about = format!("{}, {about}", known.about),
-            None => found.push(Finding {
-                id: "ab.heat".to_owned(),
-                severity: Severity::Warning,
-                about,
-                text,
-                remedy: Some("give it that time: --budget".to_owned()),
-                cause: None,
-                gain: None,
-            }),
+            None => found.push(
+                Finding::warning("ab.heat", about, text)
+                    .remedy("give it that time: --budget".to_owned()),
+            ),
         }
     }
     found
 }
 
 fn equal(comparing: &Comparing) -> Option<Finding> {
-    comparing.is_equal().then(|| Finding {
-        id: "ab.equal".to_owned(),
-        severity: Severity::Note,
-        about: "A and B".to_owned(),
-        text: "both are the same: what differs is this machine's noise".to_owned(),
-        remedy: None,
-        cause: None,
-        gain: None,
+    comparing.is_equal().then(|| {
+        Finding::note(
+            "ab.equal",
+            "A and B",
+            "both are the same: what differs is this machine's noise",
+        )
     })
 }

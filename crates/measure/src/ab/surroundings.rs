@@ -3,7 +3,7 @@
 use machine::Machine;
 use machine::disturbances::{self, Counters};
 use model::record::{Fact, Ran};
-use model::{CpuSet, Finding, Seconds, Severity};
+use model::{CpuSet, Finding, Seconds};
 
 use crate::run::neighbours::Rivals;
 
@@ -53,19 +53,13 @@ fn preempted(ran: &[Ran]) -> Option<Finding> {
     let switches = sum(|ran| ran.involuntary_switches as f64);
     let (runs, seconds) = (sum(|ran| ran.runs as f64), sum(|ran| ran.cpu_seconds));
     let often = switches >= PER_RUN_MIN * runs && switches > PER_SECOND_MIN * seconds;
-    (runs > 0.0 && often).then(|| Finding {
-        id: "ab.preempted".to_owned(),
-        severity: Severity::Warning,
-        about: "the command".to_owned(),
-        text: format!(
+    (runs > 0.0 && often).then(|| {
+        Finding::warning("ab.preempted", "the command", format!(
             "in each run of it a CPU was taken away from its threads {:.0} times, {:.0} times in a \
              second of CPU time: something else, or another thread of its own, wanted the same CPU",
             switches / runs,
             switches / seconds.max(1e-6)
-        ),
-        remedy: Some("stop other work, or give it as many CPUs as it has threads".to_owned()),
-        cause: None,
-        gain: None,
+        )).remedy("stop other work, or give it as many CPUs as it has threads".to_owned())
     })
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use machine::Machine;
 use machine::busy::{self, BusySnapshot, Others};
 use model::record::{BUSY_CPUS, Fact, FactValue, NONE_BUSY};
-use model::{CpuId, CpuSet, Finding, Severity, Unavailable};
+use model::{CpuId, CpuSet, Finding, Unavailable};
 
 /// CPUs that others used for at least this share of the time.
 const SHARE_MIN: f64 = 0.5;
@@ -131,14 +131,9 @@ impl Rivals {
                 format!("`{name}` used {:.0} % of a CPU (last CPU {cpu})", other.cores * 100.0)
             })
             .collect();
-        let finding = (!named.is_empty()).then(|| Finding {
-            id: "run.rivals".to_owned(),
-            severity: Severity::Warning,
-            about: "other work".to_owned(),
-            text: format!("meanwhile {}", named.join(", ")),
-            remedy: Some("stop it, or use other CPUs".to_owned()),
-            cause: None,
-            gain: None,
+        let finding = (!named.is_empty()).then(|| {
+            Finding::warning("run.rivals", "other work", format!("meanwhile {}", named.join(", ")))
+                .remedy("stop it, or use other CPUs".to_owned())
         });
         (finding, share)
     }

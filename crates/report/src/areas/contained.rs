@@ -4,7 +4,7 @@ use std::panic::AssertUnwindSafe;
 
 use model::page::{Block, Remark, Text, Tone};
 use model::record::Record;
-use model::{Finding, Obstacle, Severity, Unavailable};
+use model::{Finding, Obstacle, Unavailable};
 
 use super::Section;
 use crate::band::Band;
@@ -41,15 +41,14 @@ impl Section for Contained {
 
     fn findings(&self, record: &Record) -> Vec<Finding> {
         let bug = |reason: Unavailable| {
-            vec![Finding {
-                id: format!("{}.bug", self.id()),
-                severity: Severity::Warning,
-                about: self.id().to_owned(),
-                text: format!("its findings are missing: {}", reason.why),
-                remedy: reason.remedy,
-                cause: None,
-                gain: None,
-            }]
+            vec![
+                Finding::warning(
+                    format!("{}.bug", self.id()),
+                    self.id().to_owned(),
+                    format!("its findings are missing: {}", reason.why),
+                )
+                .remedy(reason.remedy),
+            ]
         };
         self.told(|area| area.findings(record)).unwrap_or_else(bug)
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use model::page::{Align, Block, Table, Text};
 use model::record::{CHANGED, InstrumentState, Record, Relation};
-use model::{CpuId, Finding, Severity, in_order};
+use model::{CpuId, Finding, in_order};
 
 use crate::areas::{SECTIONS, Section};
 use crate::claim::{Claim, Verdict};
@@ -29,15 +29,15 @@ pub fn findings(record: &Record, areas: &[&dyn Section], told: &[&Finding]) -> V
             return None;
         }
         let Claim { claimed, by, measured, .. } = &claim;
-        Some(Finding {
-            id: "sheet.claim-refuted".to_owned(),
-            severity: Severity::Note,
-            text: format!("{by} claims {claimed}; measured: {measured} ({how})"),
-            about: claim.what,
-            cause: claim.cause,
-            remedy: Some(format!("look closer: `{}`", claim.command)),
-            gain: None,
-        })
+        Some(
+            Finding::note(
+                "sheet.claim-refuted",
+                claim.what.clone(),
+                format!("{by} claims {claimed}; measured: {measured} ({how})"),
+            )
+            .cause(claim.cause)
+            .remedy(format!("look closer: `{}`", claim.command)),
+        )
     });
     refuted.collect()
 }

@@ -3,9 +3,9 @@
 //! Each area states its own bands ([`Section::bands`]); what earlier records of a
 //! folder say is told by [`mod@reference`].
 
+use model::Finding;
 use model::page::{Align, Block, Table, Text, Tone};
 use model::record::Record;
-use model::{Finding, Severity};
 
 use crate::areas::{SECTIONS, Section};
 use crate::band::{Band, Verdict};
@@ -74,15 +74,16 @@ fn outside(band: Band) -> Option<Finding> {
             format!("{:.0} % of it, the most that is normal", ratio * 100.0)
         }
     });
-    Some(Finding {
-        id: "sheet.outside-band".to_owned(),
-        severity: Severity::Note,
-        about: band.what,
-        text: format!("{} measured, {} expected ({})", band.measured, band.expected, band.position),
-        remedy: Some(band.remedy.to_owned()),
-        cause: Some(why),
-        gain,
-    })
+    Some(
+        Finding::note(
+            "sheet.outside-band",
+            band.what,
+            format!("{} measured, {} expected ({})", band.measured, band.expected, band.position),
+        )
+        .cause(why)
+        .remedy(band.remedy.to_owned())
+        .gain(gain),
+    )
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use model::{Finding, Severity};
+use model::Finding;
 
 /// What is believed where CPUs list different ones.
 pub(super) const MOST: &str = "what most of the CPUs agree on is believed";
@@ -18,15 +18,11 @@ impl Disputes {
         if findings.iter().any(|known| known.about == about) {
             return;
         }
-        findings.push(Finding {
-            id: "machine.sources-disagree".to_owned(),
-            severity: Severity::Note,
-            about: about.to_owned(),
-            text: format!("the kernel's files contradict each other: {says}; {believed}"),
-            cause: None,
-            remedy: None,
-            gain: None,
-        });
+        findings.push(Finding::note(
+            "machine.sources-disagree",
+            about.to_owned(),
+            format!("the kernel's files contradict each other: {says}; {believed}"),
+        ));
     }
 
     /// As remarks.

@@ -1,7 +1,7 @@
 //! How fast MPERF counts: measured, not assumed. Pure.
 
 use model::record::{CalibratedRate, RateSource};
-use model::{Finding, Hertz, Known, Obstacle, Reading, Seconds, Severity, Unavailable};
+use model::{Finding, Hertz, Known, Obstacle, Reading, Seconds, Unavailable};
 
 /// The rate of MPERF, and what is to be said of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,21 +76,17 @@ fn chosen(measured: f64, windows: usize, tsc: Option<Hertz>) -> MperfRate {
 }
 
 fn own_rate(measured: f64, tsc: f64) -> Finding {
-    Finding {
-        id: "clock.mperf-rate".into(),
-        severity: Severity::Note,
-        about: "aperf_mperf".into(),
-        text: format!(
+    Finding::note(
+        "clock.mperf-rate",
+        "aperf_mperf",
+        format!(
             "MPERF counts at {:.1} MHz, the TSC at {:.1} MHz ({:+.1} %): core clocks by \
              APERF/MPERF were computed with MPERF's own rate",
             measured / 1e6,
             tsc / 1e6,
             (measured / tsc - 1.0) * 100.0
         ),
-        remedy: None,
-        cause: None,
-        gain: None,
-    }
+    )
 }
 
 fn unknown(why: String) -> Unavailable {

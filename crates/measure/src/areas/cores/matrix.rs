@@ -11,7 +11,7 @@ use model::record::{
     Conditions, Disturbance, Machine, Outcome, Plan, Presentation, Record, Run, SCHEMA, Samples,
     Series, Tool, Topology,
 };
-use model::{CpuId, Finding, Severity, Unit};
+use model::{CpuId, Finding, Unit};
 
 use super::{AREA, LATENCY, MESSAGES};
 use crate::original::Sha256;
@@ -149,18 +149,10 @@ fn series([a, b]: [CpuId; 2], seconds: f64) -> Option<Series> {
 
 /// Without it, a run that nobody watched would be called quiet.
 fn foreign() -> Finding {
-    Finding {
-        id: "cores.foreign".to_owned(),
-        severity: Severity::Warning,
-        about: "all latencies".to_owned(),
-        text: format!(
+    Finding::warning("cores.foreign", "all latencies", format!(
             "{PROGRAM} measured them, by compare and swap unless it was asked for something else: one mean for \
              each pair, without a spread, and nothing says what disturbed it"
-        ),
-        remedy: Some("on that machine: `cpudyno cores`".to_owned()),
-        cause: None,
-        gain: None,
-    }
+        )).remedy("on that machine: `cpudyno cores`".to_owned())
 }
 
 #[cfg(test)]

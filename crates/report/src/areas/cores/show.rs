@@ -4,7 +4,7 @@ use model::areas::cores::{AREA, LATENCY, MESSAGES};
 use model::page::{Align, Block, HeatCell, HeatMap, HeatRow, Table, Text, Tone, si};
 use model::record::{Record, Relation, Series};
 use model::stats::Summary;
-use model::{CpuId, Finding, Severity, Unit, stats};
+use model::{CpuId, Finding, Unit, stats};
 
 use super::super::memory;
 
@@ -305,20 +305,12 @@ pub(super) fn findings(record: &Record) -> Vec<Finding> {
             return None;
         }
         let ([a, b], [c, d]) = (least.pair, greatest.pair);
-        Some(Finding {
-            id: "cores.uneven".to_owned(),
-            severity: Severity::Note,
-            about: format!("{} between {} pairs", kind.message, kind.relation),
-            text: format!(
+        Some(Finding::note("cores.uneven", format!("{} between {} pairs", kind.message, kind.relation), format!(
                 "CPUs {a} and {b} need {}, CPUs {c} and {d} {}, although the kernel takes both for \
                  alike: clusters of cores, sub-NUMA, or a host that placed them apart",
                 si::format(low, Unit::Second),
                 si::format(high, Unit::Second)
-            ),
-            remedy: Some("the map shows who is near whom: `cpudyno cores`".to_owned()),
-            cause: None,
-            gain: None,
-        })
+            )).remedy("the map shows who is near whom: `cpudyno cores`".to_owned()))
     };
     kinds(&told).iter().filter_map(uneven).collect()
 }

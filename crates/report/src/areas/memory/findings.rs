@@ -3,7 +3,7 @@
 use model::page::si;
 use model::page::tally;
 use model::record::{FactValue, PlacedMemory, Record};
-use model::{CpuId, CpuSet, Finding, Severity, Unit};
+use model::{CpuId, CpuSet, Finding, Unit};
 
 use super::counting::Counting;
 use super::extent::Extent;
@@ -46,24 +46,16 @@ fn too_small(record: &Record) -> Option<Finding> {
     let caches = size::caches(&record.machine.topology, cell.active.as_slice());
     let elements =
         model::areas::memory::rule(&record.machine.topology, cell.active.as_slice()).div_ceil(8);
-    Some(Finding {
-        id: "memory.arrays-too-small".to_owned(),
-        severity: Severity::Warning,
-        about: "arrays".to_owned(),
-        text: format!(
+    Some(Finding::warning("memory.arrays-too-small", "arrays", format!(
             "{} each are less than {} times the caches of {} ({}): a part of them stays in caches, and \
              the numbers are none of memory",
             shown::size(cell.array_bytes()?),
             size::TIMES_CACHES,
             tally(cell.active.len(), "thread"),
             shown::size(caches)
-        ),
-        remedy: Some(format!(
+        )).remedy(format!(
             "make them larger, or leave the length to cpudyno: --length {elements}"
-        )),
-        cause: None,
-        gain: None,
-    })
+        )))
 }
 
 /// There was no room for arrays as large as the rule asks.
@@ -72,20 +64,12 @@ fn limited(record: &Record) -> Option<Finding> {
     let cells: Vec<Cell<'_>> = questions.iter().flat_map(|word| cells(record, word)).collect();
     let limited = cells.iter().filter(|cell| cell.text("limited_by").is_some());
     let cell = limited.max_by_key(|cell| cell.number("footprint"))?;
-    Some(Finding {
-        id: "memory.limited".to_owned(),
-        severity: Severity::Warning,
-        about: "size".to_owned(),
-        text: format!(
+    Some(Finding::warning("memory.limited", "size", format!(
             "there is no room for {} times the caches, so that {} at most was used: limited by {}",
             size::TIMES_CACHES,
             shown::size(cell.number("footprint")?),
             cell.text("limited_by")?
-        ),
-        remedy: Some("give it more memory, or use fewer CPUs: --threads N".to_owned()),
-        cause: None,
-        gain: None,
-    })
+        )).remedy("give it more memory, or use fewer CPUs: --threads N".to_owned()))
 }
 
 /// Memory came in other pages than it was asked to.
@@ -110,20 +94,12 @@ fn other_pages(record: &Record) -> Option<Finding> {
         "4k" => "ask for the pages that it comes in: --pages thp",
         _ => "set more of these pages aside; `cpudyno doctor` says how",
     };
-    Some(Finding {
-        id: "memory.other-pages".to_owned(),
-        severity: Severity::Warning,
-        about: "pages".to_owned(),
-        text: format!(
+    Some(Finding::warning("memory.other-pages", "pages", format!(
             "memory was asked to come in {} and came in {}: latencies contain more address translation, \
              and bandwidths may",
             asked.join(", "),
             got.iter().map(|got| got.as_str()).collect::<Vec<_>>().join("; ")
-        ),
-        remedy: Some(remedy.to_owned()),
-        cause: None,
-        gain: None,
-    })
+        )).remedy(remedy.to_owned()))
 }
 
 /// A condition in words, as it was before the run.
@@ -140,22 +116,12 @@ fn caches_unknown(record: &Record) -> Option<Finding> {
     let unknown = |cell: &&Cell<'_>| record.machine.topology.caches_in_use(cell.active).is_none();
     let cell = cells.iter().filter(unknown).max_by_key(|cell| cell.active.len())?;
     let assumed = size::caches(&record.machine.topology, cell.active.as_slice());
-    Some(Finding {
-        id: "memory.caches-unknown".to_owned(),
-        severity: Severity::Note,
-        about: "caches".to_owned(),
-        text: format!(
+    Some(Finding::note("memory.caches-unknown", "caches", format!(
             "the kernel does not say how large the caches of {} are: {} are assumed, and where there are \
              more, a part of the arrays stays in them",
             tally(cell.active.len(), "thread"),
             shown::size(assumed)
-        ),
-        remedy: Some(
-            "see where latency rises: `cpudyno memory latency`, then --length N".to_owned(),
-        ),
-        cause: None,
-        gain: None,
-    })
+        )).remedy("see where latency rises: `cpudyno memory latency`, then --length N".to_owned()))
 }
 
 /// Within one placement class, samples of a bandwidth fall into several groups.
@@ -179,18 +145,17 @@ fn modes(record: &Record) -> Option<Finding> {
             ))
         })
         .collect();
-    (!found.is_empty()).then(|| Finding {
-        id: "memory.modes".to_owned(),
-        severity: Severity::Warning,
-        about: "bandwidth".to_owned(),
-        text: format!(
-            "samples fall into groups with nothing between them, although the CPUs lay to each \
+    (!found.is_empty()).then(|| {
+        Finding::warning(
+            "memory.modes",
+            "bandwidth",
+            format!(
+                "samples fall into groups with nothing between them, although the CPUs lay to each \
              other as before: {}. They are shown apart: no median or average of all is right",
-            some(&found)
-        ),
-        remedy: Some("compare runs of one mode only; the record has every sample".to_owned()),
-        cause: None,
-        gain: None,
+                some(&found)
+            ),
+        )
+        .remedy("compare runs of one mode only; the record has every sample".to_owned())
     })
 }
 
@@ -245,14 +210,12 @@ fn other_traffic(record: &Record, kind: &OtherTraffic) -> Option<Finding> {
     };
     let cells: Vec<Cell<'_>> = MOVING.iter().flat_map(|word| cells(record, word)).collect();
     let found: Vec<String> = cells.iter().filter_map(of_cell).collect();
-    (!found.is_empty()).then(|| Finding {
-        id: kind.id.to_owned(),
-        severity: Severity::Note,
-        about: "memory traffic".to_owned(),
-        text: format!("{}: {}", some(&found), kind.means),
-        remedy: None,
-        cause: None,
-        gain: None,
+    (!found.is_empty()).then(|| {
+        Finding::note(
+            kind.id.to_owned(),
+            "memory traffic",
+            format!("{}: {}", some(&found), kind.means),
+        )
     })
 }
 
@@ -274,14 +237,8 @@ fn is_shared(record: &Record, cpu: CpuId, level: u8) -> bool {
 
 /// Caches that end elsewhere than the machine claims.
 fn other_sizes(record: &Record, sweep: &Sweep<'_>) -> Vec<Finding> {
-    let note = |level: u8, text: String| Finding {
-        id: "memory.cache-size".to_owned(),
-        severity: Severity::Note,
-        about: format!("L{level} cache"),
-        text,
-        remedy: None,
-        cause: None,
-        gain: None,
+    let note = |level: u8, text: String| {
+        Finding::note("memory.cache-size", format!("L{level} cache"), text)
     };
     let bytes = |bytes: f64| si::format(bytes, Unit::Byte);
     let of_level = |level: &super::knees::Level| {

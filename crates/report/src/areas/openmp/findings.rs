@@ -2,7 +2,7 @@
 
 use model::page::si;
 use model::record::Record;
-use model::{Finding, Severity, Unit};
+use model::{Finding, Unit};
 
 use super::read::{Team, libraries, teams};
 
@@ -50,11 +50,7 @@ fn sleeping(teams: &[&Team<'_>]) -> Option<Finding> {
     let beside = empty.map_or(String::new(), |(least, most)| {
         format!("; the region alone costs {} and {}: {alone:.1} times", time(least), time(most))
     });
-    (looped.max(alone) >= RATIO_MIN).then(|| Finding {
-        id: "openmp.waiting".to_owned(),
-        severity: Severity::Note,
-        about: fast.runtime.to_owned(),
-        text: format!(
+    (looped.max(alone) >= RATIO_MIN).then(|| Finding::note("openmp.waiting", fast.runtime.to_owned(), format!(
             "with {} a region of the loop takes {}, with {} {}: {looped:.1} times as long, on {} \
              threads{beside}",
             named(fast),
@@ -62,11 +58,7 @@ fn sleeping(teams: &[&Team<'_>]) -> Option<Finding> {
             named(slow),
             time(most),
             fast.active.len()
-        ),
-        remedy: None,
-        cause: None,
-        gain: None,
-    })
+        )))
 }
 
 /// What a region costs without the loop in it.
@@ -98,19 +90,11 @@ fn default_slow(teams: &[&Team<'_>]) -> Option<Finding> {
             format!("export {}", fast.setting()),
         )
     };
-    (default >= RATIO_MIN * least).then(|| Finding {
-        id: "openmp.default-slow".to_owned(),
-        severity: Severity::Warning,
-        about: fast.runtime.to_owned(),
-        text: format!(
+    (default >= RATIO_MIN * least).then(|| Finding::warning("openmp.default-slow", fast.runtime.to_owned(), format!(
             "programs that set nothing have {} for each region of the loop, where {} could be had",
             time(default),
             time(least)
-        ),
-        remedy: Some(remedy),
-        cause: Some(cause.to_owned()),
-        gain: Some(format!("{:.1} times as fast a region", default / least)),
-    })
+        )).cause(cause.to_owned()).remedy(remedy).gain(format!("{:.1} times as fast a region", default / least)))
 }
 
 /// A default that keeps cores busy while there is nothing to do.
@@ -125,17 +109,9 @@ fn default_burns(teams: &[&Team<'_>]) -> Option<Finding> {
             && busy(team).is_some_and(|busy| busy < burnt / 2.0)
     };
     let better: Option<&Team<'_>> = timed.iter().find(modest).map(|(team, _)| *team);
-    Some(Finding {
-        id: "openmp.default-burns".to_owned(),
-        severity: Severity::Note,
-        about: default.runtime.to_owned(),
-        text: format!(
+    Some(Finding::note("openmp.default-burns", default.runtime.to_owned(), format!(
             "with its default, threads without work keep {burnt:.2} cores busy right after a region"
-        ),
-        remedy: better.map(|team| format!("export {}", team.setting())),
-        cause: Some("they spin before they sleep".to_owned()),
-        gain: better
+        )).cause("they spin before they sleep".to_owned()).remedy(better.map(|team| format!("export {}", team.setting()))).gain(better
             .and_then(busy)
-            .map(|busy| format!("{:.2} cores free for others", burnt - busy)),
-    })
+            .map(|busy| format!("{:.2} cores free for others", burnt - busy))))
 }

@@ -2,7 +2,7 @@
 
 use model::page::{Align, Bar, Bars, Block, Page, Table, Text, Tone, si};
 use model::record::{Record, Series};
-use model::{Finding, Severity, Unit, stats};
+use model::{Finding, Unit, stats};
 
 use super::super::known::{Comparison, Figures, citations};
 
@@ -227,17 +227,13 @@ pub(super) fn findings(record: &Record) -> Vec<Finding> {
     if high <= low * RATIO_MAX {
         return Vec::new();
     }
-    vec![Finding {
-        id: "pause.uneven".to_owned(),
-        severity: Severity::Note,
-        about: "pause".to_owned(),
-        text: format!(
+    vec![Finding::note(
+        "pause.uneven",
+        "pause",
+        format!(
             "a pause takes {} on one CPU and {} on another: core types differ, or a sibling is busy",
             si::format(low, Unit::SecondPerOp),
             si::format(high, Unit::SecondPerOp)
         ),
-        remedy: None,
-        cause: None,
-        gain: None,
-    }]
+    )]
 }

@@ -1,8 +1,8 @@
 //! What was seen, as parts of pages; a pure function of the record (invariant I2).
 
+use model::Finding;
 use model::page::{Align, Block, Table, Text};
 use model::record::{Record, Series};
-use model::{Finding, Severity};
 
 use super::{AREA, CYCLES, INSTRUCTIONS};
 
@@ -82,16 +82,15 @@ pub(super) fn findings(record: &Record) -> Vec<Finding> {
     if apart.is_empty() {
         return Vec::new();
     }
-    vec![Finding {
-        id: "pmu.cycles-disagree".to_owned(),
-        severity: Severity::Warning,
-        about: "pmu".to_owned(),
-        text: format!(
-            "the counter of cycles and the chain of multiplies disagree on cycles per op: {}",
-            apart.join(", ")
-        ),
-        remedy: Some("`cpudyno pmu selftest` says which events count what they should".to_owned()),
-        cause: None,
-        gain: None,
-    }]
+    vec![
+        Finding::warning(
+            "pmu.cycles-disagree",
+            "pmu",
+            format!(
+                "the counter of cycles and the chain of multiplies disagree on cycles per op: {}",
+                apart.join(", ")
+            ),
+        )
+        .remedy("`cpudyno pmu selftest` says which events count what they should".to_owned()),
+    ]
 }

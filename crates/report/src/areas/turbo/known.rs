@@ -1,7 +1,7 @@
 //! What was measured beside what others found.
 
+use model::Finding;
 use model::record::Record;
-use model::{Finding, Severity};
 
 use super::super::known::{Bound, Comparison, Verdict};
 use super::read::rows;
@@ -31,17 +31,15 @@ pub(super) fn differing(record: &Record) -> Option<Finding> {
             format!("{}{on} {:.3} (known: {known}, by {sources})", c.stream, c.measured)
         })
         .collect();
-    (!streams.is_empty()).then(|| Finding {
-        id: "turbo.latency-differs".to_owned(),
-        severity: Severity::Note,
-        about: "cycles per op".to_owned(),
-        text: format!(
-            "with one core active, core cycles per op are not as others found them on this \
+    (!streams.is_empty()).then(|| {
+        Finding::note(
+            "turbo.latency-differs",
+            "cycles per op",
+            format!(
+                "with one core active, core cycles per op are not as others found them on this \
              microarchitecture: {}",
-            streams.join("; ")
-        ),
-        remedy: None,
-        cause: None,
-        gain: None,
+                streams.join("; ")
+            ),
+        )
     })
 }

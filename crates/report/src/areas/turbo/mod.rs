@@ -19,11 +19,11 @@ mod why_shown;
 pub use page::{WIDE, page};
 pub use why::accounts;
 
+use model::Finding;
 pub(super) use model::areas::turbo::AREA;
 use model::areas::turbo::{HEAVY, LIGHT, is_question, neighbours, soak, trace};
 use model::page::{Block, Text};
 use model::record::Record;
-use model::{Finding, Severity};
 
 use super::Section;
 use crate::band::Band;
@@ -70,20 +70,18 @@ fn drifting(record: &Record) -> Option<Finding> {
     const DRIFT_MIN: f64 = 0.02;
     let [low, high] = read::quiet_drift(record, &record.run.plan.cpus)?;
     let drift = high / low - 1.0;
-    (drift >= DRIFT_MIN).then(|| Finding {
-        id: "turbo.clock-drifts".to_owned(),
-        severity: Severity::Note,
-        about: "core clock".to_owned(),
-        text: format!(
-            "without any payload the clock moved between {:.0} and {:.0} MHz during the run \
+    (drift >= DRIFT_MIN).then(|| {
+        Finding::note(
+            "turbo.clock-drifts",
+            "core clock",
+            format!(
+                "without any payload the clock moved between {:.0} and {:.0} MHz during the run \
                  ({:.1} %): compare runs by cycles per op, not by MHz",
-            low / 1e6,
-            high / 1e6,
-            drift * 100.0
-        ),
-        remedy: None,
-        cause: None,
-        gain: None,
+                low / 1e6,
+                high / 1e6,
+                drift * 100.0
+            ),
+        )
     })
 }
 
@@ -102,17 +100,9 @@ fn slow_looks(record: &Record) -> Option<Finding> {
             cells.push(format!("{cell} ({:.0} of {:.0} MHz)", clock.p5 / 1e6, clock.median / 1e6));
         }
     }
-    (!cells.is_empty()).then(|| Finding {
-        id: "turbo.slow-looks".to_owned(),
-        severity: Severity::Note,
-        about: "core clock".to_owned(),
-        text: format!(
+    (!cells.is_empty()).then(|| Finding::note("turbo.slow-looks", "core clock", format!(
             "one look in twenty found far less than the median under {}: the core halted, was throttled \
              or was taken away, which the chain counts as lost cycles",
             cells.join(", ")
-        ),
-        remedy: None,
- cause: None,
- gain: None,
-})
+        )))
 }

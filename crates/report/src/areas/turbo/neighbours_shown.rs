@@ -7,7 +7,7 @@ use model::areas::turbo::neighbours::CLASSES;
 use model::page::{Align, Block, HeatCell, HeatMap, HeatRow, Losses, Table, Text, Tone, si};
 use model::record::{Outcome, Record, Series};
 use model::stats::{BLOCKS_FOR_INTERVAL, chance_of_sides, discoveries, mean, median};
-use model::{CpuSet, Finding, Obstacle, Severity, Unit, in_order};
+use model::{CpuSet, Finding, Obstacle, Unit, in_order};
 
 use super::clocked::{Clocked, GAPS, Lighter};
 use super::neighbours::{
@@ -463,15 +463,7 @@ fn back(column: &Column, ratio: f64) -> String {
 }
 
 fn finding(id: &str, text: String, remedy: String) -> Finding {
-    Finding {
-        id: id.to_owned(),
-        severity: Severity::Note,
-        about: "neighbours".to_owned(),
-        text,
-        remedy: Some(remedy),
-        cause: None,
-        gain: None,
-    }
+    Finding::note(id.to_owned(), "neighbours", text).remedy(remedy)
 }
 
 /// Wide vectors on other cores lower the clock of this one.
@@ -517,7 +509,9 @@ fn wide(matrix: &Matrix<'_>) -> Option<Finding> {
         ),
         advice.join("; "),
     );
-    Some(finding.gaining(gain).caused_by("licences and limits of power hold for cores together"))
+    Some(
+        finding.gain(gain).cause("licences and limits of power hold for cores together".to_owned()),
+    )
 }
 
 /// What of a loss neighbours cost that execute scalar code, where that is worth a word.
@@ -555,14 +549,14 @@ fn sibling(matrix: &Matrix<'_>) -> Option<Finding> {
             ),
             "leave that CPU idle where it counts; in a guest, ask for whole cores".to_owned(),
         );
-        return Some(finding.gaining(gain));
+        return Some(finding.gain(gain));
     }
     let finding = finding(
         "turbo.busy-sibling",
         format!("{whose} on the SMT sibling changes {} by {}", column.title, change.words()),
         "leave the sibling idle where that counts: isolate it, or `cpudyno set smt=off`".to_owned(),
     );
-    Some(finding.gaining(gain))
+    Some(finding.gain(gain))
 }
 
 /// Whether all classes in a place cost as much, so that none of them is to blame.
@@ -600,7 +594,7 @@ fn memory(matrix: &Matrix<'_>) -> Option<Finding> {
         ),
         "isolate such work on another node or package, or limit its bandwidth (resctrl)".to_owned(),
     );
-    Some(finding.gaining(gain))
+    Some(finding.gain(gain))
 }
 
 /// The bandwidth that the other cores cost, in a sentence: it is one of memory.

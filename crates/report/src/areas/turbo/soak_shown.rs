@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use model::page::{Align, Block, Lines, Scale, Table, Text, Tone, si};
 use model::record::{PowerTerm, Record, Series};
 use model::stats::median;
-use model::{Finding, Severity, Unit, in_order};
+use model::{Finding, Unit, in_order};
 
 use super::clocked::{Clocked, Lighter, Seen};
 use super::soak::{
@@ -459,21 +459,17 @@ fn lines<'a>(
 pub(super) fn findings(record: &Record) -> Vec<Finding> {
     let of = |it: &Soaked<'_>| {
         let drop = it.drop(record)?;
-        Some(Finding {
-            id: "turbo.clock-drops".to_owned(),
-            severity: Severity::Note,
-            about: it.about(),
-            text: format!(
+        Some(Finding::note(
+            "turbo.clock-drops",
+            it.about(),
+            format!(
                 "{} after its beginning the clock fell from {:.0} to {:.0} MHz and stayed there: {}",
                 drop.when(),
                 drop.from / 1e6,
                 drop.to / 1e6,
                 drop.cause
             ),
-            remedy: None,
-            cause: None,
-            gain: None,
-        })
+        ))
     };
     let mut soaked = soaked(record);
     let mut all: Vec<Finding> = soaked.iter().filter_map(of).collect();
@@ -487,19 +483,11 @@ pub(super) fn findings(record: &Record) -> Vec<Finding> {
 fn disturbed(soaked: &Soaked<'_>) -> Option<Finding> {
     const LOST_MAX: f64 = 0.05;
     let lost = median(soaked.lost.as_ref()?).filter(|lost| *lost > LOST_MAX)?;
-    Some(Finding {
-        id: "turbo.windows-disturbed".to_owned(),
-        severity: Severity::Warning,
-        about: format!("{} on all cores", soaked.stream),
-        text: format!(
+    Some(Finding::warning("turbo.windows-disturbed", format!("{} on all cores", soaked.stream), format!(
             "{:.0} % of the time of its windows was taken away: its clock is that of the rest, in which others heat \
              the cores",
             lost * 100.0
-        ),
-        remedy: Some("stop other work on these CPUs".to_owned()),
-        cause: None,
-        gain: None,
-    })
+        )).remedy("stop other work on these CPUs".to_owned()))
 }
 
 /// Too few windows to tell a drop from a disturbance.
@@ -511,14 +499,9 @@ fn few(soaked: &Soaked<'_>) -> Option<Finding> {
              ended early: a drop near one of its ends is not seen"
         )
     };
-    ((count as f64) < WINDOWS_MIN).then(|| Finding {
-        id: "turbo.few-windows".to_owned(),
-        severity: Severity::Warning,
-        about: soaked.about(),
-        text: text(),
-        remedy: Some("stop other work, or sustain it for longer: --sustain 60s".to_owned()),
-        cause: None,
-        gain: None,
+    ((count as f64) < WINDOWS_MIN).then(|| {
+        Finding::warning("turbo.few-windows", soaked.about(), text())
+            .remedy("stop other work, or sustain it for longer: --sustain 60s".to_owned())
     })
 }
 

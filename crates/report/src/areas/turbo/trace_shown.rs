@@ -3,7 +3,7 @@
 use model::page::{Align, Block, Lines, Mark, Scale, Table, Text, Tone, si};
 use model::record::{Outcome, Record, Series};
 use model::stats::median;
-use model::{Finding, Severity, Unavailable, Unit, in_order};
+use model::{Finding, Unavailable, Unit, in_order};
 
 use super::clocked::{Clocked, Lighter};
 use super::read::{HIDDEN, is_same_core, rows};
@@ -400,19 +400,17 @@ pub(super) fn findings(record: &Record) -> Vec<Finding> {
     let seen = |of: &Watched<'_>| {
         // A clock that was not back within the period has a reason instead of a length.
         let any = !of.halts().is_empty() || !of.throttled().is_empty() || !of.of(HOLD).is_empty();
-        any.then(|| Finding {
-            id: "turbo.transition".to_owned(),
-            severity: Severity::Note,
-            about: if of.is_own() { of.name() } else { format!("{}, {}", of.name(), of.core()) },
-            text: format!(
-                "halts: {}; throttled: {}; low clock: {}",
-                halts(of),
-                throttled(of),
-                hold(of)
-            ),
-            remedy: None,
-            cause: None,
-            gain: None,
+        any.then(|| {
+            Finding::note(
+                "turbo.transition",
+                if of.is_own() { of.name() } else { format!("{}, {}", of.name(), of.core()) },
+                format!(
+                    "halts: {}; throttled: {}; low clock: {}",
+                    halts(of),
+                    throttled(of),
+                    hold(of)
+                ),
+            )
         })
     };
     watched(record).iter().filter_map(seen).collect()

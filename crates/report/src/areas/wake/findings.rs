@@ -28,7 +28,7 @@ fn usual<'a, 'b>(stairs: &'b [Staircase<'a>]) -> Option<&'b Staircase<'a>> {
 
 fn note(id: &str, severity: Severity, text: String, remedy: Option<String>) -> Finding {
     let about = "wake-ups".to_owned();
-    Finding { id: id.to_owned(), severity, about, text, remedy, cause: None, gain: None }
+    Finding::new(severity, id.to_owned(), about, text).remedy(remedy)
 }
 
 /// A sleeper that did not sleep says nothing of idle states.
@@ -62,7 +62,7 @@ fn deep_sleep(stairs: &Staircase<'_>) -> Option<Finding> {
         "up to {} us less for each such wake-up; it costs power, and turbo of other cores",
         microseconds(state.beyond?)
     );
-    Some(note("wake.deep-sleep", Severity::Note, text, Some(what_to_set(state))).gaining(gain))
+    Some(note("wake.deep-sleep", Severity::Note, text, Some(what_to_set(state))).gain(gain))
 }
 
 /// What keeps a state away.

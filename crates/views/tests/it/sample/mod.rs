@@ -9,7 +9,7 @@ use model::record::{
     InstrumentState, Machine, Outcome, Plan, PlannedWorkload, Presentation, RateSource, Record,
     Run, SCHEMA, Samples, Series, Tool, Topology,
 };
-use model::{CpuId, CpuSet, Finding, Hertz, Known, Obstacle, Severity, Unavailable, Unit};
+use model::{CpuId, CpuSet, Finding, Hertz, Known, Obstacle, Unavailable, Unit};
 
 pub(crate) fn page() -> Page {
     let text = |text: &str| Text::from(text);
@@ -374,15 +374,7 @@ pub(crate) fn record() -> Record {
         comparison: None,
         counts: None,
         speed_select: None,
-        findings: vec![Finding {
-            id: "ruler.sibling-busy".into(),
-            severity: Severity::Warning,
-            about: "CPU 1".into(),
-            text: "the sibling was busy".into(),
-            remedy: None,
-            cause: None,
-            gain: None,
-        }],
+        findings: vec![Finding::warning("ruler.sibling-busy", "CPU 1", "the sibling was busy")],
     }
 }
 
