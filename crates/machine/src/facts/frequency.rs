@@ -211,29 +211,30 @@ fn many_in_ranges(survey: &Survey<'_>, answers: &[(Reading<f64>, usize)]) -> Opt
     /// So many are told one by one.
     const EACH_MAX: usize = 4;
     let all: Option<Vec<f64>> = answers.iter().map(|(answer, _)| answer.clone().ok()).collect();
-    let different: BTreeSet<u64> = all.as_ref()?.iter().map(|hertz| hertz.to_bits()).collect();
-    let policies = &survey.policies().all;
-    let kind = |policy: &Policy| {
-        let place = survey.topology().place(policy.cpus.iter().next()?)?;
-        place.kind.clone()
+    let all = all?;
+    let different: BTreeSet<u64> = all.iter().map(|hertz| hertz.to_bits()).collect();
+    let kind = |cpu: CpuId| survey.topology().place(cpu)?.kind.as_deref();
+    // A policy may have CPUs of several kinds.
+    let of_policy = |(policy, hertz): (&Policy, f64)| {
+        policy.cpus.iter().map(|cpu| (kind(cpu), hertz)).collect::<Vec<_>>()
     };
-    let kinds: Vec<Option<String>> = policies.iter().map(kind).collect();
-    let is_hybrid = kinds.iter().any(|kind| Some(kind) != kinds.first());
-    if different.len() <= EACH_MAX && !is_hybrid {
-        return None;
-    }
-    let of_kind = |wanted: &Option<String>| {
-        let own = kinds.iter().zip(all.iter().flatten()).filter(|(kind, _)| *kind == wanted);
-        let range = super::claimed::range(own.map(|(_, hertz)| *hertz))?;
-        Some(wanted.as_ref().map_or(range.clone(), |kind| format!("{kind}: {range}")))
-    };
-    let mut in_order: Vec<&Option<String>> = Vec::new();
-    for kind in &kinds {
-        if !in_order.contains(&kind) {
-            in_order.push(kind);
+    let clocks: Vec<(Option<&str>, f64)> =
+        survey.policies().all.iter().zip(all).flat_map(of_policy).collect();
+    let mut kinds: Vec<Option<&str>> = Vec::new();
+    for (kind, _) in &clocks {
+        if !kinds.contains(kind) {
+            kinds.push(*kind);
         }
     }
-    Some(in_order.into_iter().filter_map(of_kind).collect::<Vec<_>>().join("; "))
+    if different.len() <= EACH_MAX && kinds.len() <= 1 {
+        return None;
+    }
+    let of_kind = |wanted: &Option<&str>| {
+        let own = clocks.iter().filter(|(kind, _)| kind == wanted);
+        let range = super::claimed::range(own.map(|(_, hertz)| *hertz))?;
+        Some(wanted.map_or(range.clone(), |kind| format!("{kind}: {range}")))
+    };
+    Some(kinds.iter().filter_map(of_kind).collect::<Vec<_>>().join("; "))
 }
 
 /// Gigahertz with two decimals at most.

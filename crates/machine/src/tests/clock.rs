@@ -337,6 +337,22 @@ fn many_clocks_are_a_range() {
     assert_eq!(made.fact("cppc.favoured_cores"), "unavailable");
 }
 
+/// A policy may set the clock of cores of several kinds, whichever its first CPU is of.
+#[test]
+fn every_kind_within_a_policy_has_its_clock() {
+    let made = Made::new(INTEL, 6, 0xba, 6).kinds("0-1,4-5", "2-3");
+    let policies = |made: Made, of: &[(u32, &str, u32)]| {
+        let put = |made: Made, (first, cpus, khz): &(u32, &str, u32)| {
+            made.put(*first, "affected_cpus", *cpus).put(*first, "cpuinfo_min_freq", khz)
+        };
+        of.iter().fold(made, put).fact("cpu.min_frequency")
+    };
+    let (wide, narrow) = ((0, "0 1 2 3", 300_000), (4, "4 5", 600_000));
+    assert_eq!(policies(made.clone(), &[wide, narrow]), "P: 0.3 to 0.6 GHz; E: 0.3 GHz");
+    let across = [(0, "0", 400_000), (1, "1 2", 500_000), (3, "3 4 5", 600_000)];
+    assert_eq!(policies(made, &across), "P: 0.4 to 0.6 GHz; E: 0.5 to 0.6 GHz");
+}
+
 /// 3.0 GHz to one module, 2.8 GHz to two: of four cores each.
 #[test]
 fn counts_of_servers_of_efficient_cores_are_modules() {
