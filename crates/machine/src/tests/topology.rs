@@ -127,7 +127,25 @@ fn without_sysfs_cpuinfo_says_who_sits_where() {
     assert_eq!(topology.online.to_string(), "0,4-5");
     assert_eq!(topology.cpus[1].siblings.to_string(), "0,4");
     assert_eq!((topology.cpus[2].package, topology.cpus[2].core), (2, 7));
-    assert_eq!(row(&files, "cpu.caches"), "512 KiB (last level, as `/proc/cpuinfo` says)");
+    assert_eq!(row(&files, "cpu.caches"), "512 KiB (as `/proc/cpuinfo` says)");
+}
+
+/// Its one size of a cache is that of L2, or of the last level.
+#[test]
+fn the_cache_of_cpuinfo_is_of_the_level_that_its_maker_means() {
+    for (vendor, level) in [
+        ("AuthenticAMD", "L2, "),
+        ("HygonGenuine", "L2, "),
+        ("GenuineIntel", "last level, "),
+        ("  Shanghai  ", "last level, "),
+        ("GenuineTMx86", ""),
+    ] {
+        let cpuinfo =
+            format!("processor : 0\nvendor_id : {vendor}\nphysical id : 0\ncache size : 512 KB\n");
+        let files = files_of(&[("/proc/cpuinfo", &cpuinfo)]);
+        let expected = format!("512 KiB ({level}as `/proc/cpuinfo` says)");
+        assert_eq!(row(&files, "cpu.caches"), expected, "{vendor}");
+    }
 }
 
 #[test]

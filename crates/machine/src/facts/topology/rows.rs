@@ -6,6 +6,7 @@ use std::fmt::Write;
 use model::record::{Cache, CacheKind, CpuPlace, FactValue, Node, Topology, Unsaid};
 use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 
+use super::super::cpu;
 use super::super::platform::{no_file, not_offered};
 use super::{dies, kinds, nothing_known, sysfs};
 use crate::rows::{Row, row, text};
@@ -283,7 +284,11 @@ fn size_words(cache: &Cache) -> String {
     cache.bytes.map_or("of unknown size".into(), |size| bytes(size as f64))
 }
 
-/// Old kernels tell one size, in `/proc/cpuinfo`.
+/// `/proc/cpuinfo` of x86 tells one size, of a level that the maker decides.
+///
+/// # Source
+/// Linux, `x86_cache_size` in `arch/x86/kernel/cpu/common.c`, `cpu_detect_cache_sizes` (L2), and `cacheinfo.c`,
+/// `init_intel_cacheinfo`, which puts the last level there for Intel and Zhaoxin.
 fn cache_size(survey: &Survey<'_>) -> Reading<FactValue> {
     let size = survey.cpuinfo().ok().and_then(|cpuinfo| cpuinfo.any("cache size"));
     let size = size.and_then(|size| sysfs_bytes(&size.replace(" KB", "K"))).map(bytes);
@@ -291,7 +296,12 @@ fn cache_size(survey: &Survey<'_>) -> Reading<FactValue> {
         let folder = format!("{}/cpu*/cache", sysfs::CPU);
         no_file(survey, "the kernel describes no caches here", &folder)
     })?;
-    Ok(text(format!("{size} (last level, as `/proc/cpuinfo` says)")))
+    let level = match cpu::vendor(survey).as_deref() {
+        Ok("AuthenticAMD" | "HygonGenuine") => "L2, ",
+        Ok("GenuineIntel" | "CentaurHauls" | "Shanghai") => "last level, ",
+        _ => "",
+    };
+    Ok(text(format!("{size} ({level}as `/proc/cpuinfo` says)")))
 }
 
 fn offline(survey: &Survey<'_>) -> Reading<FactValue> {
