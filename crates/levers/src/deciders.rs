@@ -140,19 +140,28 @@ impl Case<'_> {
     }
 }
 
+const SMT_CONTROL: &str = "/sys/devices/system/cpu/smt/control";
+
+/// What brings second threads of cores on where SMT is off: the kernel refuses them one by one (EPERM).
+///
 /// # Source
-/// Linux, kernel/cpu.c, `cpu_bootable`: without SMT, second threads of a core are refused with EPERM.
-fn smt_is_off(case: &Case<'_>) -> Option<String> {
-    const CONTROL: &str = "/sys/devices/system/cpu/smt/control";
-    if case.wanted != "1" {
-        return None;
+/// Linux, kernel/cpu.c, `cpu_bootable`: under `notsupported` and `notimplemented` it refuses none.
+fn brings_threads_on(machine: &Machine) -> Option<&'static str> {
+    match machine.tree.read(SMT_CONTROL).ok()?.trim() {
+        "off" => Some("`cpudyno set smt=on` brings them on"),
+        "forceoff" => Some("only a boot without `nosmt=force` brings them on"),
+        _ => None,
     }
-    let how = match case.read(CONTROL)?.as_str() {
-        "off" => "`cpudyno set smt=on` brings them on",
-        "forceoff" => "only a boot without `nosmt=force` brings them on",
-        _ => return None,
-    };
-    Some(format!("SMT is off (`{CONTROL}`), and with it second threads of cores: {how}"))
+}
+
+/// That second threads of cores are off altogether, and what helps.
+pub(crate) fn smt_off(machine: &Machine) -> Option<String> {
+    let how = brings_threads_on(machine)?;
+    Some(format!("SMT is off (`{SMT_CONTROL}`), and with it second threads of cores: {how}"))
+}
+
+fn smt_is_off(case: &Case<'_>) -> Option<String> {
+    smt_off(case.machine).filter(|_| case.wanted == "1")
 }
 
 fn turbo_is_locked(case: &Case<'_>) -> Option<String> {

@@ -14,6 +14,7 @@ use machine::isst::settable::{Address, Die, Settable, What};
 use model::{CpuSet, Unavailable};
 
 use crate::ask::Asked;
+use crate::deciders;
 use crate::error::Error;
 use crate::object::Object;
 use crate::open::{self, OPEN_KHZ};
@@ -588,7 +589,8 @@ fn change(
 fn is_off(machine: &Machine, asked: &Asked, of: &Of) -> Option<Error> {
     let Of::Cpu(cpu) = of else { return None };
     targets::off(machine).contains(*cpu).then(|| {
-        let remedy = format!("`cpudyno set online@{cpu}=on` brings it back");
+        let bring = || format!("`cpudyno set online@{cpu}=on` brings it back");
+        let remedy = deciders::smt_off(machine).unwrap_or_else(bring);
         absent(asked, format!("CPU {cpu} is off"), Some(remedy))
     })
 }

@@ -8,6 +8,7 @@ use model::{CpuId, CpuSet};
 
 use super::{Change, Plan};
 use crate::ask::Asked;
+use crate::deciders;
 use crate::open;
 use crate::rows::Scope;
 use crate::settings::in_words;
@@ -18,6 +19,7 @@ pub(super) fn remarks(machine: &Machine, plan: &Plan, asked: &[Asked]) -> Vec<St
     let off = off(machine, plan, asked);
     let shared = asked.iter().filter_map(|asked| shared(machine, plan, asked));
     let refused = above(machine, plan).into_iter().chain(boost_of_all(machine, plan));
+    let refused = refused.chain(threads(machine, plan));
     off.into_iter().chain(shared).chain(cut(machine, plan)).chain(refused).collect()
 }
 
@@ -42,6 +44,16 @@ fn boost_of_all(machine: &Machine, plan: &Plan) -> Option<String> {
     })
 }
 
+/// Second threads of cores come with SMT alone.
+fn threads(machine: &Machine, plan: &Plan) -> Option<String> {
+    let is_on = |id: &str, text: &str| {
+        plan.changes.iter().any(|change| change.lever.id == id && change.wanted == text)
+    };
+    let why = deciders::smt_off(machine)?;
+    (is_on("online", "1") && !is_on("smt", "on"))
+        .then(|| format!("`online`: the kernel refuses what is off with SMT (EPERM). {why}"))
+}
+
 /// Settings of CPUs are set where CPUs are on.
 fn off(machine: &Machine, plan: &Plan, asked: &[Asked]) -> Option<String> {
     let of_cpus = |asked: &&Asked| {
@@ -52,14 +64,16 @@ fn off(machine: &Machine, plan: &Plan, asked: &[Asked]) -> Option<String> {
         asked.iter().filter(of_cpus).map(|asked| format!("`{}`", asked.name)).collect();
     let covered = covered(machine, plan.changes.iter().chain(&plan.already));
     let off = targets::off(machine).difference(&covered);
-    let word =
-        if off.len() == 1 { "is off, and brought back" } else { "are off, and brought back" };
+    let word = if off.len() == 1 { "is off" } else { "are off" };
     (!names.is_empty() && !off.is_empty()).then(|| {
-        format!(
-            "{}: {} {word} by `cpudyno set online@{off}=on`: nothing is set there",
-            names.join(", "),
-            off.named()
-        )
+        let (names, cpus) = (names.join(", "), off.named());
+        match deciders::smt_off(machine) {
+            Some(why) => format!("{names}: {cpus} {word}, and nothing is set there. {why}"),
+            None => format!(
+                "{names}: {cpus} {word}, and brought back by `cpudyno set online@{off}=on`: nothing is \
+                 set there"
+            ),
+        }
     })
 }
 

@@ -95,6 +95,36 @@ fn a_cpu_that_is_off_is_named() {
     assert_eq!((objects(&plan.changes), plan.remarks.len()), (vec!["cpu5/online".to_owned()], 0));
 }
 
+/// Where SMT is off, the kernel takes back no second thread of a core by itself.
+#[test]
+fn second_threads_come_back_with_smt() {
+    let folder = files("acpi-cpufreq", "powersave");
+    for (control, remedy) in [
+        ("off", Some("`cpudyno set smt=on`")),
+        ("forceoff", Some("only a boot without `nosmt=force`")),
+        ("on", None),
+        ("notsupported", None),
+        ("notimplemented", None),
+    ] {
+        put(folder.path(), &format!("{CPU}/smt/control"), control);
+        let refused = planned(&folder, &["governor@5=performance"]);
+        let Err(Error::Absent { remedy: Some(hint), .. }) = refused else { panic!("{refused:?}") };
+        let brought = planned(&folder, &["online@5=on"]).unwrap();
+        let rest = planned(&folder, &["governor=performance"]).unwrap();
+        assert_eq!(says(&brought, &["EPERM"]), remedy.is_some(), "{control}: {brought:?}");
+        let online = "cpudyno set online@5=on";
+        let remedy = remedy.unwrap_or(online);
+        assert!(hint.contains(remedy), "{control}: {hint}");
+        assert!(says(&rest, &["CPU 5 is off", remedy]), "{control}: {rest:?}");
+        let is_advised = hint.contains(online) || says(&rest, &[online]);
+        assert_eq!(is_advised, remedy == online, "{control}");
+    }
+    put(folder.path(), &format!("{CPU}/smt/control"), "off");
+    let both = planned(&folder, &["online@5=on", "smt=on"]).unwrap();
+    assert_eq!(objects(&both.changes), ["smt/control", "cpu5/online"]);
+    assert!(!says(&both, &["EPERM"]), "{both:?}");
+}
+
 /// Threads that have what their control group has get it back from there; others lose it for good.
 #[test]
 fn a_cpuset_of_version_2_binds_nobody() {
