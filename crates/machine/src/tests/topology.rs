@@ -213,6 +213,74 @@ fn kinds_of_a_hybrid_are_counted_and_their_caches_shown() {
     assert_eq!(topology.cpus[6].last_level_cache.to_string(), "6-7");
 }
 
+/// Eight equal cores with an L3 for each four, but those of which no file says so.
+fn without_l3(silent: &BTreeSet<u32>) -> Files {
+    let mut files = files_of(&[("/sys/devices/system/cpu/online", "0-7")]);
+    for cpu in 0..8 {
+        files.put(format!("{CPU}/cpu{cpu}/topology/core_cpus_list"), &cpu);
+        put_cache(&mut files, cpu, 0, ["1", "Data", "32K", &cpu.to_string()]);
+        put_cache(&mut files, cpu, 1, ["2", "Unified", "1024K", &cpu.to_string()]);
+        let neighbours = (cpu / 4 * 4..cpu / 4 * 4 + 4).filter(|cpu| !silent.contains(cpu));
+        let shared: CpuSet = neighbours.map(CpuId).collect();
+        if !silent.contains(&cpu) {
+            put_cache(&mut files, cpu, 2, ["3", "Unified", "32M", &shared.to_string()]);
+        }
+    }
+    files
+}
+
+#[test]
+fn kinds_of_cores_differ_in_their_caches() {
+    assert_eq!(disputed(&hybrid()), [""; 0], "low-power cores have no L3");
+    // Cores of a hybrid that nobody tells apart, then of one that is none.
+    for (model, remarks) in [(0xaa, 0), (0x8f, 1)] {
+        let mut files = without_l3(&(4..8).collect());
+        let cpuinfo = "vendor_id : GenuineIntel\ncpu family : 6\nstepping : 1\n";
+        files.put("/proc/cpuinfo", &format!("processor : 0\n{cpuinfo}model : {model}\n"));
+        let (topology, said) = (topology_of(&files, "0-7"), disputed(&files));
+        assert_eq!(said.len(), remarks, "{said:?}");
+        assert_eq!(topology.cpus[6].last_level_cache.len(), 1 - remarks);
+    }
+    let mut files = hybrid();
+    files.put("/sys/devices/cpu_core/cpus", "0-3");
+    files.put("/sys/devices/cpu_atom/cpus", "4-7");
+    files.put(format!("{CPU}/cpu2/cache/index2/level"), "");
+    for cpu in [0, 1, 3, 4, 5] {
+        files.put(format!("{CPU}/cpu{cpu}/cache/index2/shared_cpu_list"), "0-1,3-5");
+    }
+    let (topology, said) = (topology_of(&files, "0-7"), disputed(&files));
+    let expected = "L3 caches: the kernel's files contradict each other: CPU 2 lists no L3, and equal \
+                    cores do; who shares it there is unknown";
+    assert_eq!(said, [expected]);
+    assert!(topology.cpus[2].last_level_cache.is_empty());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whoever does not list the cache that equal cores have is said not to, and shares nothing that is known.
+    #[test]
+    fn a_cache_that_some_of_equal_cores_do_not_list_is_unknown_there(
+        silent in prop::collection::btree_set(0_u32..8, 0..9),
+    ) {
+        let files = without_l3(&silent);
+        let (topology, said) = (topology_of(&files, "0-7"), disputed(&files));
+        let is_told = !silent.is_empty() && silent.len() < 8;
+        prop_assert_eq!(said.len(), usize::from(is_told), "{:?}", said);
+        let lacking: CpuSet = silent.iter().copied().map(CpuId).collect();
+        let names = said.first().is_none_or(|text| text.contains(&lacking.named()));
+        prop_assert!(names, "{said:?}");
+        for place in &topology.cpus {
+            let cache = &place.last_level_cache;
+            let is_silent = silent.contains(&place.cpu.0);
+            // Where nobody has one, the second level is the last.
+            let is_known = cache.contains(place.cpu);
+            prop_assert_eq!(is_known, !(is_silent && is_told), "{:?}", place);
+            prop_assert!(!is_told || cache.intersection(&lacking).is_empty(), "{place:?}");
+        }
+    }
+}
+
 /// CPUID of one vendor: L2 without, L3 with inclusion of what lies further in.
 struct Inclusive {
     vendor: [u8; 4],

@@ -75,6 +75,30 @@ impl Caches {
         shared
     }
 
+    /// The sorts of caches that some CPUs of a kind have and others that list caches do not list, and these others.
+    pub(super) fn gaps(&self, kinds: &BTreeMap<CpuId, String>) -> Vec<(Sort, CpuSet)> {
+        let mut users: BTreeMap<Sort, BTreeSet<CpuId>> = BTreeMap::new();
+        for row in &self.rows {
+            let users = users.entry((row.level, row.kind)).or_default();
+            users.extend(row.instances.iter().flat_map(CpuSet::iter));
+        }
+        let all: BTreeSet<CpuId> = users.values().flatten().copied().collect();
+        let gap = |(sort, users): (&Sort, &BTreeSet<CpuId>)| {
+            let theirs: BTreeSet<Option<&String>> = users.iter().map(|it| kinds.get(it)).collect();
+            let lacks = |cpu: &CpuId| theirs.contains(&kinds.get(cpu));
+            let lacking: CpuSet = all.difference(users).copied().filter(lacks).collect();
+            (!lacking.is_empty()).then_some((*sort, lacking))
+        };
+        users.iter().filter_map(gap).collect()
+    }
+
+    /// The level of the last cache of a CPU that is listed.
+    pub(super) fn last_level_of(&self, cpu: CpuId) -> Option<u8> {
+        let has = |row: &&Cache| row.instances.iter().any(|instance| instance.contains(cpu));
+        let data = self.rows.iter().filter(|row| row.kind != CacheKind::Instruction);
+        data.filter(has).map(|row| row.level).max()
+    }
+
     /// The first CPU of each CPU's first-level cache of data: threads of a core share it.
     pub(super) fn first_level(&self) -> BTreeMap<CpuId, CpuId> {
         let rows = self.rows.iter();
@@ -162,7 +186,7 @@ fn add_inclusive(machine: &Machine, rows: &mut [Cache]) {
 const INDICES_MAX: usize = 16;
 
 /// Level and kind of caches.
-type Sort = (u8, CacheKind);
+pub(super) type Sort = (u8, CacheKind);
 
 /// No cache is nearly as large; a larger number is garbage.
 const CACHE_BYTES_MAX: u64 = 64 << 30;
@@ -310,12 +334,12 @@ fn sort(machine: &Machine, folder: &str) -> Option<Sort> {
 }
 
 /// `L2 caches`.
-fn about(sort: Sort) -> String {
+pub(super) fn about(sort: Sort) -> String {
     format!("{} caches", name(sort))
 }
 
 /// `L1d`, `L2`.
-fn name((level, kind): Sort) -> String {
+pub(super) fn name((level, kind): Sort) -> String {
     let suffix = match kind {
         CacheKind::Data => "d",
         CacheKind::Instruction => "i",

@@ -26,6 +26,8 @@ use self::disputes::Disputes;
 pub(super) use self::rows::{ROWS, is_of_one_kind};
 use self::sysfs::Nesting;
 use super::cpuinfo::Cpuinfo;
+use super::groups::{Maker, identity};
+use super::microarchitecture::{Turbo, clock_of_intel};
 use crate::cgroup;
 use crate::ports::Machine;
 use crate::survey::Survey;
@@ -48,7 +50,7 @@ pub(super) fn topology(survey: &Survey<'_>) -> (Topology, Vec<Finding>) {
     }
     let nodes = nodes::read(machine, &online, &disputes);
     let Places { mut cpus, caches, unsaid } = by_cpuid_alone(machine, &online)
-        .unwrap_or_else(|| as_the_kernel_shows(machine, &online, cpuinfo, &disputes));
+        .unwrap_or_else(|| as_the_kernel_shows(survey, &online, cpuinfo, &disputes));
     let node_of: BTreeMap<CpuId, u32> =
         nodes.iter().rev().flat_map(|node| node.cpus.iter().map(|cpu| (cpu, node.id))).collect();
     for place in &mut cpus {
@@ -89,11 +91,12 @@ fn by_cpuid_alone(machine: &Machine, online: &CpuSet) -> Option<Places> {
 
 /// Places and caches by sysfs and `/proc/cpuinfo`; dies by a register, where sysfs hides them.
 fn as_the_kernel_shows(
-    machine: &Machine,
+    survey: &Survey<'_>,
     online: &CpuSet,
     cpuinfo: &Cpuinfo,
     disputes: &Disputes,
 ) -> Places {
+    let machine: &Machine = survey;
     let mut nesting = sysfs::nesting(machine, online, cpuinfo, disputes);
     let caches = Caches::read(machine, online, nesting.listed_cores(), cpuinfo, disputes);
     nesting.split_cores(online, &caches.first_level(), disputes);
@@ -103,6 +106,10 @@ fn as_the_kernel_shows(
     for place in &mut cpus {
         place.kind = kinds.get(&place.cpu).cloned();
     }
+    // Kinds of cores that nobody names may differ in their caches.
+    if !kinds.is_empty() || !is_hybrid_model(survey) {
+        heed_gaps(&mut cpus, &caches, &kinds, disputes);
+    }
     if dies::are_by_register(Some(cpuinfo)) {
         let dies = dies::by_register(machine, cores);
         for place in &mut cpus {
@@ -110,6 +117,31 @@ fn as_the_kernel_shows(
         }
     }
     Places { cpus, caches: caches.rows, unsaid: nesting.unsaid }
+}
+
+/// Whether all CPUs of this model have several kinds of cores.
+fn is_hybrid_model(survey: &Survey<'_>) -> bool {
+    let clock = identity(survey).ok().filter(|(maker, _)| *maker == Maker::Intel);
+    let clock = clock.and_then(|(_, it)| clock_of_intel(it.family, it.model));
+    clock.is_some_and(|clock| clock.turbo == Some(Turbo::Hybrid))
+}
+
+/// A cache that equal cores have and a CPU does not list is not missing: nothing is said of it, nor of who shares it.
+fn heed_gaps(
+    cpus: &mut [CpuPlace],
+    caches: &Caches,
+    kinds: &BTreeMap<CpuId, String>,
+    disputes: &Disputes,
+) {
+    for (sort, lacking) in caches.gaps(kinds) {
+        let (verb, name) = (if lacking.len() == 1 { "lists" } else { "list" }, caches::name(sort));
+        let says = format!("{} {verb} no {name}, and equal cores do", lacking.named());
+        disputes.note(&caches::about(sort), &says, "who shares it there is unknown");
+        let is_beyond = |cpu| caches.last_level_of(cpu).is_some_and(|last| last < sort.0);
+        for place in cpus.iter_mut().filter(|it| lacking.contains(it.cpu) && is_beyond(it.cpu)) {
+            place.last_level_cache = CpuSet::default();
+        }
+    }
 }
 
 /// The CPUs that are online; those that this process may use where the kernel does not say, or where a file says that
