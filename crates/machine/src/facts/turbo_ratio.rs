@@ -144,8 +144,17 @@ fn limit(survey: &Survey<'_>, layout: Turbo, bus: f64, group: &Group) -> Reading
     }
     let steps = reachable(&steps, group.cores, bus);
     if steps.is_empty() || steps.iter().any(|step| step.hertz > HERTZ_MAX) {
-        let first = addresses.first().copied().unwrap_or_default();
-        let why = format!("the register {first:x}h holds {ratios:#x}, which is no list of ratios");
+        let blamed = match (addresses, rest.first()) {
+            // Counts of nothing, beside ratios that are some.
+            ([_, second, ..], Some(Ok(counts)))
+                if !matches!(layout, Turbo::PerCore(_)) && is_ratio(byte(ratios, 0)) =>
+            {
+                (*second, *counts, "counts of cores")
+            }
+            _ => (addresses.first().copied().unwrap_or_default(), ratios, "ratios"),
+        };
+        let (address, value, what) = blamed;
+        let why = format!("the register {address:x}h holds {value:#x}, which is no list of {what}");
         return Err(Unavailable::new(Obstacle::Cpudyno, "turbo limits", why));
     }
     let names: Vec<String> =

@@ -381,6 +381,21 @@ fn counts_of_servers_of_efficient_cores_are_modules() {
 }
 
 #[test]
+fn the_register_that_is_wrong_is_blamed() {
+    let why = |registers: &[(u32, u64)]| {
+        let made = Made::new(INTEL, 6, 0x8f, 8).registers(registers);
+        let facts = facts::machine(&made.machine()).facts;
+        let fact = facts.into_iter().find(|fact| fact.id == "turbo.ratio_limits").unwrap();
+        format!("{:?}", fact.value)
+    };
+    let ratios = 0x1c1c_1c1c_1c1c_1c1e;
+    let counts = why(&[(0x1ad, ratios), (0x1ae, 0)]);
+    assert!(counts.contains("1aeh holds 0x0, which is no list of counts of cores"), "{counts}");
+    let ratios = why(&[(0x1ad, 0), (0x1ae, TABLE[2].1)]);
+    assert!(ratios.contains("1adh holds 0x0, which is no list of ratios"), "{ratios}");
+}
+
+#[test]
 fn a_register_that_was_not_read_ends_the_table_with_a_word() {
     let made = Made::new(INTEL, 6, 0x4f, 12).registers(&[(0x1ad, 0x1b1c_1d1e_1f20_2222)]);
     let said = made.fact("turbo.ratio_limits");
