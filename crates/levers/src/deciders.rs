@@ -7,7 +7,7 @@ use machine::{Machine, latency_limit};
 use model::CpuId;
 
 use crate::object::Object;
-use crate::open::allows_turbo;
+use crate::open::{allows_turbo, turbo_setting};
 use crate::rows::{Lever, PERFORMANCE};
 
 /// Somebody who may overrule settings.
@@ -205,9 +205,9 @@ fn turbo_is_off(case: &Case<'_>) -> Option<String> {
     let (base, wanted): (u64, u64) = (text.parse().ok()?, case.wanted.parse().ok()?);
     (base < wanted).then(|| {
         format!(
-            "turbo is off, and without it the clock goes up to {:.3} GHz (`{path}`); `cpudyno set no_turbo=off` allows \
-             more",
-            base as f64 / 1e6
+            "turbo is off, and without it the clock goes up to {:.3} GHz (`{path}`); `cpudyno set {}` allows more",
+            base as f64 / 1e6,
+            turbo_setting(case.machine, true)
         )
     })
 }

@@ -25,6 +25,16 @@ pub fn allows_turbo(machine: &Machine) -> bool {
     !says(NO_TURBO, "1") && !says("/sys/devices/system/cpu/cpufreq/boost", "0")
 }
 
+/// The setting that switches turbo off, or on, on this machine.
+pub(crate) fn turbo_setting(machine: &Machine, on: bool) -> &'static str {
+    match (machine.tree.read(NO_TURBO).is_ok(), on) {
+        (true, true) => "no_turbo=off",
+        (true, false) => "no_turbo=on",
+        (false, true) => "boost=on",
+        (false, false) => "boost=off",
+    }
+}
+
 const NO_TURBO: &str = "/sys/devices/system/cpu/intel_pstate/no_turbo";
 
 /// Whether writing this allows turbo (true) or forbids it (false), and leaves the limits of the clock as they are;

@@ -373,11 +373,11 @@ impl Plan {
             most.is_some_and(|most| most == change.former)
         };
         if !open::allows_turbo(machine) && self.changes.iter().any(may_hide) {
-            self.remarks.push(
+            let off = open::turbo_setting(machine, false);
+            self.remarks.push(format!(
                 "turbo is off, and limits of the clock at or above the base frequency do not show: `cpudyno undo` \
-                 brings back those that were there before `cpudyno set no_turbo=on`, or that it saw since, and no others"
-                    .to_owned(),
-            );
+                 brings back those that were there before `cpudyno set {off}`, or that it saw since, and no others"
+            ));
         }
     }
 

@@ -192,6 +192,21 @@ fn what_the_driver_will_refuse_is_told() {
     assert!(!says(&planned(&passive, &["epp=power"]).unwrap(), &["EBUSY"]));
 }
 
+/// Without turbo limits do not show, and the setting that switched it off is the machine's own.
+#[test]
+fn what_hides_limits_is_called_by_its_setting() {
+    let folder = files("amd-pstate-epp", "powersave");
+    let hidden = |folder: &TempDir| {
+        put(folder.path(), &format!("{CPU}/cpufreq/policy0/scaling_max_freq"), "4200000");
+        planned(folder, &["max_freq@0=3GHz"]).unwrap()
+    };
+    assert!(!says(&hidden(&folder), &["turbo is off"]));
+    put(folder.path(), &format!("{CPU}/cpufreq/boost"), "0\n");
+    assert!(says(&hidden(&folder), &["turbo is off", "`cpudyno set boost=off`"]));
+    put(folder.path(), &format!("{CPU}/intel_pstate/no_turbo"), "1\n");
+    assert!(says(&hidden(&folder), &["turbo is off", "`cpudyno set no_turbo=on`"]));
+}
+
 #[test]
 fn what_the_kernel_will_cut_is_told() {
     let folder = files("acpi-cpufreq", "powersave");
