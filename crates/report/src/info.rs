@@ -377,10 +377,10 @@ fn raised(held: &[Held]) -> String {
     held.iter().map(raise).collect::<Vec<_>>().join(" ")
 }
 
-/// Those that limit, equal packages together.
+/// Those that limit, and that what is in force limits nothing, equal packages together.
 fn power_limits(record: &Record) -> Vec<(String, Text)> {
     let limits = record.clock.iter().flat_map(|clock| &clock.power);
-    let limits = limits.filter(|limit| limit.watts.is_some());
+    let limits = limits.filter(|limit| limit.is_told());
     let mut said: Vec<String> = Vec::new();
     for limit in limits.map(PowerLimit::said) {
         if !said.contains(&limit) {

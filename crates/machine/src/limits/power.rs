@@ -14,13 +14,25 @@ pub(super) const RAPL_POWER_UNIT: u32 = 0x606;
 /// Both limits of a package.
 pub(super) const PKG_POWER_LIMIT: u32 = 0x610;
 
-/// The most that the field of a limit holds, in watts, at the usual unit: firmware that sets no limit
-/// writes it.
+/// What firmware that sets no limit writes into the field of one: as much as fits, or a whole number of watts less.
+const FULL: u64 = 0x7ff8;
+/// The same in watts, at the usual unit.
 const WATTS_MAX: f64 = 4095.0;
 
-/// A limit of nothing limits nothing either: no package could run with it.
-fn stated(watts: f64) -> Option<f64> {
-    (watts > 0.0 && watts < WATTS_MAX).then_some(watts)
+/// A limit that is in force, of less than `most`. One of nothing limits nothing either: no package could run with it.
+fn limit(package: u32, term: PowerTerm, watts: f64, most: f64, source: String) -> PowerLimit {
+    let is_limit = watts > 0.0 && watts < most;
+    PowerLimit {
+        package,
+        term,
+        watts: Some(watts).filter(|_| is_limit),
+        no_limit_watts: Some(watts).filter(|_| !is_limit),
+        seconds: None,
+        enabled: true,
+        locked: None,
+        source,
+        beside: Vec::new(),
+    }
 }
 
 /// Silvermont and Airmont, whose units are others.
@@ -40,19 +52,15 @@ pub(super) fn decode(package: u32, units: u64, limits: u64) -> [PowerLimit; 2] {
     let second = 1.0 / f64::from(1u32 << bits(units, 16, 4));
     let locked = bits(limits, 63, 1) == 1;
     [(PowerTerm::Long, 0), (PowerTerm::Short, 32)].map(|(term, low)| {
-        let watts = bits(limits, low, 15) as f64 * watt;
+        let [watts, most] = [bits(limits, low, 15), FULL].map(|field| field as f64 * watt);
         let time = bits(limits, low + 17, 7);
         let (exponent, quarters) = (bits(time, 0, 5), bits(time, 5, 2));
         let seconds = 2f64.powi(exponent as i32) * (1.0 + quarters as f64 / 4.0) * second;
         PowerLimit {
-            package,
-            term,
-            watts: stated(watts),
             seconds: Some(seconds),
             enabled: bits(limits, low + 15, 1) == 1,
             locked: Some(locked),
-            source: format!("MSR {PKG_POWER_LIMIT:X}h"),
-            beside: Vec::new(),
+            ..limit(package, term, watts, most, format!("MSR {PKG_POWER_LIMIT:X}h"))
         }
     })
 }
@@ -88,15 +96,15 @@ const CONTROLS: [&str; 2] = ["intel-rapl", "intel-rapl-mmio"];
 /// constraints `long_term`, `short_term` and `peak_power`.
 pub(super) fn by_kernel(machine: &Machine, package: u32) -> Reading<Vec<PowerLimit>> {
     let names = machine.tree.list(FOLDER).unwrap_or_default();
-    let is_ours = |zone: &&String| {
+    let terms = |zone: &String| {
         let name = machine.tree.read(&format!("{FOLDER}/{zone}/name")).unwrap_or_default();
-        let number = name.trim().strip_prefix("package-").and_then(|rest| rest.split('-').next());
-        number.and_then(|number| number.parse().ok()) == Some(package)
+        terms_of(name.trim(), package)
     };
     // Of packages with several dies each die has a zone.
     let of_control = |control: &'static str| {
         let zones = names.iter().filter(move |name| name.starts_with(&format!("{control}:")));
-        zones.filter(is_ours).map(|zone| of_zone(machine, package, control, zone))
+        let ours = zones.filter_map(|zone| Some((zone, terms(zone)?)));
+        ours.map(|(zone, terms)| of_zone(machine, package, control, zone, terms))
     };
     let limits: Vec<Vec<PowerLimit>> = CONTROLS.into_iter().flat_map(of_control).collect();
     if limits.is_empty() {
@@ -111,32 +119,52 @@ pub(super) fn by_kernel(machine: &Machine, package: u32) -> Reading<Vec<PowerLim
     Ok(limits)
 }
 
+/// The limits that a zone has by the names of its constraints.
+type Terms = &'static [(&'static str, PowerTerm)];
+
+/// Those of the zone of that name, where it is one of this package or of the platform that it is the first of.
+///
+/// # Source
+/// Linux, `drivers/powercap/intel_rapl_common.c`, `rapl_package_register_powercap` and `rapl_init_domains`:
+/// `package-N`, `package-N-die-M`; `psys`, and `psys-N` beyond the first package.
+fn terms_of(zone: &str, package: u32) -> Option<Terms> {
+    use PowerTerm::{Long, Peak, PlatformLong, PlatformShort, Short};
+    const OF_PACKAGE: Terms = &[("long_term", Long), ("short_term", Short), ("peak_power", Peak)];
+    const OF_PLATFORM: Terms = &[("long_term", PlatformLong), ("short_term", PlatformShort)];
+    let (name, rest) = zone.split_once('-').unwrap_or((zone, "0"));
+    let number = rest.split('-').next().and_then(|number| number.parse().ok());
+    match name {
+        _ if number != Some(package) => None,
+        "package" => Some(OF_PACKAGE),
+        "psys" => Some(OF_PLATFORM),
+        _ => None,
+    }
+}
+
 /// What one zone of powercap states. Who is off altogether limits nothing in any zone.
-fn of_zone(machine: &Machine, package: u32, control: &str, zone: &str) -> Vec<PowerLimit> {
+fn of_zone(
+    machine: &Machine,
+    package: u32,
+    control: &str,
+    zone: &str,
+    terms: Terms,
+) -> Vec<PowerLimit> {
     let read = |path: &str| machine.tree.read(path).map(|text| text.trim().to_owned());
     let is_on = |of: &str| read(&format!("{FOLDER}/{of}/enabled")).map_or(true, |text| text != "0");
     let enabled = is_on(control) && is_on(zone);
     let of_constraint = |constraint: u32| {
         let file = |name: &str| format!("{FOLDER}/{zone}/constraint_{constraint}_{name}");
-        let term = match read(&file("name")).as_deref() {
-            Ok("long_term") => PowerTerm::Long,
-            Ok("short_term") => PowerTerm::Short,
-            Ok("peak_power") => PowerTerm::Peak,
-            _ => return None,
-        };
+        let name = read(&file("name")).ok()?;
+        let (_, term) = terms.iter().find(|(known, _)| *known == name)?;
         let number = |name: &str| {
             let path = file(name);
             first_number(&path, &read(&path)?).map(|microunits| microunits * 1e-6)
         };
+        let watts = number("power_limit_uw").ok()?;
         Some(PowerLimit {
-            package,
-            term,
-            watts: stated(number("power_limit_uw").ok()?),
             seconds: number("time_window_us").ok().filter(|seconds| *seconds > 0.0),
             enabled,
-            locked: None,
-            source: zone.to_owned(),
-            beside: Vec::new(),
+            ..limit(package, *term, watts, WATTS_MAX, zone.to_owned())
         })
     };
     (0..3).filter_map(of_constraint).collect()
@@ -162,16 +190,8 @@ pub(super) fn by_sensor(machine: &Machine, package: u32) -> Reading<Vec<PowerLim
     })?;
     let path = format!("{SENSORS}/{sensor}/power1_cap");
     let watts = first_number(&path, &machine.tree.read(&path)?)? * 1e-6;
-    Ok(vec![PowerLimit {
-        package,
-        term: PowerTerm::Package,
-        watts: stated(watts),
-        seconds: None,
-        enabled: true,
-        locked: None,
-        source: format!("{sensor}/power1_cap"),
-        beside: Vec::new(),
-    }])
+    let source = format!("{sensor}/power1_cap");
+    Ok(vec![limit(package, PowerTerm::Package, watts, WATTS_MAX, source)])
 }
 
 /// Of all that is stated of one package, what binds: of each term the least that is in force. What says the same a
@@ -188,19 +208,20 @@ fn least(mut stated: Vec<PowerLimit>) -> Option<PowerLimit> {
     /// Units are 1/8 W, and files are rounded.
     const SAME_WATTS: f64 = 0.5;
     let watts = |limit: &PowerLimit| limit.watts.filter(|_| limit.enabled).unwrap_or(f64::INFINITY);
-    // The first of equal ones: the sort is stable.
-    stated.sort_by(|a, b| watts(a).total_cmp(&watts(b)));
+    // The first of equal ones: the sort is stable. What is in force and limits nothing is before what is off.
+    stated.sort_by(|a, b| watts(a).total_cmp(&watts(b)).then(b.enabled.cmp(&a.enabled)));
     let mut stated = stated.into_iter();
     let mut least = stated.next()?;
     for other in stated {
+        let all = |limit: &PowerLimit| limit.watts.or(limit.no_limit_watts);
         let is_same = other.enabled == least.enabled
-            && match (other.watts, least.watts) {
+            && match (all(&other), all(&least)) {
                 (Some(other), Some(least)) => (other - least).abs() <= SAME_WATTS,
                 (other, least) => other == least,
             };
         if !is_same {
-            let PowerLimit { watts, enabled, source, .. } = other;
-            least.beside.push(PowerLimitBeside { watts, enabled, source });
+            let PowerLimit { watts, no_limit_watts, enabled, source, .. } = other;
+            least.beside.push(PowerLimitBeside { watts, no_limit_watts, enabled, source });
         }
     }
     Some(least)
@@ -230,6 +251,8 @@ mod tests {
         assert_eq!(of(0x0042_fff8_00df_fff8), [(None, 56.0, true), (None, 0.0024, true)]);
         assert_eq!(of(0x0042_8200_00dd_8200), [(w(64.0), 28.0, true), (w(64.0), 0.0024, true)]);
         assert_eq!(decode(0, UNITS, 0x8003_87b0_0014_8668)[0].locked, Some(true));
+        // What fills the field, whatever the unit is.
+        assert_eq!(said(0xa_0e08, 0x0042_ffff_00df_ffff).map(|limit| limit.0), [None, None]);
         let goldmont = said(0x330a_0e08, 0x0007_a500_005b_9f00);
         assert_eq!(goldmont, [(w(31.0), 10.0, true), (w(37.0), 0.0078, true)]);
     }
@@ -243,15 +266,9 @@ mod tests {
     /// Of several sources the least that is on binds; one that repeats it is not named.
     #[test]
     fn the_least_limit_binds() {
-        let stated = |term, watts, enabled, source: &str| PowerLimit {
-            package: 0,
-            term,
-            watts,
-            seconds: None,
+        let stated = |term, watts: Option<f64>, enabled, source: &str| PowerLimit {
             enabled,
-            locked: None,
-            source: source.to_owned(),
-            beside: Vec::new(),
+            ..limit(0, term, watts.unwrap_or(0.0), WATTS_MAX, source.to_owned())
         };
         let said = |stated: Vec<PowerLimit>| -> Vec<String> {
             binding(stated).iter().map(PowerLimit::said).collect()
@@ -268,7 +285,15 @@ mod tests {
         assert_eq!(said(vec![lower(), off.clone()]), ["PL1 35 W (c; 15 W by d is off)"]);
         assert_eq!(said(vec![off]), ["PL1 15 W (d, off)"]);
         let none = long(None, true, "e");
-        assert_eq!(said(vec![none, lower()]), ["PL1 35 W (c; none by e does not bind)"]);
+        assert_eq!(said(vec![none.clone(), lower()]), ["PL1 35 W (c; 0 W by e is no limit)"]);
+        // What is off is named by who is on, even where that limits nothing.
+        let off = || long(Some(15.0), false, "d");
+        assert_eq!(
+            said(vec![off(), none]),
+            ["PL1 0 W, which nothing could keep (e; 15 W by d is off)"]
+        );
+        let full = long(Some(4095.9), true, "g");
+        assert_eq!(said(vec![off(), full]), ["PL1 none (g; 15 W by d is off)"]);
         let peak = stated(PowerTerm::Peak, Some(200.0), true, "f");
         assert_eq!(said(vec![peak, lower()]), ["PL1 35 W (c)", "PL4 200 W (f)"]);
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::record::LimitReason;
+use model::record::{LimitReason, PowerTerm};
 use model::{CpuId, CpuSet};
 use proptest::prelude::*;
 
@@ -142,6 +142,80 @@ proptest! {
             let is_set = |bit: &u32| value.unwrap() >> bit & 1 == 1;
             prop_assert!(bits.iter().any(is_set), "{id} of {source}: {registers:x?}");
             prop_assert!(after.active || after.logged, "{id} of {source}");
+        }
+    }
+
+    /// Of each term the least limit that is in force is named, and nothing of a control that is off, nor of what is no
+    /// limit; where nothing in force limits, that is not made up.
+    #[test]
+    fn the_least_limit_of_power_that_holds_is_named(
+        zones in prop::collection::vec(
+            (
+                prop::sample::select(vec!["package-0", "package-0-die-1", "psys", "package-1", "core"]),
+                any::<bool>(),
+                any::<bool>(),
+                [0_u32..300, 0..300],
+            ),
+            1..6,
+        ),
+        off in prop::option::of(prop::sample::select(vec!["intel-rapl", "intel-rapl-mmio"])),
+        bent in prop::option::of((
+            any::<prop::sample::Index>(),
+            0_usize..2,
+            prop_oneof![garbage(), Just("4095875000".to_owned()), Just("0".to_owned())],
+        )),
+    ) {
+        const POWERCAP: &str = "/sys/class/powercap";
+        let mut made = Made::new(INTEL, 6, 0xb7, 4);
+        // What is in force, in watts, by package or platform and term.
+        let mut holds: BTreeMap<PowerTerm, Vec<f64>> = BTreeMap::new();
+        for (number, (name, by_memory, is_on, watts)) in zones.iter().enumerate() {
+            let control = if *by_memory { "intel-rapl-mmio" } else { "intel-rapl" };
+            let folder = format!("{POWERCAP}/{control}:{number}");
+            made.files.put(format!("{folder}/name"), *name);
+            made.files.put(format!("{folder}/enabled"), if *is_on { "1" } else { "0" });
+            let terms = match *name {
+                "package-0" | "package-0-die-1" => [PowerTerm::Long, PowerTerm::Short],
+                "psys" => [PowerTerm::PlatformLong, PowerTerm::PlatformShort],
+                _ => continue,
+            };
+            for (index, term) in terms.into_iter().enumerate() {
+                let which = ["long_term", "short_term"][index];
+                let mut text = format!("{}000000", watts[index]);
+                if let Some((zone, bent, other)) = &bent
+                    && zone.index(zones.len()) == number && *bent == index
+                {
+                    text.clone_from(other);
+                }
+                made.files.put(format!("{folder}/constraint_{index}_name"), which);
+                made.files.put(format!("{folder}/constraint_{index}_power_limit_uw"), &text);
+                let limit = text.parse().ok().map(|microwatts: f64| microwatts * 1e-6);
+                let limit = limit.filter(|watts| *watts > 0.0 && *watts < 4095.0);
+                if *is_on && off != Some(control) {
+                    holds.entry(term).or_default().extend(limit);
+                }
+            }
+        }
+        if let Some(control) = off {
+            made.files.put(format!("{POWERCAP}/{control}/enabled"), "0");
+        }
+        let told = made.record().clock.unwrap().power;
+        for limit in &told {
+            let least = holds.get(&limit.term).and_then(|all| all.iter().copied().reduce(f64::min));
+            let named = limit.watts.filter(|_| limit.enabled);
+            let is_least = match (named, least) {
+                (Some(named), Some(least)) => (named - least).abs() < 1e-3,
+                (named, least) => named == least,
+            };
+            prop_assert!(is_least, "{limit:?}: {holds:?}");
+            let begin = limit.said();
+            let number = least.map_or(String::new(), |least| format!("{} {least:.0} W ", limit.term.word()));
+            prop_assert!(begin.starts_with(number.trim_end()), "{begin}: {holds:?}");
+        }
+        let terms: BTreeSet<PowerTerm> = told.iter().map(|limit| limit.term).collect();
+        prop_assert_eq!(terms.len(), told.len(), "{:?}", told);
+        for (term, limits) in &holds {
+            prop_assert!(limits.is_empty() || terms.contains(term), "{told:?}: {holds:?}");
         }
     }
 

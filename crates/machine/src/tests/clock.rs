@@ -530,6 +530,43 @@ fn of_dies_the_least_limit_is_named_and_who_is_off_limits_nothing() {
     assert!(power(&made)[0].starts_with("PL1 45 W"), "{:?}", power(&made));
 }
 
+/// What the whole platform may draw, wherever that is less than what the package may.
+#[test]
+fn the_platform_has_limits_of_its_own() {
+    let mut made = Made::new(INTEL, 6, 0xb7, 4);
+    zone(&mut made, "intel-rapl:0", "package-0", [125, 250], "1");
+    zone(&mut made, "intel-rapl:1", "psys", [60, 90], "1");
+    // Of the second package.
+    zone(&mut made, "intel-rapl:2", "psys-1", [30, 30], "1");
+    let all = ["PL1 125 W (intel-rapl:0)", "PL2 250 W (intel-rapl:0)"];
+    let platform = ["platform PL1 60 W (intel-rapl:1)", "platform PL2 90 W (intel-rapl:1)"];
+    assert_eq!(power(&made), [all, platform].concat());
+    let page = format!("{:?}", report::info(&made.record(), 0));
+    assert!(page.contains("platform PL1 60 W"), "{page}");
+}
+
+/// Nothing, and as much as fits, is no limit; what is in force and is none is said.
+#[test]
+fn what_is_no_limit_of_power_is_said() {
+    let row = |made: &Made| {
+        let page = format!("{:?}", report::info(&made.record(), 0));
+        page.split_once("Power limits").map(|(_, rest)| rest.split('}').next().unwrap().to_owned())
+    };
+    let of = |watts, enabled: &str| {
+        let mut made = Made::new(INTEL, 6, 0xb7, 4);
+        zone(&mut made, "intel-rapl:0", "package-0", watts, enabled);
+        row(&made)
+    };
+    let none = of([4096, 4096], "1").unwrap();
+    assert!(none.contains("PL1 none (intel-rapl:0), PL2 none (intel-rapl:0)"), "{none}");
+    let zero = of([0, 250], "1").unwrap();
+    assert!(zero.contains("PL1 0 W, which nothing could keep (intel-rapl:0), PL2 250 W"), "{zero}");
+    assert_eq!(of([0, 0], "0"), None, "who is off and states nothing is not worth a row");
+    let made = Made::new(INTEL, 6, 0x9e, 2).registers(&[(0x606, 0xa_0e03), (0x610, u64::MAX)]);
+    let ones = row(&made).unwrap();
+    assert!(ones.contains("PL1 none (MSR 610h, locked)"), "{ones}");
+}
+
 #[test]
 fn what_the_kernel_shows_of_amd_is_a_limit() {
     let mut made = Made::new(AMD, 25, 17, 4);

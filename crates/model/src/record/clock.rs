@@ -85,6 +85,10 @@ pub enum PowerTerm {
     Peak,
     /// PPT of AMD's CPUs: what the package may draw.
     Package,
+    /// PL1 of the platform (psys): of all that hangs on its supply, on the average over a time.
+    PlatformLong,
+    /// PL2 of the platform.
+    PlatformShort,
 }
 
 impl PowerTerm {
@@ -95,11 +99,13 @@ impl PowerTerm {
             PowerTerm::Short => "PL2",
             PowerTerm::Peak => "PL4",
             PowerTerm::Package => "PPT",
+            PowerTerm::PlatformLong => "platform PL1",
+            PowerTerm::PlatformShort => "platform PL2",
         }
     }
 }
 
-/// A limit of the power of a package.
+/// A limit of the power of a package, or of the platform that it is in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PowerLimit {
@@ -110,6 +116,9 @@ pub struct PowerLimit {
     /// The limit, in watts; none: the field holds nothing, or as much as fits, which limits nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watts: Option<f64>,
+    /// What is stated there, in watts, where that is no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_limit_watts: Option<f64>,
     /// The time that power is averaged over, in seconds, where that is stated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
@@ -132,6 +141,9 @@ pub struct PowerLimitBeside {
     /// The limit, in watts, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watts: Option<f64>,
+    /// What is stated there, in watts, where that is no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_limit_watts: Option<f64>,
     /// Whether it is in force.
     pub enabled: bool,
     /// Where it was read.
@@ -139,23 +151,41 @@ pub struct PowerLimitBeside {
 }
 
 impl PowerLimit {
-    /// `PL1 45 W over 28 s (intel-rapl-mmio:0; 175 W by MSR 610h does not bind)`.
+    /// `PL1 45 W over 28 s (intel-rapl-mmio:0; 175 W by MSR 610h does not bind)`; 0 W are not believed.
     pub fn said(&self) -> String {
-        let watts =
-            |watts: Option<f64>| watts.map_or("none".to_owned(), |watts| format!("{watts:.0} W"));
+        let watts = match (self.watts, self.no_limit_watts) {
+            (Some(watts), _) => format!("{watts:.0} W"),
+            (None, Some(least)) if least <= 0.0 => "0 W, which nothing could keep".to_owned(),
+            // As much as fits, or not told.
+            (None, _) => "none".to_owned(),
+        };
         let seconds = self.seconds.filter(|_| self.watts.is_some());
         let seconds = seconds.map_or(String::new(), |seconds| {
             format!(" over {}", crate::page::si::format(seconds, crate::Unit::Second))
         });
         let locked = if self.locked == Some(true) { ", locked" } else { "" };
         let off = if self.enabled { "" } else { ", off" };
-        let beside = |it: &PowerLimitBeside| {
-            let how = if it.enabled { "does not bind" } else { "is off" };
-            format!("; {} by {} {how}", watts(it.watts), it.source)
-        };
-        let beside: String = self.beside.iter().map(beside).collect();
-        let (term, watts, source) = (self.term.word(), watts(self.watts), &self.source);
+        let beside: String = self.beside.iter().map(PowerLimitBeside::said).collect();
+        let (term, source) = (self.term.word(), &self.source);
         format!("{term} {watts}{seconds} ({source}{locked}{off}{beside})")
+    }
+
+    /// Whether anything is stated of what is in force, be it that nothing is limited.
+    pub fn is_told(&self) -> bool {
+        self.watts.is_some() || self.enabled && self.no_limit_watts.is_some()
+    }
+}
+
+impl PowerLimitBeside {
+    fn said(&self) -> String {
+        let stated = self.watts.or(self.no_limit_watts);
+        let watts = stated.map_or("none".to_owned(), |watts| format!("{watts:.0} W"));
+        let how = match (self.enabled, stated) {
+            (false, _) => "is off",
+            (true, Some(watts)) if watts <= 0.0 => "is no limit",
+            (true, _) => "does not bind",
+        };
+        format!("; {watts} by {} {how}", self.source)
     }
 }
 
