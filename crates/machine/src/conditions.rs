@@ -1,5 +1,6 @@
 //! What could change between two runs on one machine: one row per condition.
 
+use model::areas::turbo::promise::BY_SHARE;
 use model::record::{Fact, FactValue};
 use model::{CpuSet, Obstacle, Reading, Unavailable};
 
@@ -26,6 +27,7 @@ pub(crate) const TABLE: &[Row] = &[
     row("cpufreq.epb", "Energy bias", energy_bias),
     row("cpufreq.boost", "Boost", boost),
     row("cpufreq.limits", "Frequency limits", limits),
+    row("cpufreq.share", "Share of the clock", share),
     row("idle.disabled", "Idle states switched off", |m| idle::disabled(m).map(text)),
     row("idle.resume_latency", "Resume latency allowed", resume_latency),
     row("power.profile", "Power profile", power_profile),
@@ -177,6 +179,62 @@ fn limits(survey: &Survey<'_>) -> Reading<FactValue> {
         Ok(format!("{} to {} GHz", gigahertz(low), gigahertz(most)))
     });
     range.map(text)
+}
+
+const INTEL_PSTATE: &str = "/sys/devices/system/cpu/intel_pstate";
+
+/// A share of the highest clock that `intel_pstate` keeps to, in percent.
+fn percent(survey: &Survey<'_>, file: &str) -> Reading<f64> {
+    let path = format!("{INTEL_PSTATE}/{file}");
+    let percent = first_number(&path, &survey.tree.read(&path)?)?;
+    if (0.0..=100.0).contains(&percent) {
+        return Ok(percent);
+    }
+    let why = format!("`{path}` says {percent}, which is no share in percent");
+    Err(Unavailable::new(Obstacle::Cpudyno, "share of the clock", why))
+}
+
+/// The largest share of the highest clock that `intel_pstate` allows, in percent, where that is not all of it.
+pub(crate) fn most_share(survey: &Survey<'_>) -> Option<f64> {
+    percent(survey, BY_SHARE).ok().filter(|percent| *percent < 100.0)
+}
+
+/// Between which shares of the highest clock `intel_pstate` keeps CPUs, where it keeps them from any that they have.
+///
+/// # Source
+/// Linux, `Documentation/admin-guide/pm/intel_pstate.rst`: `max_perf_pct`, `min_perf_pct`; in
+/// `drivers/cpufreq/intel_pstate.c`, `min_perf_pct_min` is what the second begins with: the share of the lowest clock
+/// of the first CPU.
+fn share(survey: &Survey<'_>) -> Reading<FactValue> {
+    let (most, least) = (percent(survey, BY_SHARE), percent(survey, "min_perf_pct"));
+    let least_of_all = || -> Option<f64> {
+        let first = online(survey).iter().next()?;
+        let highest = survey.claimed_clocks().of(first).ok()?;
+        Some(frequency::lowest_of(survey, first)? / highest * 100.0)
+    };
+    // Shares are whole numbers.
+    let is_raised =
+        |percent: &f64| least_of_all().is_some_and(|least| *percent >= least.floor() + 2.0);
+    let mut said = Vec::new();
+    if let Some(most) = most_share(survey) {
+        let path = format!("{INTEL_PSTATE}/{BY_SHARE}");
+        said.push(format!(
+            "at most {most} % of the highest clock, by `{path}`; `echo 100 | sudo tee {path}` allows all of it, \
+             until whoever wrote it does so again"
+        ));
+    }
+    if let Some(least) = least.clone().ok().filter(is_raised) {
+        let path = format!("{INTEL_PSTATE}/min_perf_pct");
+        said.push(format!("at least {least} % of the highest clock, by `{path}`"));
+    }
+    match (said.is_empty(), most.and(least)) {
+        (false, _) => Ok(text(said.join("; "))),
+        (true, Ok(_)) => Ok(text("none")),
+        (true, Err(reason)) if reason.obstacle == Obstacle::Hardware => {
+            Err(no_such_setting(survey, "limit by share"))
+        }
+        (true, Err(reason)) => Err(reason),
+    }
 }
 
 fn power_profile(machine: &Survey<'_>) -> Reading<FactValue> {

@@ -96,6 +96,7 @@ const GROUPS: &[&[Line]] = &[
             piece("cpufreq.epb", "energy bias {}"),
         ]),
         By(held),
+        By(share),
         By(power_limits),
         Of("Uncore", &[piece("uncore.limits", "{}")]),
         Of("Idle states", &[
@@ -146,7 +147,7 @@ pub fn limits_of_clock(record: &Record) -> Vec<Block> {
     let lines = GROUPS.iter().copied().flatten().filter(is_its);
     let claims = lines.flat_map(|line| line.pairs(record));
     let pairs: Vec<(String, Text)> =
-        claims.chain(held(record)).chain(power_limits(record)).collect();
+        claims.chain(held(record)).chain(share(record)).chain(power_limits(record)).collect();
     let mut blocks = registers_of_limits(record);
     if !pairs.is_empty() {
         blocks.insert(1, Block::Groups(vec![pairs]));
@@ -375,6 +376,12 @@ fn raised(held: &[Held]) -> String {
     // One value for all would be cut to what each CPU has, and what is cut is put back.
     let raise = |(cpus, _, reach): &Held| format!("max_freq@{cpus}={}MHz", megahertz(*reach));
     held.iter().map(raise).collect::<Vec<_>>().join(" ")
+}
+
+/// The share of the clock that the driver allows, where it is not all of it.
+fn share(record: &Record) -> Vec<(String, Text)> {
+    const LINE: Line = Of("Driver's share", &[unless(NONE, "cpufreq.share", "{}")]);
+    LINE.pairs(record)
 }
 
 /// Those that limit, and that what is in force limits nothing, equal packages together.

@@ -325,7 +325,7 @@ pub(super) fn base_of_policy(survey: &Survey<'_>, cpu: CpuId) -> Option<f64> {
 }
 
 /// The lowest clock that the kernel claims of a CPU, in hertz.
-pub(super) fn lowest_of(survey: &Survey<'_>, cpu: CpuId) -> Option<f64> {
+pub(crate) fn lowest_of(survey: &Survey<'_>, cpu: CpuId) -> Option<f64> {
     let policies = &survey.policies().all;
     let policy = policies.iter().find(|policy| policy.cpus.contains(cpu))?;
     policy.hertz(survey, "cpuinfo_min_freq").ok()

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use model::areas::turbo::promise::BY_SHARE;
 use model::record::AllowedClock;
 use model::{CpuId, CpuSet};
 
@@ -70,6 +71,28 @@ fn each(
     let each =
         known.flat_map(|(cpus, hertz)| cpus.iter().map(|cpu| (cpu, hertz)).collect::<Vec<_>>());
     together(each, source)
+}
+
+/// What the driver's share of the highest clock with boost leaves of the highest clocks as they are now.
+///
+/// # Source
+/// Linux, drivers/cpufreq/intel_pstate.c: `intel_pstate_update_perf_limits` rounds up to levels of the hardware, which
+/// are multiples of 100 MHz but on hybrids.
+pub(super) fn by_share(survey: &Survey<'_>, highest: &[AllowedClock]) -> Vec<AllowedClock> {
+    const RATIO_HERTZ: f64 = 100e6;
+    let Some(percent) = conditions::most_share(survey) else { return Vec::new() };
+    let of_cpu = |(cpu, now): (CpuId, f64)| {
+        let share = survey.claimed_clocks().of(cpu).ok()? * percent / 100.0;
+        let is_of_hybrid = survey.topology().place(cpu)?.kind.is_some();
+        let whole = (share / RATIO_HERTZ - 1e-6).ceil() * RATIO_HERTZ;
+        let share = if is_of_hybrid { share } else { whole };
+        (share < now).then_some((cpu, share))
+    };
+    let each = |it: &AllowedClock| {
+        let hertz = it.hertz;
+        it.cpus.iter().map(|cpu| (cpu, hertz)).collect::<Vec<_>>()
+    };
+    together(highest.iter().flat_map(each).filter_map(of_cpu), BY_SHARE)
 }
 
 /// Drivers whose governors choose no clock, whatever they are called: the hardware does.

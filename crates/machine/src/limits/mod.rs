@@ -163,6 +163,7 @@ impl Looked {
             Err(reason) => unread.push(reason),
         }
         allowed.extend(allowed::by_governor(survey, cpus));
+        allowed.extend(allowed::by_share(survey, &highest));
         unread.extend(self.refused(after));
         let power = match limits_of_power(survey, cpus) {
             Ok(power) => power,

@@ -567,6 +567,61 @@ fn what_is_no_limit_of_power_is_said() {
     assert!(ones.contains("PL1 none (MSR 610h, locked)"), "{ones}");
 }
 
+/// `intel_pstate` allows half of the clock, as programs that save energy make it.
+#[test]
+fn a_share_of_the_clock_is_told_with_who_keeps_it() {
+    const FOLDER: &str = "/sys/devices/system/cpu/intel_pstate";
+    let of = |share: Option<[&str; 2]>| {
+        let mut made = Made::new(INTEL, 6, 0x9e, 4)
+            .put_all("scaling_driver", "intel_pstate")
+            .put_all("cpuinfo_min_freq", &800_000)
+            .put_all("cpuinfo_max_freq", &4_700_000);
+        made.files.put(format!("{FOLDER}/status"), "active");
+        for (file, value) in ["max_perf_pct", "min_perf_pct"].iter().zip(share.iter().flatten()) {
+            made.files.put(format!("{FOLDER}/{file}"), *value);
+        }
+        let record = made.record();
+        let allowed = record.clock.clone().unwrap().allowed;
+        let hertz = allowed.iter().find(|it| it.source == "max_perf_pct").map(|it| it.hertz);
+        let said = said(&record.conditions.before, "cpufreq.share");
+        let is_on_page = format!("{:?}", report::info(&record, 0)).contains("Driver's share");
+        let turbo = report::limits_of_clock(&record);
+        assert_eq!(format!("{turbo:?}").contains("Driver's share"), is_on_page, "{turbo:?}");
+        (said, hertz, is_on_page)
+    };
+    let (half, hertz, is_on_page) = of(Some(["50", "17"]));
+    let most = "at most 50 % of the highest clock, by `/sys/devices/system/cpu/intel_pstate/max_perf_pct`; `echo \
+                100 | sudo tee /sys/devices/system/cpu/intel_pstate/max_perf_pct` allows all of it, until whoever \
+                wrote it does so again";
+    assert!(half == most && is_on_page, "{half}");
+    // 2.35 GHz, which the kernel rounds up.
+    assert!(hertz.is_some_and(|hertz| (hertz - 2.4e9).abs() < 1.0), "{hertz:?}");
+    assert_eq!(of(Some(["100", "17"])), ("none".to_owned(), None, false));
+    let raised = of(Some(["100", "100"]));
+    assert!(raised.0.starts_with("at least 100 % of the highest clock, by `/sys/"), "{}", raised.0);
+    for silent in [None, Some(["", ""]), Some(["x", "17"]), Some(["101", "17"])] {
+        let (said, hertz, is_on_page) = of(silent);
+        assert_eq!((&*said, hertz, is_on_page), ("unavailable", None, false), "{silent:?}");
+    }
+}
+
+/// Without turbo the highest clock is less than half of that with it: nothing is taken from it.
+#[test]
+fn a_share_of_the_clock_with_turbo_may_be_all_of_that_without() {
+    let mut made = Made::new(INTEL, 6, 0x9e, 2)
+        .put_all("scaling_driver", "intel_pstate")
+        .put_all("base_frequency", &2_000_000)
+        .put_all("cpuinfo_max_freq", &2_000_000)
+        .registers(&[(0xce, 0x800_0000_1400), (0x1ad, 0x2f2f_2f2f_2f2f_2f2f)]);
+    made.files.put("/sys/devices/system/cpu/intel_pstate/max_perf_pct", "80");
+    made.files.put("/sys/devices/system/cpu/intel_pstate/no_turbo", "1");
+    let clock = made.record().clock.unwrap();
+    assert!(
+        clock.allowed.iter().all(|it| it.source != "max_perf_pct" || it.hertz < 2e9),
+        "{clock:?}"
+    );
+}
+
 #[test]
 fn what_the_kernel_shows_of_amd_is_a_limit() {
     let mut made = Made::new(AMD, 25, 17, 4);

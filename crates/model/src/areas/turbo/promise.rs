@@ -59,6 +59,9 @@ pub const BY_KERNEL: &str = "scaling_max_freq";
 /// Where the limit of firmware is read that the kernel passes on.
 pub const BY_FIRMWARE: &str = "bios_limit";
 
+/// Where `intel_pstate` says which share of the highest clock it allows.
+pub const BY_SHARE: &str = "max_perf_pct";
+
 /// What the source of a governor's clock begins with.
 pub const BY_GOVERNOR: &str = "governor ";
 

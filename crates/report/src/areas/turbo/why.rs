@@ -219,7 +219,8 @@ impl<'a> Descent<'a> {
         }
         let own = CpuSet::from_iter([self.cpu]);
         let allowed = promise::limiting(record.clock.as_ref(), &own);
-        let of_kernel = |least: &&AllowedClock| least.source == promise::BY_KERNEL;
+        let of_kernel =
+            |it: &&AllowedClock| [promise::BY_KERNEL, promise::BY_SHARE].contains(&&*it.source);
         if let Some(least) = least(allowed.clone().filter(of_kernel)) {
             let evidence = format!("{} {}", least.source, mhz(least.hertz));
             self.cap_core("kernel", "limit of the kernel", least.hertz, evidence);
