@@ -229,12 +229,12 @@ fn many_in_ranges(survey: &Survey<'_>, answers: &[(Reading<f64>, usize)]) -> Opt
     if different.len() <= EACH_MAX && kinds.len() <= 1 {
         return None;
     }
-    let of_kind = |wanted: &Option<&str>| {
-        let own = clocks.iter().filter(|(kind, _)| kind == wanted);
+    let of_kind = |wanted: Option<&str>| {
+        let own = clocks.iter().filter(|(kind, _)| *kind == wanted);
         let range = super::claimed::range(own.map(|(_, hertz)| *hertz))?;
         Some(wanted.map_or(range.clone(), |kind| format!("{kind}: {range}")))
     };
-    Some(kinds.iter().filter_map(of_kind).collect::<Vec<_>>().join("; "))
+    Some(kinds.into_iter().filter_map(of_kind).collect::<Vec<_>>().join("; "))
 }
 
 /// Gigahertz with two decimals at most.
