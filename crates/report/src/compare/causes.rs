@@ -45,6 +45,7 @@ const KNOWN: &[Row] = &[
     chosen("cpufreq.epb", CLOCKED, "it tells the hardware how eagerly to raise the clock"),
     chosen("cpufreq.boost", CLOCKED, "it allows clocks above the base frequency, or does not"),
     limit("cpufreq.limits", CLOCKED, "the clock stays within them"),
+    chosen("cpufreq.share", CLOCKED, "the driver keeps the clock within it"),
     chosen("cpufreq.driver", CLOCKED, "it decides who chooses the clock"),
     chosen("cpufreq.mode", CLOCKED, "it decides who chooses the clock"),
     chosen("power.profile", CLOCKED, "firmware moves power limits by it"),
