@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::areas::turbo::promise::{BY_FIRMWARE, BY_KERNEL};
+use model::areas::turbo::promise::{BY_FIRMWARE, BY_KERNEL, BY_SHARE};
 use model::page::{Block, Page, Remark, Table, Text, si, tally};
 use model::record::{
     Cache, CacheKind, ClockRecord, CpuPlace, Fact, FactValue, LimitReason, LimitSwitch, Node,
@@ -320,10 +320,11 @@ type Held = (CpuSet, f64, f64);
 /// Where firmware or kernel allow less than CPUs are said to reach: somebody set it, or a driver that cools.
 fn held(record: &Record) -> Vec<(String, Text)> {
     let Some(clock) = &record.clock else { return Vec::new() };
-    let by_firmware = held_by(clock, BY_FIRMWARE);
+    let [by_firmware, by_share] = [BY_FIRMWARE, BY_SHARE].map(|source| held_by(clock, source));
     let by_kernel = held_by(clock, BY_KERNEL).into_iter().filter_map(|(cpus, allowed, reach)| {
-        // The kernel passes on what firmware says.
-        let passed_on = by_firmware.iter().filter(|(_, limit, _)| *limit <= allowed);
+        // The kernel passes on what firmware says, and passive drivers the share, which has a line of its own.
+        let others = by_firmware.iter().chain(&by_share);
+        let passed_on = others.filter(|(_, limit, _)| *limit <= allowed * (1.0 + SAME));
         let cpus = passed_on.fold(cpus, |cpus, (passed, ..)| cpus.difference(passed));
         (!cpus.is_empty()).then_some((cpus, allowed, reach))
     });
@@ -343,10 +344,11 @@ fn held(record: &Record) -> Vec<(String, Text)> {
     said.into_iter().map(|said| ("Held down".to_owned(), said.into())).collect()
 }
 
+/// Kernels round clocks by less.
+const SAME: f64 = 0.01;
+
 /// Those that such a source holds down.
 fn held_by(clock: &ClockRecord, source: &str) -> Vec<Held> {
-    /// Kernels round.
-    const SAME: f64 = 0.01;
     let allowed = clock.allowed.iter().filter(|it| it.source == source);
     let held = allowed.flat_map(|allowed| {
         let higher = clock.highest.iter().filter(|it| it.hertz * (1.0 - SAME) > allowed.hertz);

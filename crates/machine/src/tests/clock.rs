@@ -605,6 +605,23 @@ fn a_share_of_the_clock_is_told_with_who_keeps_it() {
     }
 }
 
+/// Passive drivers show the share as the kernel's limit, too: raising that one would not help.
+#[test]
+fn a_share_of_the_clock_is_no_limit_that_somebody_wrote() {
+    let mut made = Made::new(INTEL, 6, 0x9e, 2)
+        .put_all("scaling_driver", "intel_cpufreq")
+        .put_all("cpuinfo_max_freq", &4_700_000)
+        .put_all("scaling_max_freq", &2_400_000);
+    let page = |made: &Made| format!("{:?}", report::info(&made.record(), 0));
+    assert!(page(&made).contains("Held down"), "{}", page(&made));
+    made.files.put("/sys/devices/system/cpu/intel_pstate/max_perf_pct", "50");
+    assert!(!page(&made).contains("Held down"), "{}", page(&made));
+    assert!(page(&made).contains("Driver's share"), "{}", page(&made));
+    // Less than the share is somebody's.
+    let less = made.put_all("scaling_max_freq", &1_200_000);
+    assert!(page(&less).contains("Held down"), "{}", page(&less));
+}
+
 /// Without turbo the highest clock is less than half of that with it: nothing is taken from it.
 #[test]
 fn a_share_of_the_clock_with_turbo_may_be_all_of_that_without() {
