@@ -87,7 +87,8 @@ fn hidden_siblings(survey: &Survey<'_>, places: &[&CpuPlace]) -> CpuSet {
     };
     let siblings: CpuSet =
         places.iter().filter_map(siblings).flat_map(|set| set.iter().collect::<Vec<_>>()).collect();
-    sysfs::not_shown(survey, &siblings.difference(&survey.topology().online))
+    let there = siblings.intersection(&sysfs::present(survey));
+    sysfs::not_shown(survey, &there.difference(&survey.topology().online))
 }
 
 /// `SMT 2`; where cores differ, with how many have fewer threads that are online. `None`: each has one.
