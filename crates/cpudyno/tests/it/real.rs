@@ -86,7 +86,8 @@ fn what_is_killed_leaves_no_half_record() {
 fn a_run_that_stood_still_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("r.json");
-    let running = measuring(&["turbo", "--budget", "8s", "--test", "scalar_iadd"], &file);
+    // Few streams are done before it is stopped at all.
+    let running = measuring(&["turbo", "--budget", "8s"], &file);
     // Twice, as between two jobs nobody waits who would notice.
     for _ in 0..2 {
         thread::sleep(Duration::from_millis(1200));
