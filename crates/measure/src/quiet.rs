@@ -278,7 +278,7 @@ fn failed(end: CommandEnd, seconds: Seconds) -> Option<Finding> {
             (Severity::Serious, "quiet.killed", text)
         }
     };
-    Some(Finding::new(severity, id.to_owned(), "command", text))
+    Some(Finding::new(severity, id, "command", text))
 }
 
 /// The clock at the end is not that of the beginning.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::areas::turbo::promise::BY_SHARE;
+use model::areas::turbo::promise::{self, BY_FIRMWARE, BY_SHARE};
 use model::record::AllowedClock;
 use model::{CpuId, CpuSet};
 
@@ -18,13 +18,16 @@ use crate::survey::Survey;
 /// # Source
 /// Linux, `Documentation/admin-guide/pm/cpufreq.rst`: `scaling_max_freq`; `drivers/cpufreq/acpi-cpufreq.c`:
 /// `cpuinfo_max_freq` counts boost in, which no step of the list has.
-pub(super) fn by_kernel(survey: &Survey<'_>, cpus: &CpuSet) -> Vec<AllowedClock> {
-    let without_boost = conditions::without_boost(survey);
-    each(survey, cpus, "scaling_max_freq", |policy| {
-        let allowed = policy.hertz(survey, "scaling_max_freq").ok()?;
+pub(super) fn by_kernel(
+    survey: &Survey<'_>,
+    cpus: &CpuSet,
+    without_boost: &CpuSet,
+) -> Vec<AllowedClock> {
+    each(survey, cpus, promise::BY_KERNEL, |policy| {
+        let allowed = policy.hertz(survey, promise::BY_KERNEL).ok()?;
         let is_last = policy.last_step(survey).is_some_and(|last| allowed >= last);
         let reach = policy.hertz(survey, BY_KERNEL).ok();
-        let has_boost = policy.cpus.intersection(&without_boost).is_empty();
+        let has_boost = policy.cpus.intersection(without_boost).is_empty();
         let reach = reach.filter(|_| is_last && has_boost);
         Some(reach.map_or(allowed, |reach| reach.max(allowed)))
     })
@@ -35,18 +38,21 @@ pub(super) fn by_kernel(survey: &Survey<'_>, cpus: &CpuSet) -> Vec<AllowedClock>
 /// # Source
 /// Linux, `Documentation/admin-guide/pm/cpufreq.rst`: `bios_limit`.
 pub(super) fn by_firmware(survey: &Survey<'_>, cpus: &CpuSet) -> Vec<AllowedClock> {
-    each(survey, cpus, "bios_limit", |policy| {
-        let limit = policy.hertz(survey, "bios_limit").ok()?;
+    each(survey, cpus, BY_FIRMWARE, |policy| {
+        let limit = policy.hertz(survey, BY_FIRMWARE).ok()?;
         let last = policy.last_step(survey).or_else(|| policy.hertz(survey, BY_KERNEL).ok())?;
         (limit < last).then_some(limit)
     })
 }
 
 /// The highest clocks of these CPUs as the kernel claims them: while boost is off, those without.
-pub(super) fn highest_now(survey: &Survey<'_>, cpus: &CpuSet) -> Vec<AllowedClock> {
-    let without_boost = conditions::without_boost(survey);
+pub(super) fn highest_now(
+    survey: &Survey<'_>,
+    cpus: &CpuSet,
+    without_boost: &CpuSet,
+) -> Vec<AllowedClock> {
     let of_policy = |policy: &Policy| {
-        let is_off = !policy.cpus.intersection(&without_boost).is_empty();
+        let is_off = !policy.cpus.intersection(without_boost).is_empty();
         let now = [policy.hertz(survey, BY_KERNEL).ok(), policy.last_step(survey)];
         let now = now.into_iter().flatten().filter(|_| is_off).reduce(f64::min);
         let believed = |cpu: CpuId| {

@@ -4,7 +4,6 @@ use model::record::AllowedClock;
 use model::{CpuId, CpuSet};
 
 use super::together;
-use crate::conditions;
 use crate::facts::frequency::{BY_DRIVER, BY_LIST, base_of};
 use crate::facts::{Policy, boosted_by_hwp, boosted_by_levels, is_sold};
 use crate::survey::Survey;
@@ -13,7 +12,7 @@ use crate::survey::Survey;
 type Told<'a> = &'a dyn Fn(CpuId) -> Option<f64>;
 
 /// What is said beyond the kernel's highest clocks, by the first of these that says it: the driver of AMD, levels of
-/// the firmware, registers of HWP. Nothing of CPUs whose boost is on: then the kernel's word holds.
+/// the firmware, registers of HWP. Of CPUs without boost alone: while it is on, the kernel's word holds.
 ///
 /// # Source
 /// Linux, `Documentation/admin-guide/pm/amd-pstate.rst`: `amd_pstate_max_freq` is that of the highest level, with
@@ -24,7 +23,6 @@ pub(super) fn clocks(
     highest: &[AllowedClock],
 ) -> Vec<AllowedClock> {
     let policies = &survey.policies().all;
-    let cpus = &cpus.intersection(&conditions::without_boost(survey));
     let by_driver = |cpu: CpuId| {
         let of_cpu = |policy: &&Policy| policy.cpus.contains(cpu);
         policies.iter().find(of_cpu)?.hertz(survey, BY_DRIVER).ok()

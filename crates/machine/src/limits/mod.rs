@@ -18,6 +18,7 @@ use model::record::{
 };
 use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 
+use crate::conditions;
 use crate::facts::{Maker, hidden_from_guest, identity};
 use crate::ports::Machine;
 use crate::survey::Survey;
@@ -142,9 +143,10 @@ impl Looked {
 
     fn and_of_survey(&self, after: &Looked, survey: &Survey<'_>, cpus: &CpuSet) -> ClockRecord {
         let levels = levels(survey, cpus);
-        let mut allowed = allowed::by_kernel(survey, cpus);
+        let without_boost = conditions::without_boost(survey);
+        let mut allowed = allowed::by_kernel(survey, cpus, &without_boost);
         allowed.extend(allowed::by_firmware(survey, cpus));
-        let highest = allowed::highest_now(survey, cpus);
+        let highest = allowed::highest_now(survey, cpus, &without_boost);
         if survey.is_guest() {
             // A guest that may read such registers reads what its hypervisor makes up.
             let mut unread =
@@ -154,7 +156,7 @@ impl Looked {
             );
             return ClockRecord { allowed, highest, levels, unread, ..ClockRecord::default() };
         }
-        let boosted = boosted::clocks(survey, cpus, &highest);
+        let boosted = boosted::clocks(survey, &cpus.intersection(&without_boost), &highest);
         let mut unread: Vec<Unavailable> = after.of.absent.iter().cloned().collect();
         let active_cores = survey.turbo_limits().err();
         unread.extend(active_cores.map(|it| Unavailable { what: ACTIVE_CORES.to_owned(), ..it }));
