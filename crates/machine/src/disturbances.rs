@@ -239,8 +239,10 @@ fn thermal_finding(count: f64) -> Finding {
 
 fn quota_finding(count: f64, seconds: f64) -> Option<Finding> {
     (count > 0.0).then(|| {
-        Finding::warning("disturbance.cgroup-throttle", "cgroup", format!(
+        let text = format!(
             "the CPU quota of this cgroup stopped its threads {count} times, {seconds:.2} s in all"
-        )).remedy("raise the quota (`cpu.max`), or run outside of the container".to_owned())
+        );
+        Finding::warning("disturbance.cgroup-throttle", "cgroup", text)
+            .remedy("raise the quota (`cpu.max`), or run outside of the container".to_owned())
     })
 }

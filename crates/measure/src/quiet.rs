@@ -257,11 +257,13 @@ fn busy_clock(mut activity: Activity<'_>, machine: &Machine) -> Result<Hertz, Un
 }
 
 fn others_finding(share: f64) -> Finding {
-    Finding::warning("quiet.others", "other work", format!(
-            "programs that have ended meanwhile, interrupts or the kernel used {:.0} % of the CPUs that \
+    let text = format!(
+        "programs that have ended meanwhile, interrupts or the kernel used {:.0} % of the CPUs that \
              the command may use",
-            share * 100.0
-        )).remedy("stop other work and run it again; `cpudyno top` shows who works".to_owned())
+        share * 100.0
+    );
+    Finding::warning("quiet.others", "other work", text)
+        .remedy("stop other work and run it again; `cpudyno top` shows who works".to_owned())
 }
 
 /// A command that did not end as it should; what an exit code means is the command's.
@@ -288,14 +290,16 @@ fn moved(
 ) -> Option<Finding> {
     let (Ok(Hertz(before)), Ok(Hertz(after))) = (before, after) else { return None };
     let share = after / before - 1.0;
-    (share.abs() > CLOCK_MOVED).then(|| Finding::warning("quiet.clock-moved", "clock", format!(
-            "under load it was {} right before the command and {} right after it, {:+.1} %",
-            si::format(*before, Unit::Hertz),
-            si::format(*after, Unit::Hertz),
-            share * 100.0
-        )).remedy("hold it below what heat and power allow, by max_freq, no_turbo or boost, which `cpudyno settings` \
-             lists where there are such; `cpudyno turbo --why` says what limits it"
-                .to_owned()))
+    let text = format!(
+        "under load it was {} right before the command and {} right after it, {:+.1} %",
+        si::format(*before, Unit::Hertz),
+        si::format(*after, Unit::Hertz),
+        share * 100.0
+    );
+    let remedy = "hold it below what heat and power allow, by max_freq, no_turbo or boost, which \
+                  `cpudyno settings` lists where there are such; `cpudyno turbo --why` says what limits it";
+    (share.abs() > CLOCK_MOVED)
+        .then(|| Finding::warning("quiet.clock-moved", "clock", text).remedy(remedy.to_owned()))
 }
 
 /// Power, heat or current limited the clock meanwhile, at its beginning or at its end.

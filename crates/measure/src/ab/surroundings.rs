@@ -54,12 +54,14 @@ fn preempted(ran: &[Ran]) -> Option<Finding> {
     let (runs, seconds) = (sum(|ran| ran.runs as f64), sum(|ran| ran.cpu_seconds));
     let often = switches >= PER_RUN_MIN * runs && switches > PER_SECOND_MIN * seconds;
     (runs > 0.0 && often).then(|| {
-        Finding::warning("ab.preempted", "the command", format!(
+        let text = format!(
             "in each run of it a CPU was taken away from its threads {:.0} times, {:.0} times in a \
              second of CPU time: something else, or another thread of its own, wanted the same CPU",
             switches / runs,
             switches / seconds.max(1e-6)
-        )).remedy("stop other work, or give it as many CPUs as it has threads".to_owned())
+        );
+        Finding::warning("ab.preempted", "the command", text)
+            .remedy("stop other work, or give it as many CPUs as it has threads".to_owned())
     })
 }
 

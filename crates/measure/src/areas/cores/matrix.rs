@@ -149,10 +149,12 @@ fn series([a, b]: [CpuId; 2], seconds: f64) -> Option<Series> {
 
 /// Without it, a run that nobody watched would be called quiet.
 fn foreign() -> Finding {
-    Finding::warning("cores.foreign", "all latencies", format!(
-            "{PROGRAM} measured them, by compare and swap unless it was asked for something else: one mean for \
+    let text = format!(
+        "{PROGRAM} measured them, by compare and swap unless it was asked for something else: one mean for \
              each pair, without a spread, and nothing says what disturbed it"
-        )).remedy("on that machine: `cpudyno cores`".to_owned())
+    );
+    Finding::warning("cores.foreign", "all latencies", text)
+        .remedy("on that machine: `cpudyno cores`".to_owned())
 }
 
 #[cfg(test)]

@@ -305,12 +305,20 @@ pub(super) fn findings(record: &Record) -> Vec<Finding> {
             return None;
         }
         let ([a, b], [c, d]) = (least.pair, greatest.pair);
-        Some(Finding::note("cores.uneven", format!("{} between {} pairs", kind.message, kind.relation), format!(
-                "CPUs {a} and {b} need {}, CPUs {c} and {d} {}, although the kernel takes both for \
+        let text = format!(
+            "CPUs {a} and {b} need {}, CPUs {c} and {d} {}, although the kernel takes both for \
                  alike: clusters of cores, sub-NUMA, or a host that placed them apart",
-                si::format(low, Unit::Second),
-                si::format(high, Unit::Second)
-            )).remedy("the map shows who is near whom: `cpudyno cores`".to_owned()))
+            si::format(low, Unit::Second),
+            si::format(high, Unit::Second)
+        );
+        Some(
+            Finding::note(
+                "cores.uneven",
+                format!("{} between {} pairs", kind.message, kind.relation),
+                text,
+            )
+            .remedy("the map shows who is near whom: `cpudyno cores`".to_owned()),
+        )
     };
     kinds(&told).iter().filter_map(uneven).collect()
 }

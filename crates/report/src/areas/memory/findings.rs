@@ -46,16 +46,19 @@ fn too_small(record: &Record) -> Option<Finding> {
     let caches = size::caches(&record.machine.topology, cell.active.as_slice());
     let elements =
         model::areas::memory::rule(&record.machine.topology, cell.active.as_slice()).div_ceil(8);
-    Some(Finding::warning("memory.arrays-too-small", "arrays", format!(
-            "{} each are less than {} times the caches of {} ({}): a part of them stays in caches, and \
+    let text = format!(
+        "{} each are less than {} times the caches of {} ({}): a part of them stays in caches, and \
              the numbers are none of memory",
-            shown::size(cell.array_bytes()?),
-            size::TIMES_CACHES,
-            tally(cell.active.len(), "thread"),
-            shown::size(caches)
-        )).remedy(format!(
+        shown::size(cell.array_bytes()?),
+        size::TIMES_CACHES,
+        tally(cell.active.len(), "thread"),
+        shown::size(caches)
+    );
+    Some(
+        Finding::warning("memory.arrays-too-small", "arrays", text).remedy(format!(
             "make them larger, or leave the length to cpudyno: --length {elements}"
-        )))
+        )),
+    )
 }
 
 /// There was no room for arrays as large as the rule asks.
@@ -64,12 +67,16 @@ fn limited(record: &Record) -> Option<Finding> {
     let cells: Vec<Cell<'_>> = questions.iter().flat_map(|word| cells(record, word)).collect();
     let limited = cells.iter().filter(|cell| cell.text("limited_by").is_some());
     let cell = limited.max_by_key(|cell| cell.number("footprint"))?;
-    Some(Finding::warning("memory.limited", "size", format!(
-            "there is no room for {} times the caches, so that {} at most was used: limited by {}",
-            size::TIMES_CACHES,
-            shown::size(cell.number("footprint")?),
-            cell.text("limited_by")?
-        )).remedy("give it more memory, or use fewer CPUs: --threads N".to_owned()))
+    let text = format!(
+        "there is no room for {} times the caches, so that {} at most was used: limited by {}",
+        size::TIMES_CACHES,
+        shown::size(cell.number("footprint")?),
+        cell.text("limited_by")?
+    );
+    Some(
+        Finding::warning("memory.limited", "size", text)
+            .remedy("give it more memory, or use fewer CPUs: --threads N".to_owned()),
+    )
 }
 
 /// Memory came in other pages than it was asked to.
@@ -94,12 +101,13 @@ fn other_pages(record: &Record) -> Option<Finding> {
         "4k" => "ask for the pages that it comes in: --pages thp",
         _ => "set more of these pages aside; `cpudyno doctor` says how",
     };
-    Some(Finding::warning("memory.other-pages", "pages", format!(
-            "memory was asked to come in {} and came in {}: latencies contain more address translation, \
+    let text = format!(
+        "memory was asked to come in {} and came in {}: latencies contain more address translation, \
              and bandwidths may",
-            asked.join(", "),
-            got.iter().map(|got| got.as_str()).collect::<Vec<_>>().join("; ")
-        )).remedy(remedy.to_owned()))
+        asked.join(", "),
+        got.iter().map(|got| got.as_str()).collect::<Vec<_>>().join("; ")
+    );
+    Some(Finding::warning("memory.other-pages", "pages", text).remedy(remedy.to_owned()))
 }
 
 /// A condition in words, as it was before the run.
@@ -116,12 +124,17 @@ fn caches_unknown(record: &Record) -> Option<Finding> {
     let unknown = |cell: &&Cell<'_>| record.machine.topology.caches_in_use(cell.active).is_none();
     let cell = cells.iter().filter(unknown).max_by_key(|cell| cell.active.len())?;
     let assumed = size::caches(&record.machine.topology, cell.active.as_slice());
-    Some(Finding::note("memory.caches-unknown", "caches", format!(
-            "the kernel does not say how large the caches of {} are: {} are assumed, and where there are \
+    let text = format!(
+        "the kernel does not say how large the caches of {} are: {} are assumed, and where there are \
              more, a part of the arrays stays in them",
-            tally(cell.active.len(), "thread"),
-            shown::size(assumed)
-        )).remedy("see where latency rises: `cpudyno memory latency`, then --length N".to_owned()))
+        tally(cell.active.len(), "thread"),
+        shown::size(assumed)
+    );
+    Some(
+        Finding::note("memory.caches-unknown", "caches", text).remedy(
+            "see where latency rises: `cpudyno memory latency`, then --length N".to_owned(),
+        ),
+    )
 }
 
 /// Within one placement class, samples of a bandwidth fall into several groups.

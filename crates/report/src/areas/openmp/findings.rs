@@ -50,7 +50,8 @@ fn sleeping(teams: &[&Team<'_>]) -> Option<Finding> {
     let beside = empty.map_or(String::new(), |(least, most)| {
         format!("; the region alone costs {} and {}: {alone:.1} times", time(least), time(most))
     });
-    (looped.max(alone) >= RATIO_MIN).then(|| Finding::note("openmp.waiting", fast.runtime.to_owned(), format!(
+    (looped.max(alone) >= RATIO_MIN).then(|| {
+        let text = format!(
             "with {} a region of the loop takes {}, with {} {}: {looped:.1} times as long, on {} \
              threads{beside}",
             named(fast),
@@ -58,7 +59,9 @@ fn sleeping(teams: &[&Team<'_>]) -> Option<Finding> {
             named(slow),
             time(most),
             fast.active.len()
-        )))
+        );
+        Finding::note("openmp.waiting", fast.runtime.to_owned(), text)
+    })
 }
 
 /// What a region costs without the loop in it.
@@ -90,11 +93,17 @@ fn default_slow(teams: &[&Team<'_>]) -> Option<Finding> {
             format!("export {}", fast.setting()),
         )
     };
-    (default >= RATIO_MIN * least).then(|| Finding::warning("openmp.default-slow", fast.runtime.to_owned(), format!(
+    (default >= RATIO_MIN * least).then(|| {
+        let text = format!(
             "programs that set nothing have {} for each region of the loop, where {} could be had",
             time(default),
             time(least)
-        )).cause(cause.to_owned()).remedy(remedy).gain(format!("{:.1} times as fast a region", default / least)))
+        );
+        Finding::warning("openmp.default-slow", fast.runtime.to_owned(), text)
+            .cause(cause.to_owned())
+            .remedy(remedy)
+            .gain(format!("{:.1} times as fast a region", default / least))
+    })
 }
 
 /// A default that keeps cores busy while there is nothing to do.
@@ -109,9 +118,17 @@ fn default_burns(teams: &[&Team<'_>]) -> Option<Finding> {
             && busy(team).is_some_and(|busy| busy < burnt / 2.0)
     };
     let better: Option<&Team<'_>> = timed.iter().find(modest).map(|(team, _)| *team);
-    Some(Finding::note("openmp.default-burns", default.runtime.to_owned(), format!(
-            "with its default, threads without work keep {burnt:.2} cores busy right after a region"
-        )).cause("they spin before they sleep".to_owned()).remedy(better.map(|team| format!("export {}", team.setting()))).gain(better
-            .and_then(busy)
-            .map(|busy| format!("{:.2} cores free for others", burnt - busy))))
+    let text = format!(
+        "with its default, threads without work keep {burnt:.2} cores busy right after a region"
+    );
+    Some(
+        Finding::note("openmp.default-burns", default.runtime.to_owned(), text)
+            .cause("they spin before they sleep".to_owned())
+            .remedy(better.map(|team| format!("export {}", team.setting())))
+            .gain(
+                better
+                    .and_then(busy)
+                    .map(|busy| format!("{:.2} cores free for others", burnt - busy)),
+            ),
+    )
 }

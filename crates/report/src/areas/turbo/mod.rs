@@ -100,9 +100,13 @@ fn slow_looks(record: &Record) -> Option<Finding> {
             cells.push(format!("{cell} ({:.0} of {:.0} MHz)", clock.p5 / 1e6, clock.median / 1e6));
         }
     }
-    (!cells.is_empty()).then(|| Finding::note("turbo.slow-looks", "core clock", format!(
-            "one look in twenty found far less than the median under {}: the core halted, was throttled \
-             or was taken away, which the chain counts as lost cycles",
-            cells.join(", ")
-        )))
+    if cells.is_empty() {
+        return None;
+    }
+    let text = format!(
+        "one look in twenty found far less than the median under {}: the core halted, was throttled \
+         or was taken away, which the chain counts as lost cycles",
+        cells.join(", ")
+    );
+    Some(Finding::note("turbo.slow-looks", "core clock", text))
 }

@@ -483,11 +483,19 @@ pub(super) fn findings(record: &Record) -> Vec<Finding> {
 fn disturbed(soaked: &Soaked<'_>) -> Option<Finding> {
     const LOST_MAX: f64 = 0.05;
     let lost = median(soaked.lost.as_ref()?).filter(|lost| *lost > LOST_MAX)?;
-    Some(Finding::warning("turbo.windows-disturbed", format!("{} on all cores", soaked.stream), format!(
-            "{:.0} % of the time of its windows was taken away: its clock is that of the rest, in which others heat \
+    let text = format!(
+        "{:.0} % of the time of its windows was taken away: its clock is that of the rest, in which others heat \
              the cores",
-            lost * 100.0
-        )).remedy("stop other work on these CPUs".to_owned()))
+        lost * 100.0
+    );
+    Some(
+        Finding::warning(
+            "turbo.windows-disturbed",
+            format!("{} on all cores", soaked.stream),
+            text,
+        )
+        .remedy("stop other work on these CPUs".to_owned()),
+    )
 }
 
 /// Too few windows to tell a drop from a disturbance.
