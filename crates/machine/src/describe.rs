@@ -30,6 +30,7 @@ pub fn describe(machine: &Machine, command: Vec<String>, presentation: Presentat
     };
     Record {
         schema: SCHEMA.to_owned(),
+        digest: None,
         tool: Tool::this(),
         run: Run {
             id: machine.host.run_id(),

@@ -2,22 +2,24 @@
 //!
 //! [`judge`] says what came of them as a part of the record, [`page`] shows it.
 
+use std::collections::BTreeMap;
+
 use model::page::{Align, Block, Page, Table, Text, Tone, si};
 use model::record::{
-    Bound, BoundKind, BoundOutcome, GateBound, GateRun, GateVerdict, Record, ReferenceRun,
-    ResultKey,
+    Bound, BoundKind, BoundOutcome, DigestResult, GateBound, GateRun, GateVerdict, Measured,
+    Record, ReferenceRun, ResultKey,
 };
 use model::{Finding, Known, Obstacle, Severity, Unavailable};
 
 use crate::compare::name;
-use crate::compare::results::{self, Found, Measured};
+use crate::digest;
 use crate::parts;
 use crate::reference;
 
 /// What came of it.
 pub fn judge(record: &Record, bounds: &[Bound], reference: Option<&ReferenceRun>) -> GateRun {
-    let results: Vec<(ResultKey, Found)> = results::of_record(record).into_iter().collect();
-    let bounds: Vec<GateBound> = bounds.iter().map(|bound| bounded(bound, &results)).collect();
+    let results = &digest::at_hand(record).results;
+    let bounds: Vec<GateBound> = bounds.iter().map(|bound| bounded(bound, results)).collect();
     let mut failed: Vec<String> = bounds.iter().filter_map(broken).collect();
     let mut open: Vec<String> = bounds.iter().filter_map(not_judged).collect();
     let mut held = Vec::new();
@@ -42,7 +44,7 @@ pub fn judge(record: &Record, bounds: &[Bound], reference: Option<&ReferenceRun>
             held.push(format!("{placed} results lie where {records} earlier records do"));
         }
     }
-    let measured = results.iter().filter(|(_, found)| matches!(found, Found::Is(_))).count();
+    let measured = results.values().filter(|result| result.outcome.is_ok()).count();
     if held.is_empty() {
         held.push(format!("{measured} results were measured, and nothing was asked of them"));
     }
@@ -97,40 +99,33 @@ fn in_brief(finding: &Finding) -> String {
 }
 
 /// A bound beside the result that comes nearest to breaking it.
-fn bounded(bound: &Bound, results: &[(ResultKey, Found)]) -> GateBound {
-    let about: Vec<&(ResultKey, Found)> =
-        results.iter().filter(|(what, _)| bound.is_about(what)).collect();
-    let is = |pair: &&(ResultKey, Found)| match &pair.1 {
-        Found::Is(measured) => Some((pair.0.clone(), measured.clone())),
-        Found::Absent(_) => None,
-    };
+fn bounded(bound: &Bound, results: &BTreeMap<ResultKey, DigestResult>) -> GateBound {
+    let about = || results.iter().filter(|(what, _)| bound.is_about(what));
+    let measured = about().filter_map(|(what, result)| Some((what, result.outcome.as_ref().ok()?)));
+    let reasons =
+        || about().filter_map(|(what, result)| Some((what, result.outcome.as_ref().err()?)));
     // What this machine cannot do is no part of it; what there was no time or quiet for is.
-    let missed = |pair: &&(ResultKey, Found)| match &pair.1 {
-        Found::Absent(reason) if reason.obstacle == Obstacle::Measurement => {
-            Some((pair.0.clone(), reason.clone()))
-        }
-        _ => None,
-    };
-    let mut all: Vec<(ResultKey, Measured)> = about.iter().filter_map(is).collect();
-    let mut missed: Vec<(ResultKey, Unavailable)> = about.iter().filter_map(missed).collect();
-    let keys = all.iter().map(|(what, _)| what).chain(missed.iter().map(|(what, _)| what));
+    let missed = reasons().filter(|(_, reason)| reason.obstacle == Obstacle::Measurement);
+    let mut all: Vec<(&ResultKey, &Measured)> = measured.collect();
+    let mut missed: Vec<(&ResultKey, &Unavailable)> = missed.collect();
+    let keys = all.iter().map(|(what, _)| *what).chain(missed.iter().map(|(what, _)| *what));
     let most = keys.map(|what| what.active).max();
     all.retain(|(what, _)| Some(what.active) == most);
     missed.retain(|(what, _)| Some(what.active) == most);
     let worst = all.into_iter().reduce(|a, b| {
         let b_is_worse = match bound.kind {
-            BoundKind::Min => b.1.value.median < a.1.value.median,
-            BoundKind::Max => b.1.value.median > a.1.value.median,
+            BoundKind::Min => b.1.median < a.1.median,
+            BoundKind::Max => b.1.median > a.1.median,
         };
         if b_is_worse { b } else { a }
     });
     let outcome = worst.map(|(what, measured)| {
-        let value = measured.value.median;
+        let value = measured.median;
         let holds = match bound.kind {
             BoundKind::Min => value >= bound.limit,
             BoundKind::Max => value <= bound.limit,
         };
-        BoundOutcome { what, value, interval: measured.value.interval, holds }
+        BoundOutcome { what: what.clone(), value, interval: measured.value().interval, holds }
     });
     // What is broken is broken, whatever else is not known.
     let outcome = outcome.filter(|outcome| !outcome.holds || missed.is_empty());
@@ -139,12 +134,7 @@ fn bounded(bound: &Bound, results: &[(ResultKey, Found)]) -> GateBound {
             let cores = if what.active == 1 { "core" } else { "cores" };
             format!("{} on {} {cores}: {}", what.workload, what.active, reason.why)
         });
-        let told = told.or_else(|| {
-            about.iter().find_map(|(_, found)| match found {
-                Found::Absent(reason) => Some(reason.why.clone()),
-                Found::Is(_) => None,
-            })
-        });
+        let told = told.or_else(|| reasons().next().map(|(_, reason)| reason.why.clone()));
         let why = told.unwrap_or_else(|| match bound.cores {
             Some(cores) => format!("it was not measured on {cores} cores here"),
             None => "it was not measured here".to_owned(),

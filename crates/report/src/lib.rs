@@ -9,6 +9,7 @@ pub mod areas;
 pub mod band;
 pub mod claim;
 pub mod compare;
+pub mod digest;
 mod doctor;
 pub mod gate;
 mod info;

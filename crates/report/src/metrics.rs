@@ -11,7 +11,7 @@ use model::Unit;
 use model::record::{FactValue, GateVerdict, Record};
 use model::stats::paired::Better;
 
-use crate::compare::results::{self, Found};
+use crate::digest;
 
 /// Labels and their values, in the order in which they are written.
 type Labels = Vec<(String, String)>;
@@ -65,9 +65,9 @@ fn name(area: &str, quantity: &str, unit: &str) -> String {
 
 fn results_of(record: &Record) -> Vec<Family> {
     let mut families: BTreeMap<String, Family> = BTreeMap::new();
-    for (what, found) in results::of_record(record) {
-        let Found::Is(measured) = found else { continue };
-        let unit = suffix(measured.unit);
+    for (what, result) in &digest::at_hand(record).results {
+        let Ok(measured) = &result.outcome else { continue };
+        let unit = suffix(result.unit);
         let named = name(&what.area, &what.quantity, unit);
         let quantity = model::areas::quantity(&what.area, &what.quantity);
         let help = || {
@@ -92,7 +92,7 @@ fn results_of(record: &Record) -> Vec<Family> {
         labels.extend(what.cpus.as_ref().map(|cpus| ("cpus".to_owned(), cpus.clone())));
         let parameters = what.parameters.iter();
         labels.extend(parameters.map(|(name, value)| (label(name), value.clone())));
-        family.samples.push((labels, measured.value.median));
+        family.samples.push((labels, measured.median));
     }
     families.into_values().collect()
 }

@@ -1,7 +1,6 @@
 //! Is this normal? The results of a record among those of earlier records of machines like it.
 //!
-//! [`Reference::new`] takes what is needed of each record of a folder, [`Brief`]s read with
-//! [`is_judged`]; [`Reference::place`] says of each result of a record
+//! [`Reference::new`] takes the [`Digest`] of each record of a folder; [`Reference::place`] says of each result of a record
 //! where it lies among them, as a part of that record; [`findings`] says what is outside, and [`table`] shows
 //! it. Reading the files is for the caller.
 //!
@@ -13,19 +12,17 @@
 
 use std::collections::BTreeMap;
 
-use crate::kit::value_text;
-use model::areas::is_judged;
 use model::page::{Align, Block, Table, Text, Tone, si};
 use model::record::{
-    Brief, LeftOutRecords, Record, ReferencePlace, ReferencePosition, ReferenceRun, ReferenceSide,
-    ResultKey,
+    Digest, DigestResult, LeftOutRecords, Record, ReferencePlace, ReferencePosition, ReferenceRun,
+    ReferenceSide, ResultKey,
 };
 use model::stats::paired::{BAND, Better};
 use model::stats::{median, quantile_sorted};
-use model::{Finding, Known, Obstacle, Unavailable};
+use model::{Finding, Known, Obstacle, Unavailable, Unit};
 
 use crate::compare::name;
-use crate::compare::results::{self, Found, Measured};
+use crate::digest;
 
 /// So many earlier numbers it takes to say what is usual: with fewer, limits that are seldom wrong are so far
 /// out that nothing is beyond them.
@@ -60,23 +57,14 @@ struct Kind(Vec<(String, String)>);
 
 impl Kind {
     /// What is bought makes a kind; what can be set or plugged is what a reference is to find.
-    fn of(brief: &Brief) -> Kind {
-        let text = |id: &str| {
-            let fact = brief.facts().find(|fact| fact.id == id)?;
-            fact.value.value().is_some().then(|| value_text(&fact.value).text)
-        };
+    fn of(digest: &Digest) -> Kind {
+        let text = |id: &str| digest.facts.iter().find(|fact| fact.id == id)?.text.clone();
         let known = |id: &str| text(id).unwrap_or_else(|| "unknown".to_owned());
-        let places = &brief.machine.topology.cpus;
-        let mut cores: Vec<(u32, u32)> = places.iter().map(|p| (p.package, p.core)).collect();
-        cores.sort_unstable();
-        cores.dedup();
-        let mut packages: Vec<u32> = cores.iter().map(|(package, _)| *package).collect();
-        packages.dedup();
-        let simulated = brief.run.simulated.as_ref().map(|name| ("simulated", name.clone()));
+        let simulated = digest.run.simulated.as_ref().map(|name| ("simulated", name.clone()));
         let rows = [
             ("CPU", known("cpu.brand")),
-            ("packages", packages.len().to_string()),
-            ("cores", cores.len().to_string()),
+            ("packages", digest.packages.to_string()),
+            ("cores", digest.cores.to_string()),
             ("virtualisation", known("platform.virtualisation")),
         ];
         let rows = simulated.into_iter().chain(rows);
@@ -89,33 +77,41 @@ impl Kind {
 struct Group {
     /// The id of each run, and when it began.
     runs: Vec<(String, String)>,
-    /// The numbers of each result, with the place of their run.
-    results: BTreeMap<ResultKey, Vec<(usize, Measured)>>,
+    /// The numbers of each result.
+    results: BTreeMap<ResultKey, Vec<Earlier>>,
+}
+
+/// A number of an earlier record.
+#[derive(Debug, Clone)]
+struct Earlier {
+    /// The place of its run.
+    run: usize,
+    unit: Unit,
+    median: f64,
 }
 
 impl Reference {
     /// From what is needed of each record, or why a file is none.
-    pub fn new(records: impl IntoIterator<Item = Result<Brief, String>>) -> Reference {
+    pub fn new(records: impl IntoIterator<Item = Result<Digest, String>>) -> Reference {
         let mut reference = Reference::default();
         for record in records {
             match record {
-                Ok(brief) => reference.add(brief),
+                Ok(digest) => reference.add(digest),
                 Err(why) => *reference.left_out.entry(why).or_default() += 1,
             }
         }
         reference
     }
 
-    fn add(&mut self, brief: Brief) {
-        let kind = Kind::of(&brief);
-        let results = results::of(&brief.machine.topology, brief.series);
-        if results.is_empty() {
+    fn add(&mut self, digest: Digest) {
+        let kind = Kind::of(&digest);
+        if digest.results.is_empty() {
             let why = "nothing was measured in them".to_owned();
             *self.left_out.entry(why).or_default() += 1;
             return;
         }
         let group = self.groups.entry(kind).or_default();
-        let (id, run) = ((brief.run.id, brief.run.started), group.runs.len());
+        let (id, run) = ((digest.run.id, digest.run.started), group.runs.len());
         // A record and its page are one run, as are copies.
         if group.runs.contains(&id) {
             let why = "they hold the same runs again".to_owned();
@@ -123,9 +119,10 @@ impl Reference {
             return;
         }
         group.runs.push(id);
-        for (what, found) in results {
-            if let Found::Is(measured) = found {
-                group.results.entry(what).or_default().push((run, measured));
+        for (what, result) in digest.results {
+            if let Ok(measured) = result.outcome {
+                let earlier = Earlier { run, unit: result.unit, median: measured.median };
+                group.results.entry(what).or_default().push(earlier);
             }
         }
     }
@@ -145,13 +142,13 @@ impl Reference {
     /// Where each result of a record lies among those of earlier records of such machines. The record
     /// itself, where it is among them, is none of them.
     pub fn place(&self, record: &Record) -> ReferenceRun {
-        let brief = Brief::of(record, &is_judged);
-        let kind = Kind::of(&brief);
+        let digest = digest::at_hand(record);
+        let kind = Kind::of(&digest);
         let empty = Group::default();
         let group = self.groups.get(&kind).unwrap_or(&empty);
         // Simulated runs all have one id.
         let is_itself = |run: &(String, String)| {
-            brief.run.simulated.is_none() && run.0 == brief.run.id && !run.0.is_empty()
+            digest.run.simulated.is_none() && run.0 == digest.run.id && !run.0.is_empty()
         };
         let mut starts: Vec<&String> =
             group.runs.iter().filter(|run| !is_itself(run)).map(|(_, started)| started).collect();
@@ -162,15 +159,14 @@ impl Reference {
             let why = "other machines are in them".to_owned();
             *left_out.entry(why).or_default() += (others - group.runs.len()) as u64;
         }
-        let results = results::of(&brief.machine.topology, brief.series);
-        let positions = results.into_iter().filter_map(|(what, found)| {
-            let Found::Is(measured) = found else { return None };
-            let earlier = group.results.get(&what).map_or(&[][..], Vec::as_slice);
-            let earlier = earlier.iter().filter(|(run, earlier)| {
-                !is_itself(&group.runs[*run]) && earlier.unit == measured.unit
+        let positions = digest.results.iter().filter_map(|(what, result)| {
+            let value = result.outcome.as_ref().ok()?.median;
+            let earlier = group.results.get(what).map_or(&[][..], Vec::as_slice);
+            let earlier = earlier.iter().filter(|earlier| {
+                !is_itself(&group.runs[earlier.run]) && earlier.unit == result.unit
             });
-            let earlier = earlier.map(|(_, earlier)| earlier.value.median).collect();
-            Some(position(what, &measured, earlier))
+            let earlier = earlier.map(|earlier| earlier.median).collect();
+            Some(position(what.clone(), result, value, earlier))
         });
         ReferenceRun {
             records: starts.len() as u64,
@@ -185,8 +181,12 @@ impl Reference {
     }
 }
 
-fn position(what: ResultKey, measured: &Measured, earlier: Vec<f64>) -> ReferencePosition {
-    let value = measured.value.median;
+fn position(
+    what: ResultKey,
+    result: &DigestResult,
+    value: f64,
+    earlier: Vec<f64>,
+) -> ReferencePosition {
     let count = earlier.len();
     let place = place(value, earlier).ok_or_else(|| {
         let why = format!(
@@ -197,8 +197,8 @@ fn position(what: ResultKey, measured: &Measured, earlier: Vec<f64>) -> Referenc
     });
     ReferencePosition {
         what,
-        unit: measured.unit,
-        better: measured.better,
+        unit: result.unit,
+        better: result.better,
         value,
         count: count as u64,
         place: place.into(),

@@ -59,6 +59,7 @@ pub fn record(
     const FACTS: &[&str] = &["cpu.brand", "cpu.microcode", "kernel.release"];
     Record {
         schema: SCHEMA.to_owned(),
+        digest: None,
         tool: Tool::this(),
         run: Run {
             id: machine.host.run_id(),

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use model::record::{Brief, PageKind};
-use report::compare::{self, Comparison, Digest};
+use model::record::{Digest, PageKind};
+use report::compare::{self, Comparison, Named};
 
 use super::records::each;
 use super::{presentation, sinks_beside, text};
@@ -19,8 +19,8 @@ pub(super) fn run(args: CompareArgs) -> Result<ExitCode, Failure> {
     }
     let mut look = args.look;
     let sinks = sinks_beside(&args.records, &args.files, &mut look)?;
-    let digest = |file: &Path, brief: Brief| Digest::of(file.display().to_string(), brief);
-    let records: Vec<Digest> = each(&args.records, digest).into_iter().collect::<Result<_, _>>()?;
+    let named = |file: &Path, digest: Digest| Named { name: file.display().to_string(), digest };
+    let records: Vec<Named> = each(&args.records, named).into_iter().collect::<Result<_, _>>()?;
     let comparison = compare::compare(&records);
     // Of a thousand records, giving each text and list back one by one would be a tenth of the time; the process ends.
     std::mem::forget(records);

@@ -75,6 +75,7 @@ pub(super) fn measured(
     if let (Some((_, name)), Some(why)) = (signal, &mut record.run.interrupted) {
         *why = format!("stopped by {name}");
     }
+    record.digest = Some(report::digest::of(&record));
     Ok((record, signal))
 }
 

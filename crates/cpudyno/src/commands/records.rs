@@ -1,11 +1,12 @@
 //! Many records at once: what is needed of each, read by as many threads as there are CPUs.
 
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use model::areas::is_judged;
-use model::record::{Brief, ReadError, Record};
+use model::record::{Digest, ReadError, Record};
 use report::reference::Reference;
 
 use super::show::{refused, text};
@@ -45,18 +46,43 @@ pub(super) fn place(record: &mut Record, earlier: &Reference) {
     record.reference = Some(run);
 }
 
-/// Room for a file and what is made of it, which grows to the longest: fresh memory for each would take as long as
-/// reading.
-#[derive(Default)]
-struct Room {
-    file: Vec<u8>,
-    spare: String,
+/// What is needed of a record: its digest, or that which is made of it. The buffer may have held another file before:
+/// fresh memory for each would take as long as reading.
+fn digest(file: &Path, buffer: &mut Vec<u8>) -> Result<Digest, Unread> {
+    if let Some(digest) = at_beginning(file, buffer) {
+        return Ok(digest);
+    }
+    let text = text(file, buffer).map_err(Unread::File)?;
+    // Of a page, or from a pipe.
+    if let Some(digest) = Digest::read(&text).filter(|_| ends_as_records_do(text.as_bytes())) {
+        return Ok(digest);
+    }
+    let record = model::record::read(&text)
+        .map_err(|error| Unread::Text(refused(file, &text, &error), error))?;
+    Ok(report::digest::of(&record))
 }
 
-fn brief(file: &Path, room: &mut Room) -> Result<Brief, Unread> {
-    let text = text(file, &mut room.file).map_err(Unread::File)?;
-    Brief::read(&text, &mut room.spare, &is_judged)
-        .map_err(|error| Unread::Text(refused(file, &text, &error), error))
+/// The digest that a file begins with, where it is a record that is written to its end; the rest is not read.
+fn at_beginning(file: &Path, buffer: &mut Vec<u8>) -> Option<Digest> {
+    /// No digest that is known is half as long.
+    const LONGEST: u64 = 128 << 10;
+    let mut file = File::open(file).ok().filter(|_| file != Path::new("-"))?;
+    // What is no file gives what it has only once.
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    buffer.clear();
+    (&mut file).take(LONGEST).read_to_end(buffer).ok()?;
+    let whole = buffer.utf8_chunks().next()?.valid();
+    let digest = Digest::read(whole)?;
+    file.seek(SeekFrom::End(-2)).ok()?;
+    buffer.clear();
+    file.read_to_end(buffer).ok()?;
+    ends_as_records_do(buffer).then_some(digest)
+}
+
+fn ends_as_records_do(text: &[u8]) -> bool {
+    text.trim_ascii_end().ends_with(b"}")
 }
 
 /// More threads share them: each takes 64 MiB of addresses.
@@ -65,25 +91,26 @@ const ARENAS: u16 = 16;
 /// What is made of each file, in their order; what is not needed of one is gone when the next is read.
 pub(super) fn each<T: Send>(
     files: &[PathBuf],
-    made: impl Fn(&Path, Brief) -> T + Sync,
+    made: impl Fn(&Path, Digest) -> T + Sync,
 ) -> Vec<Result<T, Failure>> {
-    let one =
-        |file: &Path, room: &mut Room| Ok(made(file, brief(file, room).map_err(Unread::failure)?));
+    let one = |file: &Path, buffer: &mut Vec<u8>| {
+        Ok(made(file, digest(file, buffer).map_err(Unread::failure)?))
+    };
     // Nothing is measured here, and parsing is mostly allocating.
     sys::memory::arenas(ARENAS);
     by_threads(files, one)
 }
 
-/// Each thread has room of its own.
-fn by_threads<T: Send>(files: &[PathBuf], one: impl Fn(&Path, &mut Room) -> T + Sync) -> Vec<T> {
+/// Each thread has a buffer of its own, which grows to what is longest.
+fn by_threads<T: Send>(files: &[PathBuf], one: impl Fn(&Path, &mut Vec<u8>) -> T + Sync) -> Vec<T> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(files.len());
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(files.len())));
     let work = || {
-        let mut room = Room::default();
+        let mut buffer = Vec::new();
         loop {
             let place = next.fetch_add(1, Ordering::Relaxed);
             let Some(file) = files.get(place) else { break };
-            let made = one(file, &mut room);
+            let made = one(file, &mut buffer);
             done.lock().expect("BUG: nobody panics with the lock").push((place, made));
         }
     };
@@ -121,8 +148,8 @@ pub(super) fn reference(folder: &Path) -> Result<Reference, Failure> {
     files.retain(is_record);
     files.sort();
     let kind = |unread: Unread| unread.kind().to_owned();
-    let briefs = by_threads(&files, |file, room| brief(file, room).map_err(kind));
-    let reference = Reference::new(briefs);
+    let digests = by_threads(&files, |file, buffer| digest(file, buffer).map_err(kind));
+    let reference = Reference::new(digests);
     if reference.is_empty() {
         let none = format!("there is no record with measurements in the folder `{shown}`");
         let left_out = reference.left_out();

@@ -458,3 +458,51 @@ fn every_lever_is_a_setting_that_differs() {
         assert!(is_moved || is_left, "{name} is not tried");
     }
 }
+
+/// How long the line with the digest is.
+fn digest_of(file: &str) -> usize {
+    let text = std::fs::read_to_string(file).unwrap();
+    let line = text.lines().nth(2).unwrap();
+    assert!(line.starts_with("  \"digest\": {"), "{line}");
+    line.len()
+}
+
+#[test]
+fn what_records_are_compared_by_stands_at_their_beginning() {
+    let folder = tempfile::tempdir().unwrap();
+    let [on, off] = with_and_without_boost(folder.path());
+    let compared = |a: &str, b: &str| {
+        let text = finish(cpudyno(&["compare", a, b, "--json", "-"])).success();
+        let mut found: Value = serde_json::from_str(&text).unwrap();
+        found["records"].take();
+        found
+    };
+    let whole = compared(&on, &off);
+    let text = std::fs::read_to_string(&off).unwrap();
+    let (digest, rest) = text.split_at(text.find("  \"tool\"").unwrap());
+    // The rest is not read, and without its digest the record is read whole.
+    let nothing = format!("{digest}no JSON}}\n");
+    let older = format!("{{\"schema\": \"cpudyno.record/1\",{rest}");
+    for (name, text) in [("nothing.json", nothing), ("older.json", older)] {
+        let file = folder.path().join(name).to_str().unwrap().to_owned();
+        std::fs::write(&file, text).unwrap();
+        assert_eq!(compared(&on, &file), whole, "{name}");
+    }
+    // What is cut off is refused, wherever that is.
+    let file = folder.path().join("cut.json").to_str().unwrap().to_owned();
+    std::fs::write(&file, &text[..text.len() * 3 / 4]).unwrap();
+    let done = finish(cpudyno(&["compare", &on, &file]));
+    assert_eq!(done.code, Some(2), "{done:?}");
+    assert!(done.stderr.contains("cut off"), "{done:?}");
+}
+
+#[test]
+fn digests_are_short() {
+    let folder = tempfile::tempdir().unwrap();
+    for (machine, most) in [("sim:vm-2c", 32 << 10), ("sim:2s-56c", 64 << 10)] {
+        let file = folder.path().join("sheet.json").to_str().unwrap().to_owned();
+        finish(cpudyno(&["sheet", "--machine", machine, "--json", &file])).success();
+        let length = digest_of(&file);
+        assert!((10_000..=most).contains(&length), "{machine}: {length} bytes");
+    }
+}

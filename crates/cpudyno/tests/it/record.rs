@@ -3,12 +3,12 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
-use model::record::{Outcome, Record};
+use model::record::{Digest, Outcome, Record};
 use serde_json::Value;
 
 /// Reads a record after checking that no number stands for absence (invariant I5), and that its
 /// summaries follow from its samples (invariant I4). Where a check collects records, it is left there:
-/// whether it keeps the published schema is for another program to say.
+/// whether it keeps the published schema is for another program to say. A digest says what the rest does.
 pub(crate) fn checked(json: &str) -> Record {
     if let Some(folder) = std::env::var_os("CPUDYNO_RECORDS") {
         keep(Path::new(&folder), json);
@@ -16,6 +16,10 @@ pub(crate) fn checked(json: &str) -> Record {
     let value: Value = serde_json::from_str(json).unwrap();
     assert_no_null(&value, "record");
     let record = model::record::read(json).unwrap();
+    if let Some(digest) = &record.digest {
+        assert!(*digest == report::digest::of(&record), "the digest says something else");
+        assert!(Digest::read(json).as_ref() == Some(digest), "the digest is not read");
+    }
     for series in &record.series {
         let name = format!("{} {} {}", series.workload, series.quantity, series.cpu);
         match &series.outcome {

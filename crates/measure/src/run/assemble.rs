@@ -89,6 +89,7 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
     let areas = &program.areas;
     Record {
         schema: SCHEMA.to_owned(),
+        digest: None,
         tool: Tool::this(),
         run: Run {
             id: machine.host.run_id(),

@@ -129,11 +129,6 @@ pub fn judged(area: &str) -> impl Iterator<Item = &'static Quantity> {
     quantities.iter().filter(|quantity| quantity.judged)
 }
 
-/// Whether machines are judged by that quantity of that area.
-pub fn is_judged(area: &str, id: &str) -> bool {
-    quantity(area, id).is_some_and(|quantity| quantity.judged)
-}
-
 /// What a series without numbers is called, where that is not its workload.
 pub fn name_of(series: &Series) -> Option<String> {
     row(&series.area).and_then(|row| (row.name_of)(series))

@@ -5,10 +5,10 @@
 //! keep what they do not know out of the way, and refuse another major.
 
 mod bound;
-mod brief;
 mod clock;
 mod comparison;
 mod counts;
+mod digest;
 mod event;
 mod gate;
 mod original;
@@ -22,7 +22,6 @@ mod speed_select;
 mod topology;
 
 pub use bound::Bound;
-pub use brief::{Blocks, Brief, BriefMachine, BriefRun, BriefSeries, Wanted};
 pub use clock::{
     AccountStep, AdvertisedClock, AllowedClock, BOOST, ClockAccount, ClockRecord, CoreLevel,
     LimitReason, LimitState, LimitSwitch, PowerLimit, PowerLimitBeside, PowerTerm, RefutedLimit,
@@ -36,6 +35,7 @@ pub use counts::{
     AnchorSpread, AnswerFound, BudgetRow, CountedBy, CountedUnit, Counts, CountsRun, EventCount,
     KnownAnswer, MetricValue,
 };
+pub use digest::{Digest, DigestFact, DigestResult, DigestRun, Measured, ResultValue};
 pub use event::{Event, Told};
 pub use gate::{BoundKind, BoundOutcome, GateBound, GateRun, GateVerdict};
 pub use original::{OriginalRate, OriginalRun};
@@ -80,6 +80,14 @@ pub const SCHEMA: &str = "cpudyno.record/1";
 pub struct Record {
     /// Name and major version of this format: `cpudyno.record/1`.
     pub schema: String,
+    /// What others are held against, of a record of measurements; in one line, so that who compares a thousand of
+    /// them reads no further.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "digest::in_one_line"
+    )]
+    pub digest: Option<Digest>,
     /// The program that measured.
     pub tool: Tool,
     /// When, how long, and what was asked.

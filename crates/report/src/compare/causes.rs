@@ -1,6 +1,7 @@
 //! Which settings are known to change what is measured.
 
 use super::{Cause, ResultRow, Setting, Verdict};
+use crate::digest::AFTER;
 
 /// What a setting changes, and why.
 struct Row {
@@ -104,7 +105,7 @@ const FOLLOWS: &[(&str, &str)] = &[
 
 /// Whether somebody chose what the fact says, on one CPU or on two.
 pub(super) fn can_be_chosen(id: &str, same_cpu: bool) -> bool {
-    let id = id.strip_prefix(super::AFTER).unwrap_or(id);
+    let id = id.strip_prefix(AFTER).unwrap_or(id);
     let row = KNOWN.iter().find(|row| row.setting == id);
     row.is_some_and(|row| match row.chosen {
         Chosen::Always => true,
@@ -117,7 +118,7 @@ pub(super) fn can_be_chosen(id: &str, same_cpu: bool) -> bool {
 /// without boost nothing is faster, and with fewer idle states no wake-up is slower.
 fn way(setting: &Setting, place: usize, area: &str) -> Option<Verdict> {
     let [first, other] = [0, place].map(|place| setting.values[place].as_deref());
-    match (setting.id.strip_prefix(super::AFTER).unwrap_or(&setting.id), first?, other?) {
+    match (setting.id.strip_prefix(AFTER).unwrap_or(&setting.id), first?, other?) {
         ("cpufreq.boost", "off", "on") => Some(Verdict::Better),
         ("cpufreq.boost", "on", "off") => Some(Verdict::Worse),
         ("idle.disabled", "none", _) if area == "wake" => Some(Verdict::Better),
@@ -152,7 +153,7 @@ pub(super) fn of(settings: &[Setting], results: &[ResultRow]) -> Vec<Cause> {
                 .filter(|row| places.iter().any(|place| may_explain(setting, *place, row)))
                 .count()
         };
-        let id = setting.id.strip_prefix(super::AFTER).unwrap_or(&setting.id);
+        let id = setting.id.strip_prefix(AFTER).unwrap_or(&setting.id);
         for row in KNOWN.iter().filter(|row| row.setting == id) {
             let areas = row.areas.iter().map(|area| (*area, explained(area)));
             causes.extend(areas.filter(|(_, count)| *count > 0).map(|(area, results)| Cause {

@@ -6,33 +6,28 @@
 
 mod causes;
 mod page;
-pub mod results;
 mod settings;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
-use crate::kit::value_text;
+use model::Unit;
 pub use model::record::ResultKey as What;
-use model::record::{Brief, Fact};
+use model::record::{Digest, DigestResult, Measured, ResultValue as Value};
 use model::stats::paired::{BAND, Better};
 use model::stats::welch::{false_shares, welch};
-use model::{Known, Unit};
 use serde::Serialize;
 
 pub use self::page::{drawn, name, page};
-use self::results::{Found, Measured};
-pub(crate) use self::settings::speed_select;
-use self::settings::{AFTER, is_fleeting, later, settings};
+use self::settings::settings;
 
-/// What a comparison takes from a record: samples are many, and are not kept.
+/// A record that takes part, without its samples.
 #[derive(Debug, Clone)]
-pub struct Digest {
-    /// Where it comes from.
-    pub source: Source,
-    /// What the machine says of itself: id, label, text where it is known.
-    facts: Vec<(String, String, Option<String>)>,
-    results: BTreeMap<What, Found>,
+pub struct Named {
+    /// Its file.
+    pub name: String,
+    /// What is needed of it.
+    pub digest: Digest,
 }
 
 /// Where a record comes from.
@@ -108,16 +103,6 @@ pub struct ResultRow {
     pub beside: Vec<Option<Beside>>,
 }
 
-/// A number with its interval, where there were enough blocks for one.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Value {
-    /// The median over blocks, of each block that over CPUs.
-    pub median: f64,
-    /// The 95 % interval of the median (94 % of five blocks).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub interval: Option<[f64; 2]>,
-}
-
 /// One number beside that of the first record.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Beside {
@@ -176,56 +161,39 @@ pub struct Cause {
     pub why: &'static str,
 }
 
-impl Digest {
-    /// What a comparison needs of a record from that file.
-    pub fn of(name: String, record: Brief) -> Digest {
-        let text =
-            |fact: &Fact| matches!(fact.value, Known::Yes(_)).then(|| value_text(&fact.value).text);
-        let told = record.facts().filter(|fact| !is_fleeting(&fact.id));
-        let told = told.map(|fact| (fact.id.clone(), fact.label.clone(), text(fact)));
-        let (is_foreign, version) = (record.tool.is_foreign(), record.tool.version.clone());
-        let own = (!is_foreign).then(|| version.clone());
-        let tool = ("tool.version".to_owned(), "cpudyno".to_owned(), own);
-        let sst = speed_select(record.speed_select.as_ref());
-        let told: Vec<_> = told.chain(later(&record, text)).chain(sst).collect();
-        let cpu = record.facts().find(|fact| fact.id == "cpu.brand").and_then(text);
-        let source = Source {
-            name,
-            run: record.run.id,
-            started: record.run.started,
-            version,
-            cpu: cpu.unwrap_or_else(|| "unknown CPU".to_owned()),
-            simulated: record.run.simulated,
-            elsewhere: record.run.elsewhere.filter(|_| is_foreign),
-            interrupted: record.run.interrupted,
-        };
-        Digest {
-            source,
-            facts: told.into_iter().chain([tool]).collect(),
-            results: once_each(results::of(&record.machine.topology, record.series)),
+impl Source {
+    fn of(Named { name, digest }: &Named) -> Source {
+        let cpu = digest.facts.iter().find(|fact| fact.id == "cpu.brand");
+        let run = digest.run.clone();
+        Source {
+            name: name.clone(),
+            run: run.id,
+            started: run.started,
+            version: digest.tool.version.clone(),
+            cpu: cpu.and_then(|cpu| cpu.text.clone()).unwrap_or_else(|| "unknown CPU".to_owned()),
+            simulated: run.simulated,
+            elsewhere: run.elsewhere.filter(|_| digest.tool.is_foreign()),
+            interrupted: run.interrupted,
         }
     }
 }
 
-/// Without round trips of which the time per signal is there: it is half of them.
-fn once_each(mut results: BTreeMap<What, Found>) -> BTreeMap<What, Found> {
-    let halves = results.keys().filter(|what| what.quantity == "time_per_signal");
-    let whole = |half: &What| What { quantity: "round_trip".to_owned(), ..half.clone() };
-    let wholes: Vec<What> = halves.map(whole).collect();
-    for whole in &wholes {
-        results.remove(whole);
-    }
-    results
+/// Whether it is a round trip of which the time per signal is there: that is half of it.
+fn is_told_by_half(what: &What, results: &BTreeMap<What, DigestResult>) -> bool {
+    let half = || What { quantity: "time_per_signal".to_owned(), ..what.clone() };
+    what.quantity == "round_trip" && results.contains_key(&half())
 }
 
 /// Holds records against the first of them.
-pub fn compare(records: &[Digest]) -> Comparison {
+pub fn compare(records: &[Named]) -> Comparison {
+    let sources: Vec<Source> = records.iter().map(Source::of).collect();
     let (settings, known_to_some) = settings(records);
     // Hashed before they are sorted: a thousand records have the same results.
-    let mut results: HashMap<Cow<'_, What>, Vec<Option<&Found>>> = HashMap::new();
-    let is_matrix_there = records.iter().any(|record| record.source.elsewhere.is_some());
-    for (place, record) in records.iter().enumerate() {
-        for (what, found) in &record.results {
+    let mut results: HashMap<Cow<'_, What>, Vec<Option<&DigestResult>>> = HashMap::new();
+    let is_matrix_there = sources.iter().any(|source| source.elsewhere.is_some());
+    for (place, Named { digest, .. }) in records.iter().enumerate() {
+        let told = digest.results.iter().filter(|it| !is_told_by_half(it.0, &digest.results));
+        for (what, found) in told {
             let what = if is_matrix_there { by_cpus(what) } else { Cow::Borrowed(what) };
             results.entry(what).or_insert_with(|| vec![None; records.len()])[place] = Some(found);
         }
@@ -235,7 +203,8 @@ pub fn compare(records: &[Digest]) -> Comparison {
         match row(&what, &found) {
             Ok(row) => rows.push(row),
             Err(why) => {
-                let has = found.iter().map(|found| matches!(found, Some(Found::Is(_)))).collect();
+                let is_measured = |found: &DigestResult| found.outcome.is_ok();
+                let has = found.iter().map(|found| found.is_some_and(is_measured)).collect();
                 lonely.push(Lonely { what: what.into_owned(), has, why });
             }
         }
@@ -245,9 +214,8 @@ pub fn compare(records: &[Digest]) -> Comparison {
     }
     rows.sort_by(|a: &ResultRow, b| b.size().total_cmp(&a.size()));
     let causes = causes::of(&settings, &rows);
-    let records = records.iter().map(|record| record.source.clone()).collect();
     let schema = "cpudyno.comparison/1";
-    Comparison { schema, records, settings, known_to_some, results: rows, lonely, causes }
+    Comparison { schema, records: sources, settings, known_to_some, results: rows, lonely, causes }
 }
 
 /// A result of a pair of CPUs by these alone: a matrix says neither how they lie to each other nor of how many lines.
@@ -371,29 +339,31 @@ impl Beside {
 }
 
 /// A result of the first record and of others; or why there is none, where one of them says so.
-fn row(what: &What, found: &[Option<&Found>]) -> Result<ResultRow, Option<String>> {
-    let why = || found.iter().flatten().find_map(|one| Some(one.absence()?.why.clone()));
-    let all: Vec<Option<&Measured>> =
-        found.iter().map(|one| one.and_then(Found::measured)).collect();
-    let [Some(first), others @ ..] = all.as_slice() else { return Err(why()) };
+fn row(what: &What, found: &[Option<&DigestResult>]) -> Result<ResultRow, Option<String>> {
+    let why =
+        || found.iter().flatten().find_map(|one| Some(one.outcome.as_ref().err()?.why.clone()));
+    let all = found.iter().map(|one| one.and_then(|one| Some((one, one.outcome.as_ref().ok()?))));
+    let all: Vec<Option<(&DigestResult, &Measured)>> = all.collect();
+    let [Some((first, measured)), others @ ..] = all.as_slice() else { return Err(why()) };
     if others.iter().all(Option::is_none) {
         return Err(why());
     }
-    let alike = |one: &&Measured| one.unit == first.unit;
-    let has_ratio = |one: &&Measured| {
-        alike(one) && [first, *one].iter().all(|result| result.value.median > 0.0)
+    let alike = |one: &DigestResult| one.unit == first.unit;
+    let against_first = |(one, other): &(&DigestResult, &Measured)| {
+        let has_ratio = alike(one) && measured.median > 0.0 && other.median > 0.0;
+        has_ratio.then(|| Beside {
+            // The chance of this one; of all of them together it is told later.
+            false_share: welch(&measured.blocks(), &other.blocks()),
+            ..beside(measured.value(), other.value(), first.better)
+        })
     };
-    let against_first = |other: &Measured| Beside {
-        // The chance of this one; of all of them together it is told later.
-        false_share: welch(&first.blocks, &other.blocks),
-        ..beside(first.value, other.value, first.better)
-    };
-    let beside = others.iter().map(|other| other.filter(has_ratio).map(against_first));
+    let beside = others.iter().map(|other| other.as_ref().and_then(against_first));
     let beside: Vec<Option<Beside>> = beside.collect();
     if beside.iter().all(Option::is_none) {
         return Err(Some("numbers that are not above zero have no ratio".to_owned()));
     }
-    let values = all.iter().map(|one| Some(one.filter(alike)?.value)).collect();
+    let value = |(one, measured): &(&DigestResult, &Measured)| alike(one).then(|| measured.value());
+    let values = all.iter().map(|one| one.as_ref().and_then(value)).collect();
     Ok(ResultRow { what: what.clone(), unit: first.unit, better: first.better, values, beside })
 }
 
@@ -429,6 +399,11 @@ mod tests {
 
     fn value(median: f64, half: f64) -> Value {
         Value { median, interval: Some([median - half, median + half]) }
+    }
+
+    fn of_blocks(median: f64, half: f64) -> Measured {
+        let blocks = [-half, -half, 0.0, half, half].map(|off| median + off);
+        Measured::of(&blocks, 0.0).unwrap()
     }
 
     fn verdict(first: Value, other: Value, better: Option<Better>) -> Verdict {
@@ -495,12 +470,13 @@ mod tests {
             parameters: BTreeMap::new(),
         };
         let of = |median: f64| {
+            let measured = of_blocks(median, 0.1);
             let (unit, better) = (Unit::Hertz, Some(Better::More));
-            Found::Is(Measured { unit, better, value: value(median, 0.1), blocks: Vec::new() })
+            DigestResult { unit, better, outcome: Ok(measured) }
         };
         let (first, slow, zero) = (of(100.0), of(50.0), of(0.0));
         let why = Unavailable::new(Obstacle::Measurement, "result", "it was stopped before");
-        let absent = Found::Absent(why);
+        let absent = DigestResult { outcome: Err(why), ..first.clone() };
         let all = [Some(&first), None, Some(&slow), Some(&absent), Some(&zero)];
         let found = row(&what, &all).unwrap();
         let has: Vec<bool> = found.values.iter().map(Option::is_some).collect();
@@ -528,13 +504,15 @@ mod tests {
             parameters: BTreeMap::new(),
         };
         let found = || {
-            let value = value(1e-6, 1e-8);
-            Found::Is(Measured { unit: Unit::Second, better: None, value, blocks: Vec::new() })
+            let measured = of_blocks(1e-6, 1e-8);
+            DigestResult { unit: Unit::Second, better: None, outcome: Ok(measured) }
         };
         let half = what("futex", "time_per_signal");
         let all = [half.clone(), what("futex", "round_trip"), what("pipe", "round_trip")];
-        let kept = once_each(all.into_iter().map(|what| (what, found())).collect());
-        assert_eq!(kept.into_keys().collect::<Vec<_>>(), [half, what("pipe", "round_trip")]);
+        let results = all.into_iter().map(|what| (what, found())).collect();
+        let kept: Vec<&What> =
+            BTreeMap::keys(&results).filter(|what| !is_told_by_half(what, &results)).collect();
+        assert_eq!(kept, [&half, &what("pipe", "round_trip")]);
     }
 
     #[test]

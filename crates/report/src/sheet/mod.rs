@@ -10,7 +10,7 @@ use model::page::{Block, Page, Text, Tone};
 use model::record::Record;
 
 use crate::areas::SECTIONS;
-use crate::compare;
+use crate::digest;
 use crate::kit::value_text;
 use crate::parts::{self, IN_BRIEF};
 
@@ -132,9 +132,9 @@ fn speed_select(record: &Record) -> Option<String> {
         ("sst.turbo_freq", "turbo frequency"),
         ("sst.core_power", "core power"),
     ];
-    let rows = compare::speed_select(record.speed_select.as_ref());
+    let rows = digest::speed_select(record.speed_select.as_ref());
     let told = TOLD.iter().filter_map(|(id, word)| {
-        let value = rows.iter().find(|row| row.0 == *id)?.2.as_ref()?;
+        let value = rows.iter().find(|row| row.id == *id)?.text.as_ref()?;
         Some(format!("{word} {value}"))
     });
     let told: Vec<String> = told.collect();

@@ -42,6 +42,7 @@ pub fn of_matrix(
     let unknown = || "unknown".to_owned();
     Ok(Record {
         schema: SCHEMA.to_owned(),
+        digest: None,
         tool: Tool { name: PROGRAM.to_owned(), version: unknown(), target: unknown() },
         run: Run {
             // One content, one run.

@@ -351,6 +351,7 @@ pub(crate) fn record() -> Record {
     let packed = Samples::Plain(vec![vec![1.0, 1.0, 1.5], vec![2.0]]).packed(0.25);
     Record {
         schema: SCHEMA.into(),
+        digest: None,
         tool: Tool {
             name: "cpudyno".into(),
             version: "[VERSION]".into(),
