@@ -18,6 +18,7 @@ mod machines;
 #[path = "../../../sst/tests/it/recorded/made_up.rs"]
 mod made_up;
 mod memory;
+mod old_records;
 mod openmp;
 mod original;
 mod plots;
