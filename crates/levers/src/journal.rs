@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::object::Object;
 use crate::open::{self, OPEN_KHZ};
 use crate::rows;
-use crate::session::{Changed, differing};
+use crate::undone::Changed;
 
 /// The version of the format.
 const VERSION: u32 = 1;
@@ -733,4 +733,19 @@ impl Journal {
         let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |place| place + 1);
         if whole < bytes.len() { self.file.set_len(whole as u64) } else { Ok(()) }
     }
+}
+
+/// What differs from its former value, of what a journal holds.
+fn differing(machine: &Machine, kept: &[Kept]) -> Vec<Changed> {
+    let differs = |kept: &Kept| {
+        let now = kept.object.read(machine).ok()?;
+        let changed = Changed {
+            setting: kept.setting.clone(),
+            object: kept.object.clone(),
+            former: kept.former.clone(),
+            now,
+        };
+        (!kept.is_as_before(machine, &changed.now)).then_some(changed)
+    };
+    kept.iter().filter_map(differs).collect()
 }

@@ -11,6 +11,7 @@
 
 pub mod ask;
 pub mod deciders;
+mod drivers;
 mod error;
 pub mod journal;
 pub mod object;
@@ -22,11 +23,14 @@ pub mod rows;
 mod session;
 pub mod settings;
 mod targets;
+mod undone;
 mod write;
 
+pub use drivers::Drivers;
 pub use error::{Error, LEFT, RESTLESS};
 pub use object::Object;
 pub use port::Levers;
 pub use rows::{LEVERS, Lever};
-pub use session::{Changed, NotMade, Others, Session, Undone, undo};
-pub use targets::{Drivers, Of};
+pub use session::{NotMade, Session, undo};
+pub use targets::Of;
+pub use undone::{Changed, Others, Undone};

@@ -8,8 +8,8 @@ use machine::Machine;
 use machine::isst::settable::{Settable, What};
 use model::{CpuId, CpuSet};
 
+use crate::drivers::online;
 use crate::object::Object;
-use crate::targets::online;
 
 /// A highest clock that limits nothing, in kHz: the kernel's own value where nobody asked for any.
 ///

@@ -15,12 +15,13 @@ use model::{CpuSet, Unavailable};
 
 use crate::ask::Asked;
 use crate::deciders;
+use crate::drivers::{self, Drivers};
 use crate::error::Error;
 use crate::object::Object;
 use crate::open::{self, OPEN_KHZ};
 use crate::port::Levers;
 use crate::rows::{Lever, Loss, PERFORMANCE};
-use crate::targets::{self, Drivers, NO_IDLE_STATES, Of, Target};
+use crate::targets::{self, NO_IDLE_STATES, Of, Target};
 
 /// One change.
 #[derive(Debug, Clone)]
@@ -385,7 +386,7 @@ impl Plan {
     fn leaving(&self, machine: &Machine) -> CpuSet {
         let off = |change: &Change| match (&change.of, change.lever.id, &*change.wanted) {
             (Of::Cpu(cpu), "online", "0") => CpuSet::from_iter([*cpu]),
-            (_, "smt", "off") => targets::online(machine).difference(&first_threads(machine)),
+            (_, "smt", "off") => drivers::online(machine).difference(&first_threads(machine)),
             _ => CpuSet::default(),
         };
         self.changes.iter().flat_map(|change| off(change).iter().collect::<Vec<_>>()).collect()
@@ -428,7 +429,7 @@ fn first_threads(machine: &Machine) -> CpuSet {
         let siblings: CpuSet = machine.tree.read(&path).ok()?.parse().ok()?;
         siblings.iter().next()
     };
-    targets::online(machine).iter().filter_map(first).collect()
+    drivers::online(machine).iter().filter_map(first).collect()
 }
 
 /// What one arm asked for, and the rest as it is.
@@ -491,7 +492,7 @@ fn targets_of(machine: &Machine, drivers: &Drivers, asked: &Asked) -> Result<Vec
         return Err(absent(asked, why, None));
     }
     if let Some(cpus) = &asked.cpus {
-        let beyond = cpus.difference(&targets::present(machine));
+        let beyond = cpus.difference(&drivers::present(machine));
         if !beyond.is_empty() {
             let word = if beyond.len() == 1 { "is no CPU" } else { "are no CPUs" };
             return Err(absent(asked, format!("there {word} {beyond}"), None));
@@ -534,7 +535,7 @@ fn of_part(
 fn none_there(machine: &Machine, asked: &Asked) -> String {
     match &asked.state {
         Some(state) => {
-            let cpu = targets::online(machine).iter().next().unwrap_or(model::CpuId(0));
+            let cpu = drivers::online(machine).iter().next().unwrap_or(model::CpuId(0));
             let known: Vec<String> =
                 targets::states(machine, cpu).into_iter().map(|state| state.name).collect();
             match known.as_slice() {
@@ -588,7 +589,7 @@ fn change(
 /// Why there is nothing to set on a CPU that is off.
 fn is_off(machine: &Machine, asked: &Asked, of: &Of) -> Option<Error> {
     let Of::Cpu(cpu) = of else { return None };
-    targets::off(machine).contains(*cpu).then(|| {
+    drivers::off(machine).contains(*cpu).then(|| {
         let bring = || format!("`cpudyno set online@{cpu}=on` brings it back");
         let remedy = deciders::smt_off(machine).unwrap_or_else(bring);
         absent(asked, format!("CPU {cpu} is off"), Some(remedy))

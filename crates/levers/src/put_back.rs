@@ -13,8 +13,11 @@ use crate::open;
 use crate::plan::Turn;
 use crate::port::Levers;
 use crate::rows::speed_select;
-use crate::session::{Changed, Late, Others, Undone};
+use crate::undone::{Changed, Others, Undone};
 use crate::write::put;
+
+/// A value of firmware, and what was written to it.
+pub(crate) type Late = Option<(Object, String)>;
 
 /// Tries all of them in order; what fails is tried again as long as anything else succeeds: limits, for
 /// example, can be moved only as long as the lower one is below the upper one. What is left fails with

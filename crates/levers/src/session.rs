@@ -11,57 +11,9 @@ use crate::object::Object;
 use crate::open;
 use crate::plan::{Change, Plan, Turn};
 use crate::port::Levers;
-use crate::put_back::{put_back, while_any_succeeds};
+use crate::put_back::{Late, put_back, while_any_succeeds};
+use crate::undone::{Changed, Others, Undone};
 use crate::write::{MOMENTS_OF_FIRMWARE, is_level, not_kept, put, settled};
-
-/// A change that was made.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Changed {
-    /// The setting, as it was asked for.
-    pub setting: String,
-    /// What was written to.
-    pub object: Object,
-    /// What was there before.
-    pub former: String,
-    /// What is there now.
-    pub now: String,
-}
-
-/// What came of putting things back.
-#[derive(Debug, Default)]
-pub struct Undone {
-    /// What has its former value again.
-    pub restored: Vec<Changed>,
-    /// What somebody else changed meanwhile, and was left alone: `former` is what would be put back.
-    pub foreign: Vec<Changed>,
-    /// What could not be put back, and why.
-    pub failed: Vec<(Changed, Error)>,
-    /// What the journal says and nobody can read.
-    pub unread: Vec<String>,
-}
-
-impl Undone {
-    /// Whether everything has its former value.
-    pub fn is_complete(&self) -> bool {
-        self.foreign.is_empty() && self.failed.is_empty() && self.unread.is_empty()
-    }
-
-    /// What has not its former value, in words; nothing where all has.
-    pub fn left(&self) -> Vec<String> {
-        let foreign = self.foreign.iter().map(|changed| {
-            format!("{} was changed by somebody else to `{}`", changed.object, changed.now)
-        });
-        let failed =
-            self.failed.iter().map(|(changed, error)| format!("{}: {error}", changed.object));
-        let unread = self.unread.iter().map(|line| format!("the journal is spoiled: {line}"));
-        foreign.chain(failed).chain(unread).collect()
-    }
-
-    /// The same without what a message says already.
-    pub fn left_beside(&self, message: &str) -> Vec<String> {
-        self.left().into_iter().filter(|left| !message.contains(left.as_str())).collect()
-    }
-}
 
 /// A plan that was not made, and what became of the part that was.
 #[derive(Debug, thiserror::Error)]
@@ -79,20 +31,6 @@ fn still(undone: &Undone) -> String {
         left => format!("; not everything was put back: {}", left.join("; ")),
     }
 }
-
-/// What to do with values that somebody else wrote meanwhile.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Others {
-    /// Leave them, and the journal with the former ones.
-    Spare,
-    /// Overwrite them with the former ones.
-    Overwrite,
-    /// Leave them, and forget the former ones, with everything that cannot be put back.
-    Accept,
-}
-
-/// A value of firmware, and what was written to it.
-pub(crate) type Late = Option<(Object, String)>;
 
 /// The right to change settings of a machine, held by one process at a time. When it is dropped, the
 /// settings are put back as it found them; [`restore`](Session::restore) tells what came of that.
@@ -486,19 +424,4 @@ fn wait_for_firmware(shelf: &Shelf) -> Result<(), Error> {
     let most: Duration = MOMENTS_OF_FIRMWARE.iter().sum();
     std::thread::sleep(age.map_or(Duration::ZERO, |age| most.saturating_sub(age)));
     Ok(())
-}
-
-/// What differs from its former value, of what a journal holds.
-pub(crate) fn differing(machine: &Machine, kept: &[Kept]) -> Vec<Changed> {
-    let differs = |kept: &Kept| {
-        let now = kept.object.read(machine).ok()?;
-        let changed = Changed {
-            setting: kept.setting.clone(),
-            object: kept.object.clone(),
-            former: kept.former.clone(),
-            now,
-        };
-        (!kept.is_as_before(machine, &changed.now)).then_some(changed)
-    };
-    kept.iter().filter_map(differs).collect()
 }

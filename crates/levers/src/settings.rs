@@ -5,11 +5,12 @@ use std::collections::HashSet;
 use machine::Machine;
 use model::{AS_ROOT, CpuSet, Known, Obstacle, Unavailable};
 
+use crate::drivers::{self, Drivers};
 use crate::object::Object;
 use crate::plan::{REFUSES_ROOT, locked, wanted};
 use crate::port::Levers;
 use crate::rows::{Lever, Scope, Values};
-use crate::targets::{self, Drivers, NO_IDLE_STATES, Of, Target};
+use crate::targets::{self, NO_IDLE_STATES, Of, Target};
 
 /// A setting with one value, and everybody who has it.
 #[derive(Debug, Clone)]
@@ -101,7 +102,7 @@ fn missing(lever: &'static Lever, reason: Unavailable) -> Setting {
 fn state_names(machine: &Machine) -> Vec<String> {
     let mut names = Vec::new();
     // Cores of several types have several lists.
-    for cpu in targets::online(machine).iter() {
+    for cpu in drivers::online(machine).iter() {
         for state in targets::states(machine, cpu) {
             if !names.contains(&state.name) {
                 names.push(state.name);
@@ -145,7 +146,7 @@ fn folded(
         name: name.to_owned(),
         lever,
         of: whose(machine, lever, &members),
-        value: Known::Yes(in_words(lever, value)),
+        value: Known::Yes(lever.in_words(value)),
         takes: takes(machine, lever, members[0]),
         settable: match lever.stuck_at(value) {
             Some(why) => Known::No { unavailable: Unavailable::new(Obstacle::Hardware, name, why) },
@@ -178,25 +179,6 @@ pub(crate) fn whose(machine: &Machine, lever: &Lever, targets: &[&Target]) -> St
         (0, []) => "machine".to_owned(),
         (0, parts) => parts.join(", "),
         _ => cpus.named(),
-    }
-}
-
-/// A value in the words in which it is set.
-pub fn in_words(lever: &Lever, raw: &str) -> String {
-    match lever.values {
-        Values::Switch { on, .. } if raw == on => "on".to_owned(),
-        Values::Switch { off, .. } if raw == off => "off".to_owned(),
-        Values::Kilohertz => match raw.parse::<f64>() {
-            Ok(khz) => format!("{}MHz", khz / 1e3),
-            Err(_) => raw.to_owned(),
-        },
-        Values::NumberOr { word, text, .. } if raw == text => word.to_owned(),
-        Values::Number { unit, .. } | Values::NumberOr { unit, .. }
-            if raw.parse::<u64>().is_ok() =>
-        {
-            format!("{raw}{unit}")
-        }
-        _ => raw.to_owned(),
     }
 }
 

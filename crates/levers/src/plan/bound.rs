@@ -4,8 +4,8 @@ use machine::Machine;
 use machine::facts::restored_cpuset;
 use model::CpuSet;
 
+use crate::drivers;
 use crate::port::Levers;
-use crate::targets;
 
 /// So many are named.
 const NAMED: usize = 3;
@@ -15,7 +15,7 @@ pub(super) fn to(machine: &Machine, levers: &dyn Levers, leaving: &CpuSet) -> Op
     if leaving.is_empty() {
         return None;
     }
-    let online = targets::online(machine);
+    let online = drivers::online(machine);
     let threads = threads(machine, &online, leaving);
     let irqs = interrupts(machine, levers, &online, leaving);
     let mut what = Vec::new();

@@ -9,9 +9,9 @@ use model::{CpuId, CpuSet};
 use super::{Change, Plan};
 use crate::ask::Asked;
 use crate::deciders;
+use crate::drivers;
 use crate::open;
 use crate::rows::Scope;
-use crate::settings::in_words;
 use crate::targets::{self, Of};
 
 /// Remarks on what a plan will come to.
@@ -63,7 +63,7 @@ fn off(machine: &Machine, plan: &Plan, asked: &[Asked]) -> Option<String> {
     let names: Vec<String> =
         asked.iter().filter(of_cpus).map(|asked| format!("`{}`", asked.name)).collect();
     let covered = covered(machine, plan.changes.iter().chain(&plan.already));
-    let off = targets::off(machine).difference(&covered);
+    let off = drivers::off(machine).difference(&covered);
     let word = if off.len() == 1 { "is off" } else { "are off" };
     (!names.is_empty() && !off.is_empty()).then(|| {
         let (names, cpus) = (names.join(", "), off.named());
@@ -109,7 +109,7 @@ fn cut(machine: &Machine, plan: &Plan) -> Vec<String> {
         let Some((khz, bound)) = open::cut(machine, &change.object, &change.wanted) else {
             continue;
         };
-        let [wanted, kept] = [&change.wanted, &khz].map(|khz| in_words(change.lever, khz));
+        let [wanted, kept] = [&change.wanted, &khz].map(|khz| change.lever.in_words(khz));
         told.insert(format!(
             "`{}`: the kernel makes {kept} of {wanted} (`{bound}`), and a value that is not kept is \
              put back",
@@ -137,7 +137,7 @@ fn above(machine: &Machine, plan: &Plan) -> Option<String> {
         (change.wanted.parse::<u64>().ok()? > most).then_some((change, (most, is_asked)))
     })?;
     let (most, is_asked) = most;
-    let [least, most] = [&change.wanted, &most.to_string()].map(|khz| in_words(change.lever, khz));
+    let [least, most] = [&change.wanted, &most.to_string()].map(|khz| change.lever.in_words(khz));
     Some(if is_asked {
         format!("`min_freq`: {least} is above `max_freq`, {most}, and no clock is both: swap them")
     } else {

@@ -5,7 +5,7 @@
 //! Documentation/ABI/testing/sysfs-platform_profile, Documentation/userspace-api/sysfs-platform_profile.rst.
 
 use super::{Lever, Loss, PERFORMANCE, Place, Proof, Scope, Values, honoured};
-use crate::targets::Drivers;
+use crate::drivers::Drivers;
 
 const EPP: &str = "/sys/devices/system/cpu/cpu{cpu}/cpufreq/energy_performance_preference";
 

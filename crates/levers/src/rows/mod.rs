@@ -12,8 +12,8 @@ use machine::isst::settable::What;
 use model::name::did_you_mean;
 use model::{Obstacle, Unavailable};
 
+use crate::drivers::Drivers;
 use crate::object::Object;
-use crate::targets::Drivers;
 
 /// A setting of the machine that can be changed and put back.
 #[derive(Debug)]
@@ -228,6 +228,25 @@ impl Lever {
         match self.values {
             Values::Listed(path) | Values::ListedOr(path, _) => Some(path),
             _ => None,
+        }
+    }
+
+    /// A value in the words in which it is set.
+    pub(crate) fn in_words(&self, raw: &str) -> String {
+        match self.values {
+            Values::Switch { on, .. } if raw == on => "on".to_owned(),
+            Values::Switch { off, .. } if raw == off => "off".to_owned(),
+            Values::Kilohertz => match raw.parse::<f64>() {
+                Ok(khz) => format!("{}MHz", khz / 1e3),
+                Err(_) => raw.to_owned(),
+            },
+            Values::NumberOr { word, text, .. } if raw == text => word.to_owned(),
+            Values::Number { unit, .. } | Values::NumberOr { unit, .. }
+                if raw.parse::<u64>().is_ok() =>
+            {
+                format!("{raw}{unit}")
+            }
+            _ => raw.to_owned(),
         }
     }
 

@@ -8,7 +8,7 @@
 use machine::facts::prefetchers::{OF_AMD, OF_INTEL, has_misc_feature_control};
 
 use super::{Lever, Loss, Place, Proof, Scope, Values, honoured};
-use crate::targets::Drivers;
+use crate::drivers::Drivers;
 
 const fn intel(id: &'static str, doc: &'static str, bit: u8) -> Lever {
     lever(id, doc, Place::Bit { register: 0x1a4, bit, known: is_core, cpus: OF_INTEL })
