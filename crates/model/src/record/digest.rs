@@ -1,7 +1,7 @@
 //! What others are held against: the machine in words, and each result block by block.
 //!
 //! A record is mostly samples, and of a thousand records nobody wants to read those. So its digest stands before
-//! everything else, in one line, and whoever compares records reads that far and stops.
+//! everything else, in one line, and whoever compares records reads that far and stops (`docs/adr/0012-digest-first.md`).
 
 use std::collections::BTreeMap;
 use std::fmt;
