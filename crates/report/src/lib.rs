@@ -7,6 +7,7 @@
 pub mod ab;
 pub mod areas;
 pub mod band;
+mod cells;
 pub mod claim;
 pub mod compare;
 pub mod digest;

@@ -107,7 +107,7 @@ fn distances(record: &Record) -> Vec<Claim> {
                 && cell.number("from_node") == Some(from.into())
                 && cell.number("to_node") == Some(to.into())
         };
-        cells.iter().find(of)?.median("latency")
+        cells.iter().find(of)?.main_median("latency")
     };
     let (mut claims, mut unmeasured) = (Vec::new(), Vec::new());
     let firmware = "firmware (SLIT)";
@@ -214,7 +214,7 @@ fn bandwidth(record: &Record) -> Option<Band> {
     let copies = cells.iter().filter(|cell| cell.workload == ALONE);
     let of_memory = copies.filter(|cell| counting.extent(cell) == Some(Extent::Memory));
     let widest = of_memory.max_by_key(|cell| cell.active.len())?;
-    let moved = counting.headline(widest, widest.median("bandwidth")?)?;
+    let moved = counting.headline(widest, widest.main_median("bandwidth")?)?;
     let topology = &record.machine.topology;
     let package = |cpu| topology.place(cpu).map(|place| place.package);
     let packages: BTreeSet<u32> = widest.active.iter().filter_map(package).collect();

@@ -148,7 +148,7 @@ impl<'a> Counting<'a> {
         quantity: &str,
     ) -> Option<String> {
         let untold = |cell: &&Cell<'_>| {
-            let asked = cell.median(quantity);
+            let asked = cell.main_median(quantity);
             asked.is_some_and(|asked| self.headline(cell, asked).is_none())
         };
         let untold = cells.into_iter().filter(untold);

@@ -1,22 +1,13 @@
 //! Reading the area's series back out of a record.
 
-use std::collections::BTreeMap;
-
 use model::CpuSet;
 use model::record::{Record, Series};
 use model::stats::modes::{APART, GAP, Group, groups};
 
 use super::AREA;
+pub(super) use crate::cells::Cell;
 use model::areas::memory::{BESIDE_ELEMENTS, BESIDE_FOOTPRINT, QUESTION};
 pub(super) use model::in_order;
-
-/// One workload with its parameters on one set of CPUs: the series of all its quantities.
-pub(super) struct Cell<'a> {
-    pub(super) workload: &'a str,
-    pub(super) active: &'a CpuSet,
-    parameters: &'a BTreeMap<String, String>,
-    series: Vec<&'a Series>,
-}
 
 /// What a page says of a series.
 #[derive(Debug, Clone)]
@@ -67,17 +58,8 @@ impl Measured {
 
 /// Of fewer samples a tenth is none of them.
 const SAMPLES_FOR_SPREAD: usize = 5;
-impl<'a> Cell<'a> {
-    /// A parameter.
-    pub(super) fn text(&self, name: &str) -> Option<&'a str> {
-        self.parameters.get(name).map(String::as_str)
-    }
 
-    /// A parameter that is a whole number.
-    pub(super) fn number(&self, name: &str) -> Option<u64> {
-        self.text(name)?.parse().ok()
-    }
-
+impl Cell<'_> {
     /// What its size was limited by, to stand behind that size; nothing where there was room.
     pub(super) fn limited(&self) -> String {
         self.text("limited_by").map_or(String::new(), |by| format!("; limited by {by}"))
@@ -92,32 +74,6 @@ impl<'a> Cell<'a> {
     /// Bytes of all that it goes over: of what moves data, where somebody follows pointers beside it.
     pub(super) fn footprint(&self) -> Option<u64> {
         self.number(BESIDE_FOOTPRINT).or_else(|| self.number("footprint"))
-    }
-
-    /// The series of that quantity. Classes of placement are never pooled, nor mixed: all quantities are
-    /// those of the class in which the cell has most samples.
-    pub(super) fn series(&self, quantity: &str) -> Option<&'a Series> {
-        let shown = self.class();
-        self.of(quantity).min_by_key(|series| series.placement_class.as_deref() != shown)
-    }
-
-    /// The class of placement with most samples of any quantity; the first one of equals.
-    fn class(&self) -> Option<&'a str> {
-        let count = |series: &Series| series.summary().map_or(0, |summary| summary.count);
-        let most = self.series.iter().rev().max_by_key(|series| count(series));
-        most.and_then(|series| series.placement_class.as_deref())
-    }
-
-    fn of<'b>(&'b self, quantity: &'b str) -> impl Iterator<Item = &'a Series> + 'b {
-        self.series.iter().filter(move |series| series.quantity == quantity).copied()
-    }
-
-    /// The classes of placement in which that quantity was measured, the one that is shown first.
-    pub(super) fn classes(&self, quantity: &str) -> Vec<&'a str> {
-        let shown = self.series(quantity).and_then(|series| series.placement_class.as_deref());
-        let others = self.of(quantity).filter_map(|series| series.placement_class.as_deref());
-        let others = others.filter(|class| Some(*class) != shown);
-        shown.into_iter().chain(others).collect()
     }
 
     /// The numbers of that quantity.
@@ -154,35 +110,18 @@ impl<'a> Cell<'a> {
 
     /// The median of the largest group of that quantity, where it can be calculated with: times and
     /// rates are positive.
-    pub(super) fn median(&self, quantity: &str) -> Option<f64> {
+    pub(super) fn main_median(&self, quantity: &str) -> Option<f64> {
         Some(self.numbers(quantity)?.median).filter(|median| *median > 0.0)
     }
 }
 
 /// The cells of a question, in the order of the record.
 pub(super) fn cells<'a>(record: &'a Record, question: &str) -> Vec<Cell<'a>> {
-    let asked = |series: &&Series| {
+    let asked = |series: &Series| {
         let of = series.parameters.get(QUESTION);
         series.area == AREA && of.is_some_and(|of| of == question)
     };
-    let mut cells: Vec<Cell<'_>> = Vec::new();
-    for series in record.series.iter().filter(asked) {
-        let same = |cell: &&mut Cell<'_>| {
-            cell.workload == series.workload
-                && *cell.active == series.active
-                && *cell.parameters == series.parameters
-        };
-        match cells.iter_mut().rfind(same) {
-            Some(cell) => cell.series.push(series),
-            None => cells.push(Cell {
-                workload: &series.workload,
-                active: &series.active,
-                parameters: &series.parameters,
-                series: vec![series],
-            }),
-        }
-    }
-    cells
+    crate::cells::cells(record, asked)
 }
 
 /// Bytes per second that memory controllers read and wrote before the run or after it: the more.

@@ -156,7 +156,7 @@ fn memory(record: &Record, sweep: Option<&Sweep<'_>>) -> Option<Text> {
 /// What one access takes beyond all caches before others move data: short runs have that, and no level of a sweep.
 fn idle(record: &Record) -> Option<f64> {
     let is_idle = |cell: &&Cell<'_>| cell.text("mix").is_none() && cell.limited().is_empty();
-    cells(record, "loaded").iter().find(is_idle)?.median("latency")
+    cells(record, "loaded").iter().find(is_idle)?.main_median("latency")
 }
 
 /// The caches, and where they are not what they claim.

@@ -4,7 +4,7 @@ use model::page::si;
 use model::record::Record;
 use model::{Finding, Unit};
 
-use super::read::{Team, libraries, teams};
+use super::read::{Cell, libraries, teams};
 
 /// Who waits in two ways that differ by less need not care.
 const RATIO_MIN: f64 = 2.0;
@@ -21,10 +21,10 @@ pub(super) fn of(record: &Record) -> Vec<Finding> {
 }
 
 /// A setting and the time of a region with it.
-type Timed<'a, 'b> = (&'b Team<'a>, f64);
+type Timed<'a, 'b> = (&'b Cell<'a>, f64);
 
-fn timed<'a, 'b>(teams: &[&'b Team<'a>]) -> Vec<Timed<'a, 'b>> {
-    let of = |team: &&'b Team<'a>| Some((*team, team.median("loop_time").filter(|t| *t > 0.0)?));
+fn timed<'a, 'b>(teams: &[&'b Cell<'a>]) -> Vec<Timed<'a, 'b>> {
+    let of = |team: &&'b Cell<'a>| Some((*team, team.median("loop_time").filter(|t| *t > 0.0)?));
     let mut timed: Vec<Timed<'_, '_>> = teams.iter().filter_map(of).collect();
     timed.sort_by(|a, b| a.1.total_cmp(&b.1));
     timed
@@ -39,7 +39,7 @@ const OPPOSITES: [[&str; 2]; 2] =
     [["KMP_BLOCKTIME=1", "KMP_BLOCKTIME=0"], ["OMP_WAIT_POLICY=active", "OMP_WAIT_POLICY=passive"]];
 
 /// What a setting does that makes threads sleep: of the usual two, or of the fastest and the slowest.
-fn sleeping(teams: &[&Team<'_>]) -> Option<Finding> {
+fn sleeping(teams: &[&Cell<'_>]) -> Option<Finding> {
     let timed = timed(teams);
     let of = |setting: &str| timed.iter().find(|(team, _)| team.setting() == setting);
     let usual = OPPOSITES.iter().find_map(|[awake, asleep]| of(awake).zip(of(asleep)));
@@ -60,22 +60,22 @@ fn sleeping(teams: &[&Team<'_>]) -> Option<Finding> {
             time(most),
             fast.active.len()
         );
-        Finding::note("openmp.waiting", fast.runtime.to_owned(), text)
+        Finding::note("openmp.waiting", fast.workload.to_owned(), text)
     })
 }
 
 /// What a region costs without the loop in it.
-fn region(team: &Team<'_>) -> Option<f64> {
+fn region(team: &Cell<'_>) -> Option<f64> {
     team.median("region_cost").filter(|cost| *cost > 0.0)
 }
 
 /// The way of waiting, in words.
-fn named(team: &Team<'_>) -> String {
+fn named(team: &Cell<'_>) -> String {
     if team.is_default() { "its default".to_owned() } else { team.setting().to_owned() }
 }
 
 /// A default that costs time. One block is no ground for advice.
-fn default_slow(teams: &[&Team<'_>]) -> Option<Finding> {
+fn default_slow(teams: &[&Cell<'_>]) -> Option<Finding> {
     let mut timed = timed(teams);
     timed.retain(|(team, _)| team.is_known("loop_time"));
     let &(fast, least) = timed.first()?;
@@ -99,7 +99,7 @@ fn default_slow(teams: &[&Team<'_>]) -> Option<Finding> {
             time(default),
             time(least)
         );
-        Finding::warning("openmp.default-slow", fast.runtime.to_owned(), text)
+        Finding::warning("openmp.default-slow", fast.workload.to_owned(), text)
             .cause(cause.to_owned())
             .remedy(remedy)
             .gain(format!("{:.1} times as fast a region", default / least))
@@ -107,8 +107,8 @@ fn default_slow(teams: &[&Team<'_>]) -> Option<Finding> {
 }
 
 /// A default that keeps cores busy while there is nothing to do.
-fn default_burns(teams: &[&Team<'_>]) -> Option<Finding> {
-    let busy = |team: &Team<'_>| team.median("rest_busy").or_else(|| team.median("small_busy"));
+fn default_burns(teams: &[&Cell<'_>]) -> Option<Finding> {
+    let busy = |team: &Cell<'_>| team.median("rest_busy").or_else(|| team.median("small_busy"));
     let default = teams.iter().find(|team| team.is_default())?;
     let burnt = busy(default).filter(|burnt| *burnt >= BURNT_MIN)?;
     let timed = timed(teams);
@@ -117,12 +117,12 @@ fn default_burns(teams: &[&Team<'_>]) -> Option<Finding> {
         least.is_some_and(|least| *time <= AS_GOOD * least)
             && busy(team).is_some_and(|busy| busy < burnt / 2.0)
     };
-    let better: Option<&Team<'_>> = timed.iter().find(modest).map(|(team, _)| *team);
+    let better: Option<&Cell<'_>> = timed.iter().find(modest).map(|(team, _)| *team);
     let text = format!(
         "with its default, threads without work keep {burnt:.2} cores busy right after a region"
     );
     Some(
-        Finding::note("openmp.default-burns", default.runtime.to_owned(), text)
+        Finding::note("openmp.default-burns", default.workload.to_owned(), text)
             .cause("they spin before they sleep".to_owned())
             .remedy(better.map(|team| format!("export {}", team.setting())))
             .gain(

@@ -6,7 +6,7 @@ use model::page::{Align, Bar, Bars, Block, Table, Text, Tone, si};
 use model::record::Record;
 use model::stats::BLOCKS_FOR_INTERVAL;
 
-use super::read::{Team, libraries, teams, widest};
+use super::read::{Cell, libraries, teams, widest};
 
 pub(super) fn section(record: &Record) -> Vec<Block> {
     let teams = teams(record);
@@ -22,7 +22,7 @@ pub(super) fn section(record: &Record) -> Vec<Block> {
 pub(super) fn sentences(record: &Record) -> Vec<Text> {
     let teams = teams(record);
     let libraries = libraries(&teams);
-    let of = |teams: &Vec<&Team<'_>>| {
+    let of = |teams: &Vec<&Cell<'_>>| {
         let default = teams.iter().find(|team| team.is_default())?;
         let usual = default.median("loop_time").filter(|time| *time > 0.0)?;
         let timed =
@@ -33,7 +33,7 @@ pub(super) fn sentences(record: &Record) -> Vec<Text> {
         } else {
             String::new()
         };
-        Some(format!("{} {}{more}", default.runtime, si::format(usual, Unit::Second)))
+        Some(format!("{} {}{more}", default.workload, si::format(usual, Unit::Second)))
     };
     let known: Vec<String> = libraries.iter().filter_map(of).collect();
     if known.is_empty() {
@@ -43,7 +43,7 @@ pub(super) fn sentences(record: &Record) -> Vec<Text> {
 }
 
 /// How many there are at most, in words.
-fn threads(teams: &[Team<'_>]) -> String {
+fn threads(teams: &[Cell<'_>]) -> String {
     match widest(teams).first().map_or(0, |team| team.active.len()) {
         1 => "1 thread".to_owned(),
         count => format!("{count} threads"),
@@ -51,7 +51,7 @@ fn threads(teams: &[Team<'_>]) -> String {
 }
 
 /// How the ancestor would say it.
-pub(super) fn title(teams: &[Team<'_>]) -> Option<String> {
+pub(super) fn title(teams: &[Cell<'_>]) -> Option<String> {
     let team = teams.iter().find(|team| team.number("outer").is_some())?;
     let (outer, elements) = (team.number("outer")?, team.number("elements")?);
     Some(format!(
@@ -91,7 +91,7 @@ fn columns<const N: usize>(columns: [(&str, Align); N]) -> Vec<(String, Align)> 
 }
 
 /// Why these numbers have no interval, where they have none.
-fn few_blocks(teams: &[Team<'_>], quantities: &[&str]) -> Option<String> {
+fn few_blocks(teams: &[Cell<'_>], quantities: &[&str]) -> Option<String> {
     let blocks = teams.iter().flat_map(|team| quantities.iter().map(|id| team.blocks(id)));
     let text = match blocks.flatten().min()? {
         1 => "from one block each: these numbers have no interval",
@@ -104,14 +104,14 @@ fn few_blocks(teams: &[Team<'_>], quantities: &[&str]) -> Option<String> {
 }
 
 /// The time of a region, the elapsed time of the ancestor's loop, and the cores that are kept busy.
-pub(super) fn loops(teams: &[Team<'_>]) -> Block {
-    let row = |team: &Team<'_>| {
+pub(super) fn loops(teams: &[Cell<'_>]) -> Block {
+    let row = |team: &Cell<'_>| {
         let time = team.median("loop_time");
         let outer = team.number("outer");
         let elapsed = time.zip(outer).map(|(time, outer)| time * outer as f64);
         let run = team.sum("loop_regions");
         vec![
-            Text::from(team.runtime),
+            Text::from(team.workload),
             team.setting().into(),
             team.active.len().to_string().into(),
             microseconds(time),
@@ -154,14 +154,14 @@ pub(super) fn loops(teams: &[Team<'_>]) -> Block {
 }
 
 /// The time of a region, and the cores that waiting keeps busy: runtime by setting, on all CPUs.
-pub(super) fn bars(teams: &[Team<'_>]) -> Vec<Block> {
+pub(super) fn bars(teams: &[Cell<'_>]) -> Vec<Block> {
     let threads = threads(teams);
-    let label = |team: &Team<'_>| match team.setting() {
-        "-" => team.runtime.to_owned(),
-        setting => format!("{} {setting}", team.runtime),
+    let label = |team: &Cell<'_>| match team.setting() {
+        "-" => team.workload.to_owned(),
+        setting => format!("{} {setting}", team.workload),
     };
     let of = |quantity: &str, value: fn(f64) -> f64, text: fn(f64) -> String| -> Vec<Bar> {
-        let bar = |team: &&Team<'_>| {
+        let bar = |team: &&Cell<'_>| {
             let median = team.median(quantity).filter(|median| *median >= 0.0)?;
             Some(Bar { label: label(team), from: 0.0, value: value(median), text: text(median) })
         };
@@ -190,16 +190,19 @@ pub(super) fn bars(teams: &[Team<'_>]) -> Vec<Block> {
 }
 
 /// What each construct costs.
-pub(super) fn constructs(teams: &[Team<'_>]) -> Option<Block> {
+pub(super) fn constructs(teams: &[Cell<'_>]) -> Option<Block> {
     const COSTS: [&str; 4] = ["region_cost", "barrier_cost", "for_cost", "reduction_cost"];
-    let row = |team: &Team<'_>| {
+    let row = |team: &Cell<'_>| {
         let costs = COSTS.map(|id| microseconds(team.median(id)));
-        let head =
-            [Text::from(team.runtime), team.setting().into(), team.active.len().to_string().into()];
+        let head = [
+            Text::from(team.workload),
+            team.setting().into(),
+            team.active.len().to_string().into(),
+        ];
         head.into_iter().chain(costs).collect()
     };
     let what = "for: a static loop and the barrier at its end; reduction: a region with a sum";
-    let has = |team: &&Team<'_>| COSTS.iter().any(|id| team.median(id).is_some());
+    let has = |team: &&Cell<'_>| COSTS.iter().any(|id| team.median(id).is_some());
     let rows: Vec<Vec<Text>> = teams.iter().filter(has).map(row).collect();
     (!rows.is_empty()).then(|| {
         Block::Table(Table {
@@ -220,11 +223,11 @@ pub(super) fn constructs(teams: &[Team<'_>]) -> Option<Block> {
 }
 
 /// Regions with little to do.
-pub(super) fn small(teams: &[Team<'_>]) -> Option<Block> {
-    let row = |team: &Team<'_>| {
+pub(super) fn small(teams: &[Cell<'_>]) -> Option<Block> {
+    let row = |team: &Cell<'_>| {
         let time = team.median("small_time")?;
         Some(vec![
-            Text::from(team.runtime),
+            Text::from(team.workload),
             team.setting().into(),
             team.active.len().to_string().into(),
             format!("{time:.3}").into(),
@@ -259,15 +262,21 @@ pub(super) fn small(teams: &[Team<'_>]) -> Option<Block> {
 }
 
 /// Which runtimes: file, version, and what they do if nobody says.
-pub(super) fn runtimes(teams: &[Team<'_>]) -> Option<Block> {
-    let row = |teams: &Vec<&Team<'_>>| {
+pub(super) fn runtimes(teams: &[Cell<'_>]) -> Option<Block> {
+    let row = |teams: &Vec<&Cell<'_>>| {
         let team = teams[0];
         let text = |name: &str| team.text(name).map_or_else(dash, Text::from);
-        vec![team.runtime.into(), text("library"), text("version"), text("openmp"), text("default")]
+        vec![
+            team.workload.into(),
+            text("library"),
+            text("version"),
+            text("openmp"),
+            text("default"),
+        ]
     };
     let rows: Vec<Vec<Text>> = libraries(teams).iter().map(row).collect();
     let says_passive =
-        |team: &Team<'_>| team.text("default").is_some_and(|text| text.contains("PASSIVE"));
+        |team: &Cell<'_>| team.text("default").is_some_and(|text| text.contains("PASSIVE"));
     let mut notes = Vec::new();
     if teams.iter().any(says_passive) {
         notes.push(

@@ -8,6 +8,7 @@ use model::stats::{Summary, block_medians, median};
 use model::{CpuId, CpuSet, Obstacle, Unavailable, in_order};
 
 use super::AREA;
+use crate::cells::{Cell, cells};
 use model::areas::turbo::promise;
 
 /// One stream with so many active cores: the samples of all of them.
@@ -216,29 +217,15 @@ impl<'a> Row<'a> {
 
 /// All rows that this machine can execute, by number of active cores.
 pub(super) fn rows(record: &Record) -> Vec<Row<'_>> {
-    let mut rows: Vec<Row<'_>> = Vec::new();
-    // The next series is mostly of the same row, or of the one behind it.
-    let mut last = 0;
-    let is_stream = |series: &&Series| series.area == AREA && !super::is_question(&series.workload);
-    for series in record.series.iter().filter(is_stream) {
-        let same = |place: &usize| {
-            let row = &rows[*place];
-            row.workload == series.workload
-                && *row.active == series.active
-                && *row.parameters == series.parameters
-        };
-        last = (last..rows.len()).chain(0..last).find(same).unwrap_or(rows.len());
-        if last == rows.len() {
-            rows.push(Row {
-                workload: &series.workload,
-                active: &series.active,
-                cpus: None,
-                parameters: &series.parameters,
-                series: Vec::new(),
-            });
-        }
-        rows[last].series.push(series);
-    }
+    let is_stream = |series: &Series| series.area == AREA && !super::is_question(&series.workload);
+    let of = |Cell { workload, active, parameters, series }| Row {
+        workload,
+        active,
+        cpus: None,
+        parameters,
+        series,
+    };
+    let mut rows: Vec<Row<'_>> = cells(record, is_stream).into_iter().map(of).collect();
     rows.retain(|row| !row.series.iter().all(|series| lacks_hardware(series)));
     rows.sort_by_key(|row| (row.core_type(), row.active.len()));
     rows

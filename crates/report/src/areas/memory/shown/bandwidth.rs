@@ -163,7 +163,7 @@ fn untold(counting: Counting<'_>, cells: &[&Cell<'_>]) -> Vec<String> {
 
 fn is_untold(counting: Counting<'_>, cell: &Cell<'_>) -> bool {
     let is_within = counting.extent(cell).is_some_and(|extent| extent.is_within());
-    !is_within && Counting::told(cell).is_none() && cell.median(QUANTITY).is_some()
+    !is_within && Counting::told(cell).is_none() && cell.main_median(QUANTITY).is_some()
 }
 
 fn row(counting: Counting<'_>, cell: &Cell<'_>, is_measured: bool) -> Vec<Text> {
@@ -243,7 +243,9 @@ fn in_brief(counting: Counting<'_>, cells: &[&Cell<'_>]) -> Option<Block> {
         return None;
     }
     let known: Vec<(&str, f64)> = all()
-        .filter_map(|cell| Some((cell.workload, counting.headline(cell, cell.median(QUANTITY)?)?)))
+        .filter_map(|cell| {
+            Some((cell.workload, counting.headline(cell, cell.main_median(QUANTITY)?)?))
+        })
         .collect();
     let values: Vec<f64> = known.iter().map(|(_, value)| *value).collect();
     let least = values.iter().copied().reduce(f64::min)?;

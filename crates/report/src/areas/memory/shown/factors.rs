@@ -108,7 +108,7 @@ pub(super) fn most<'a, 'b: 'a>(
     cells: impl Iterator<Item = &'a Cell<'b>>,
 ) -> Option<(f64, &'b str)> {
     let known = cells.filter_map(|cell| {
-        Some((counting.headline(cell, cell.median("bandwidth")?)?, cell.workload))
+        Some((counting.headline(cell, cell.main_median("bandwidth")?)?, cell.workload))
     });
     known.max_by(|a, b| a.0.total_cmp(&b.0))
 }

@@ -54,17 +54,17 @@ fn table(record: &Record, cells: &[Cell<'_>]) -> Block {
     let memory = sizes.last().and_then(|&bytes| find(bytes, base, true));
     let memory = memory
         .filter(|cell| extent(&record.machine.topology, cell) == Some(Extent::Memory))
-        .and_then(|cell| cell.median("latency"));
+        .and_then(|cell| cell.main_median("latency"));
     let row = |&bytes: &u64| {
         let of = |kind, random| find(bytes, kind, random);
         let difference = || {
-            let small = of(base, true)?.median("latency")?;
-            let large = of(huge, true)?.median("latency")?;
+            let small = of(base, true)?.main_median("latency")?;
+            let large = of(huge, true)?.main_median("latency")?;
             let ns = (small - large) * 1e9;
             Some(Text::from(format!("{ns:+.1}")))
         };
         let level = cells.iter().find(|cell| cell.number("footprint") == Some(bytes));
-        let seconds = of(base, true).and_then(|cell| cell.median("latency"));
+        let seconds = of(base, true).and_then(|cell| cell.main_median("latency"));
         let slow = seconds.zip(memory).is_some_and(|(here, memory)| here * NEAR >= memory);
         let mut row = vec![
             Text::from(level.map_or_else(String::new, |cell| where_to(record, cell, slow))),
@@ -112,8 +112,8 @@ fn header(base: Option<&str>, huge: Option<&str>) -> Vec<(String, Align)> {
 
 /// Nanoseconds and cycles of a cell.
 fn both(cell: Option<&Cell<'_>>) -> Text {
-    let Some(seconds) = cell.and_then(|cell| cell.median("latency")) else { return dash() };
-    let cycles = cell.and_then(|cell| cell.median("latency_cycles"));
+    let Some(seconds) = cell.and_then(|cell| cell.main_median("latency")) else { return dash() };
+    let cycles = cell.and_then(|cell| cell.main_median("latency_cycles"));
     let cycles = cycles.map_or(String::new(), |cycles| format!(" ({})", digits(cycles)));
     format!("{}{cycles}", nanoseconds(seconds)).into()
 }
@@ -157,7 +157,7 @@ fn chains(cells: &[Cell<'_>], verbosity: u8) -> Vec<Block> {
     let mut steps: Vec<(u64, f64)> = cells
         .iter()
         .filter(same)
-        .filter_map(|cell| Some((cell.number("chains")?, cell.median("latency")?)))
+        .filter_map(|cell| Some((cell.number("chains")?, cell.main_median("latency")?)))
         .collect();
     steps.sort_by_key(|step| step.0);
     let Some((_, alone)) = steps.first().copied().filter(|step| step.0 == 1 && steps.len() > 1)

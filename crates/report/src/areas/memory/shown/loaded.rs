@@ -41,13 +41,13 @@ pub(in super::super) fn loaded(record: &Record) -> Option<Loaded<'_>> {
     let cells = cells(record, "loaded");
     let counting = Counting::of(record);
     let idle = cells.iter().find(|cell| cell.text("mix").is_none());
-    let idle = idle.and_then(|cell| cell.median("latency"));
+    let idle = idle.and_then(|cell| cell.main_median("latency"));
     let mix = |name| {
         let of_mix = cells.iter().filter(|cell| cell.text("mix") == Some(name));
         let point = |cell: &Cell<'_>| {
             Some(Point {
-                moved: counting.headline(cell, cell.median("background")?)?,
-                latency: cell.median("latency")?,
+                moved: counting.headline(cell, cell.main_median("background")?)?,
+                latency: cell.main_median("latency")?,
             })
         };
         let mut points: Vec<Point> = of_mix.filter_map(point).collect();

@@ -23,7 +23,7 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
         return vec![heading, Block::Paragraph(alone(counting, node.id, &cells))];
     }
     let latency = |cell: &Cell<'_>| {
-        let seconds = cell.median("latency").filter(|_| cell.workload == CHASE)?;
+        let seconds = cell.main_median("latency").filter(|_| cell.workload == CHASE)?;
         Some((seconds * 1e9, nanoseconds(seconds)))
     };
     let mut blocks = vec![heading];
@@ -32,7 +32,7 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
     }));
     for kernel in kernels(&cells) {
         let bandwidth = |cell: &Cell<'_>| {
-            let asked = cell.median("bandwidth").filter(|_| cell.workload == kernel)?;
+            let asked = cell.main_median("bandwidth").filter(|_| cell.workload == kernel)?;
             let moved = counting.headline(cell, asked)?;
             Some((counting.in_unit(moved), counting.text(moved)))
         };
@@ -157,10 +157,10 @@ fn distances(record: &Record) -> Option<Block> {
 /// The words for a machine with one node.
 fn alone(counting: Counting<'_>, node: u32, cells: &[Cell<'_>]) -> Text {
     let mut latency = cells.iter().filter(|cell| cell.workload == CHASE);
-    let latency = latency.find_map(|cell| cell.median("latency"));
+    let latency = latency.find_map(|cell| cell.main_median("latency"));
     let of_kernel = |kernel: &str| {
         let cell = cells.iter().find(|cell| cell.workload == kernel)?;
-        let moved = counting.headline(cell, cell.median("bandwidth")?)?;
+        let moved = counting.headline(cell, cell.main_median("bandwidth")?)?;
         Some(format!(
             "{kernel} moves {} {} {} on {}",
             counting.text(moved),

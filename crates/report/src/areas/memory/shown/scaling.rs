@@ -135,7 +135,7 @@ fn points(topology: &Topology, cells: &[Cell<'_>], one_package: bool) -> Vec<(us
     let mut points: Vec<(usize, f64)> = cells
         .iter()
         .filter(|cell| cell.workload == ALONE && (!one_package || packages(cell) == 1))
-        .filter_map(|cell| Some((cell.active.len(), cell.median("bandwidth")?)))
+        .filter_map(|cell| Some((cell.active.len(), cell.main_median("bandwidth")?)))
         .collect();
     points.sort_unstable_by_key(|point| point.0);
     points

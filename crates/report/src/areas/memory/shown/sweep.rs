@@ -81,7 +81,7 @@ impl Sweep<'_> {
             cell.number("footprint").is_some_and(|bytes| (least..=greatest).contains(&bytes))
         };
         let medians: Vec<f64> =
-            self.of(workload).filter(on_it).filter_map(|cell| cell.median(quantity)).collect();
+            self.of(workload).filter(on_it).filter_map(|cell| cell.main_median(quantity)).collect();
         median(&medians)
     }
 
@@ -169,7 +169,7 @@ fn point_table(sweep: &Sweep<'_>) -> Option<Block> {
         .of(CHASE)
         .filter_map(|cell| {
             let bytes = size_text(cell.number("footprint")?);
-            Some(vec![bytes.into(), nanoseconds(cell.median("latency")?).into()])
+            Some(vec![bytes.into(), nanoseconds(cell.main_median("latency")?).into()])
         })
         .collect();
     let few = rows.len() < POINTS_MIN || sweep.levels.is_empty();
@@ -231,7 +231,9 @@ fn ends(sweep: &Sweep<'_>) -> Vec<Mark> {
 pub(in super::super) fn latency_plot(sweep: &Sweep<'_>) -> Option<Block> {
     let points: Vec<(f64, f64)> = sweep
         .of(CHASE)
-        .filter_map(|cell| Some((cell.number("footprint")? as f64, cell.median("latency")? * 1e9)))
+        .filter_map(|cell| {
+            Some((cell.number("footprint")? as f64, cell.main_median("latency")? * 1e9))
+        })
         .collect();
     (points.len() >= POINTS_MIN).then(|| {
         Block::Lines(Lines {
@@ -252,7 +254,7 @@ pub(in super::super) fn bandwidth_plot(counting: Counting<'_>, sweep: &Sweep<'_>
         let points: Vec<(f64, f64)> = sweep
             .of(kernel)
             .filter_map(|cell| {
-                let asked = cell.median("bandwidth")?;
+                let asked = cell.main_median("bandwidth")?;
                 Some((cell.number("footprint")? as f64, counting.in_giga(asked)))
             })
             .collect();
@@ -281,7 +283,7 @@ pub(in super::super) fn gaps(sweep: &Sweep<'_>) -> Option<Block> {
     const APART_MAX: u64 = 3;
     let sizes: Vec<u64> = sweep
         .of(CHASE)
-        .filter(|cell| cell.median("latency").is_some())
+        .filter(|cell| cell.main_median("latency").is_some())
         .filter_map(|cell| cell.number("footprint"))
         .collect();
     let gaps = sizes.windows(2).filter(|pair| pair[1] / APART_MAX > pair[0]);
@@ -364,7 +366,7 @@ pub(in super::super) fn not_seen(sweep: &Sweep<'_>) -> Vec<Claim> {
         let bytes = claim.bytes as f64;
         let within = |knee: Knee| (knee.interval[0]..=knee.interval[1]).contains(&bytes);
         // A few points of a sweep that was cut short tell of no cache.
-        let sizes = sweep.of(CHASE).filter(|cell| cell.median("latency").is_some());
+        let sizes = sweep.of(CHASE).filter(|cell| cell.main_median("latency").is_some());
         let sizes = sizes.filter_map(|cell| cell.number("footprint"));
         // What a smaller cache holds says nothing of this one.
         let smaller = sweep.claims.iter().filter(|other| other.level < claim.level);
