@@ -57,26 +57,16 @@ impl<'a> Cell<'a> {
         self.series.iter().filter(move |series| series.quantity == quantity).copied()
     }
 
-    /// The series of that quantity. Classes of placement are never pooled, nor mixed: all quantities are
-    /// those of the class in which the cell has most samples.
+    /// The series of that quantity. Classes of placement are never pooled: of several, the one with
+    /// the most samples.
     pub(crate) fn series(&self, quantity: &str) -> Option<&'a Series> {
         let count = |series: &Series| series.summary().map_or(0, |summary| summary.count);
-        // The first one of equals.
-        let most = self.series.iter().rev().max_by_key(|series| count(series));
-        let shown = most.and_then(|series| series.placement_class.as_deref());
-        self.all(quantity).min_by_key(|series| series.placement_class.as_deref() != shown)
+        self.all(quantity).max_by_key(|series| count(series))
     }
 
     /// How the host placed its CPUs in the series that is shown.
     pub(crate) fn class(&self, quantity: &str) -> Option<&'a str> {
         self.series(quantity)?.placement_class.as_deref()
-    }
-
-    /// The classes of placement in which that quantity was measured, the one that is shown first.
-    pub(crate) fn classes(&self, quantity: &str) -> Vec<&'a str> {
-        let shown = self.class(quantity);
-        let others = self.all(quantity).filter_map(|series| series.placement_class.as_deref());
-        shown.into_iter().chain(others.filter(|class| Some(*class) != shown)).collect()
     }
 
     /// The median of that quantity.

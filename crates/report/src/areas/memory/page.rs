@@ -99,7 +99,7 @@ fn trials(record: &Record) -> Option<Block> {
     let mut tried = cells(record, "trial");
     tried.sort_by_key(|cell| cell.active.len());
     let row = |cell: &super::read::Cell<'_>| {
-        let tried = cell.series("bandwidth")?.summary()?;
+        let tried = cell.shown("bandwidth")?.summary()?;
         Some(vec![
             Text::from(cell.active.len().to_string()),
             Text::from(cell.workload),

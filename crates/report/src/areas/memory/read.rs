@@ -59,7 +59,7 @@ impl Measured {
 /// Of fewer samples a tenth is none of them.
 const SAMPLES_FOR_SPREAD: usize = 5;
 
-impl Cell<'_> {
+impl<'a> Cell<'a> {
     /// What its size was limited by, to stand behind that size; nothing where there was room.
     pub(super) fn limited(&self) -> String {
         self.text("limited_by").map_or(String::new(), |by| format!("; limited by {by}"))
@@ -76,9 +76,26 @@ impl Cell<'_> {
         self.number(BESIDE_FOOTPRINT).or_else(|| self.number("footprint"))
     }
 
+    /// The series of that quantity. Classes of placement are not mixed either: all quantities are those of the class in
+    /// which the cell has most samples.
+    pub(super) fn shown(&self, quantity: &str) -> Option<&'a Series> {
+        let count = |series: &Series| series.summary().map_or(0, |summary| summary.count);
+        // The first one of equals.
+        let most = self.series.iter().rev().max_by_key(|series| count(series));
+        let shown = most.and_then(|series| series.placement_class.as_deref());
+        self.all(quantity).min_by_key(|series| series.placement_class.as_deref() != shown)
+    }
+
+    /// The classes of placement in which that quantity was measured, the one that is shown first.
+    pub(super) fn classes(&self, quantity: &str) -> Vec<&'a str> {
+        let shown = self.shown(quantity).and_then(|series| series.placement_class.as_deref());
+        let others = self.all(quantity).filter_map(|series| series.placement_class.as_deref());
+        shown.into_iter().chain(others.filter(|class| Some(*class) != shown)).collect()
+    }
+
     /// The numbers of that quantity.
     pub(super) fn numbers(&self, quantity: &str) -> Option<Numbers> {
-        let series = self.series(quantity)?;
+        let series = self.shown(quantity)?;
         let (summary, samples) = (series.summary()?, series.samples()?.all());
         let groups = groups(&samples, GAP, APART);
         let main = groups.iter().copied().rev().max_by_key(|group| group.count)?;

@@ -87,7 +87,7 @@ fn table(counting: Counting<'_>, choice: &str, cells: &[&Cell<'_>]) -> Block {
         notes.push("a or b: samples fall into groups, which have no common median".to_owned());
     }
     notes.extend(numbers().filter_map(|(name, numbers)| disturbed(counting, name, &numbers)));
-    let is_measured = all().any(|cell| cell.series(MEASURED).is_some());
+    let is_measured = all().any(|cell| cell.shown(MEASURED).is_some());
     let rows = cells.iter().map(|cell| row(counting, cell, is_measured)).collect();
     let mut table = Ruled {
         caption: format!(
@@ -122,7 +122,7 @@ const MEASURED_AT: usize = 4;
 
 /// What stands there: all that memory controllers moved, and its two parts for each byte asked for.
 fn measured_texts(counting: Counting<'_>, cell: &Cell<'_>) -> [Text; 2] {
-    match (cell.measured(), cell.series(MEASURED)) {
+    match (cell.measured(), cell.shown(MEASURED)) {
         (Some(measured), _) => {
             let parts =
                 cell.measured_per_asked().map_or_else(dash, |Measured { read, written }| {
@@ -323,7 +323,7 @@ fn measured(record: &Record, cells: &[Cell<'_>]) -> Option<Block> {
 
 /// How many repetitions were not counted, in words; nothing where all were.
 fn left_out(cells: &[Cell<'_>]) -> String {
-    let counts = |quantity| cells.iter().filter_map(move |cell| cell.series(quantity)?.samples());
+    let counts = |quantity| cells.iter().filter_map(move |cell| cell.shown(quantity)?.samples());
     let lost: f64 = counts("measured_left_out").flat_map(Samples::all).sum();
     let kept: usize = counts(MEASURED).map(|samples| samples.all().len()).sum();
     if lost <= 0.0 {

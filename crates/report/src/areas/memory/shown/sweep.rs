@@ -56,7 +56,7 @@ pub(in super::super) fn claims(topology: &Topology, cpu: CpuId) -> Vec<Claim> {
 
 /// Noise only adds to a latency: the lower quartile of all samples is more typical than the median.
 fn point(cell: &Cell<'_>) -> Option<Point> {
-    let samples = cell.series("latency")?.samples()?;
+    let samples = cell.shown("latency")?.samples()?;
     Some(Point {
         bytes: cell.number("footprint")?,
         seconds: quantile(&samples.all(), 0.25).filter(|seconds| *seconds > 0.0)?,
