@@ -38,10 +38,15 @@ enum Turn {
     /// ended. It builds in a folder of its own, because cargo lets nobody else build in the folder that it
     /// builds in.
     Aside,
-    /// Alone, after those: tests watch how a machine behaves. Its output is seen as it comes.
-    Alone,
     /// It builds the tests.
     Builds,
+    /// Alone, after those: tests watch how a machine behaves. Its output is seen as it comes.
+    Alone,
+    /// Afterwards, one after the other: nothing in it depends on the time that it takes.
+    Last,
+    /// Beside those: emulated machines wait for each other's CPUs and leave this one's idle. Its output is seen once
+    /// it has ended.
+    Emulates,
 }
 
 /// Where steps build that run while tests are built, from the root.
@@ -112,7 +117,7 @@ const STEPS: &[Step] = &[
         name: "machines",
         proves: "recorded machines are read right, and the table of them in the docs is of today",
         daily: true,
-        turn: Turn::Alone,
+        turn: Turn::Last,
         environment: &[],
         command: "cargo test --quiet --locked --workspace --test machines",
         needs: &["cc"],
@@ -122,7 +127,7 @@ const STEPS: &[Step] = &[
         name: "records",
         proves: "what the tests have measured keeps the published schema",
         daily: true,
-        turn: Turn::Alone,
+        turn: Turn::Last,
         environment: &[],
         command: "/usr/bin/python3 dev/xtask/records.py docs/reference/record.schema.json target/records",
         needs: &["jsonschema"],
@@ -132,7 +137,7 @@ const STEPS: &[Step] = &[
         name: "bent",
         proves: "files that are missing, or say something else, never become a wrong fact",
         daily: false,
-        turn: Turn::Alone,
+        turn: Turn::Last,
         environment: &[("CPUDYNO_BENT", "10000"), ("PROPTEST_CASES", "10000")],
         command: "cargo nextest run --workspace --locked bent:: growth::",
         needs: &["nextest", "cc"],
@@ -142,7 +147,7 @@ const STEPS: &[Step] = &[
         name: "schema",
         proves: "the published schema is that of the types",
         daily: false,
-        turn: Turn::Alone,
+        turn: Turn::Last,
         environment: &[],
         command: "cargo test --quiet --locked --package cpudyno-model --features schema --test schema",
         needs: &["cc"],
@@ -152,7 +157,7 @@ const STEPS: &[Step] = &[
         name: "conformance",
         proves: "the face of intel-speed-select answers as the unmodified tool, but where it is meant not to",
         daily: false,
-        turn: Turn::Alone,
+        turn: Turn::Last,
         environment: &[],
         command: "cargo run --quiet --locked --package peers -- conformance",
         needs: &["cc", "libnl", "xz"],
@@ -162,7 +167,7 @@ const STEPS: &[Step] = &[
         name: "lab",
         proves: "real kernels in emulated machines are described as they were configured",
         daily: false,
-        turn: Turn::Alone,
+        turn: Turn::Emulates,
         environment: &[],
         command: "cargo run --quiet --locked --package lab -- --short",
         needs: &["cc", "aarch64", "cc-aarch64", "qemu-x86", "qemu-arm"],
@@ -182,7 +187,7 @@ const STEPS: &[Step] = &[
         name: "examples",
         proves: "the examples of the documentation compile",
         daily: false,
-        turn: Turn::Alone,
+        turn: Turn::Last,
         environment: &[],
         command: "cargo test --quiet --doc --locked --package cpudyno --package cpudyno-pmu",
         needs: &["cc"],
@@ -267,13 +272,17 @@ pub(crate) fn run(full: bool, install: bool) -> anyhow::Result<ExitCode> {
     let turn = |turn: Turn| -> anyhow::Result<Vec<Outcome>> {
         steps.iter().filter(|step| step.turn == turn).map(|step| execute(step)).collect()
     };
-    let mut outcomes = thread::scope(|scope| -> anyhow::Result<_> {
-        let aside = scope.spawn(|| turn(Turn::Aside));
-        let mut outcomes = turn(Turn::Builds)?;
-        outcomes.extend(aside.join().map_err(|_| anyhow!("BUG: a step aside panicked"))??);
-        Ok(outcomes)
-    })?;
+    let beside = |one: Turn, other: Turn| {
+        thread::scope(|scope| -> anyhow::Result<_> {
+            let other = scope.spawn(|| turn(other));
+            let mut outcomes = turn(one)?;
+            outcomes.extend(other.join().map_err(|_| anyhow!("BUG: a step aside panicked"))??);
+            Ok(outcomes)
+        })
+    };
+    let mut outcomes = beside(Turn::Builds, Turn::Aside)?;
     outcomes.extend(turn(Turn::Alone)?);
+    outcomes.extend(beside(Turn::Last, Turn::Emulates)?);
     println!("\n{}", junit::lines(&cargo::root().join(junit::REPORT)).join("\n"));
     println!("\n{}", summary(&outcomes, begun.elapsed()));
     let passed = outcomes.iter().all(|outcome| outcome.end != End::Failed);
@@ -312,7 +321,7 @@ fn execute(step: &'static Step) -> anyhow::Result<Outcome> {
     command.envs(step.environment.iter().map(|&(name, value)| (name, rooted(value))));
     let cannot = || format!("cannot run `{}`", step.command_line());
     let heading = format!("\n== {}: {}\n   $ {}", step.name, step.proves, step.command_line());
-    let (code, output) = if step.turn == Turn::Aside {
+    let (code, output) = if matches!(step.turn, Turn::Aside | Turn::Emulates) {
         let Output { status, stdout, stderr } = command.output().with_context(cannot)?;
         let text = [String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr)];
         (status.code(), format!("{heading}\n{}", text.concat()))
