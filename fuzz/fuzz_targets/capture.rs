@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use machine::recorded::{capture, parse};
+use recorded::{capture, parse};
 
 fuzz_target!(|text: &str| {
     let Ok(machine) = parse("fuzz", text) else { return };

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use libc::c_int;
 use machine::Machine;
-use machine::simulated::firmware::SimulatedIsst;
-use machine::simulated::{Model, Writer};
+use simulated::firmware::SimulatedIsst;
+use simulated::{Model, Writer};
 #[cfg(target_arch = "x86_64")]
 use sys::cpuid::Leaf;
 use sys::errno::{EINVAL, EIO, ENOENT, EROFS};

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use machine::Machine;
 use machine::isst::settable::Setter;
-use machine::simulated::Writer;
+use simulated::Writer;
 
 use crate::object::Object;
 
@@ -36,9 +36,11 @@ pub fn of(machine: &Machine) -> Option<Box<dyn Levers>> {
     // A capture of a simulated machine is a capture.
     match (&machine.elsewhere, &machine.simulated) {
         (Some(_), _) => None,
-        (None, Some(model)) => Some(Box::new(Writer::new(model).through(&machine.isst))),
+        (None, Some(model)) => {
+            Some(Box::new(Simulated { writer: Writer::new(model), isst: Setter::of(machine) }))
+        }
         (None, None) => {
-            let isst = Some(Setter::real(&machine.isst));
+            let isst = Some(Setter::of(machine));
             Some(Box::new(Kernel { isst, ..Kernel::below("/", "/dev/cpu") }))
         }
     }
@@ -167,28 +169,34 @@ impl Levers for Kernel {
     }
 }
 
-impl Levers for Writer {
+/// Files, registers and firmware of a simulated machine.
+struct Simulated {
+    writer: Writer,
+    isst: Setter,
+}
+
+impl Levers for Simulated {
     fn permits(&self, object: &Object) -> io::Result<()> {
         match object {
-            Object::File(path) => Writer::permits(self, path),
-            Object::Bit { cpu, register, .. } => self.permits_register(*cpu, *register),
-            Object::SpeedSelect(_) => self.speed_select().permits(),
-            Object::Request(_) => self.permits_request(),
+            Object::File(path) => self.writer.permits(path),
+            Object::Bit { cpu, register, .. } => self.writer.permits_register(*cpu, *register),
+            Object::SpeedSelect(_) => self.isst.permits(),
+            Object::Request(_) => self.writer.permits_request(),
         }
     }
 
     fn write(&mut self, object: &Object, text: &str) -> io::Result<()> {
         match object {
-            Object::File(path) => Writer::write(self, path, text),
+            Object::File(path) => self.writer.write(path, text),
             Object::Bit { cpu, register, bit } => {
-                self.write_bit(*cpu, *register, *bit, text == "1")
+                self.writer.write_bit(*cpu, *register, *bit, text == "1")
             }
-            Object::SpeedSelect(settable) => self.speed_select().write(settable, text),
-            Object::Request(_) => self.request(text),
+            Object::SpeedSelect(settable) => self.isst.write(settable, text),
+            Object::Request(_) => self.writer.request(text),
         }
     }
 
     fn release(&mut self, _: &Object) {
-        Writer::release(self);
+        self.writer.release();
     }
 }

@@ -5,8 +5,8 @@ use model::record::{
     Conditions, Machine as Description, PageKind, Plan, Presentation, Record, Run, SCHEMA,
 };
 
+use crate::facts::survey::Survey;
 use crate::ports::Machine;
-use crate::survey::Survey;
 use crate::{conditions, contradictions, doctor, facts, limits};
 
 /// Facts, capabilities and conditions as a record without series; for the page `info` what limits the clock now.

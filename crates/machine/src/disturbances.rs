@@ -1,18 +1,18 @@
 //! Counters that should only grow: what happened to these CPUs during a run.
 
-use model::record::THERMAL_THROTTLES;
 use std::collections::BTreeMap;
 
+use model::page::tally;
+use model::record::THERMAL_THROTTLES;
 use model::record::{Fact, FactValue};
 use model::{CpuId, CpuSet, Finding, Obstacle, Reading, Unavailable, Unit};
 
 use crate::busy::{FIELDS, USER_HZ};
-use crate::cgroup;
+use crate::facts::cgroup;
+use crate::facts::rows::{fact, number};
 use crate::growth::{Places, grown_together};
 use crate::ports::Machine;
-use crate::rows::{fact, number};
 use crate::text::first_number;
-use model::page::tally;
 
 /// How one counter is read, of each place that has its own.
 struct Row {

@@ -5,26 +5,31 @@ use std::path::Path;
 use std::sync::Arc;
 
 use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
+use simulated::Files;
 use sys::cpuid::Leaf;
 
 use crate::error::Error;
-use crate::files::{Files, or_empty};
 use crate::folder::Folder;
 use crate::isst::RecordedIsst;
 use crate::links::Linked;
 use crate::pepc;
 use crate::perf::Elsewhere;
 use crate::permits::{Permits, Question};
-use crate::ports::{Cpuid, Host, Machine, Msr, Tree};
+use crate::ports::{Cpuid, FILES_ONLY, Host, Machine, Msr, Tree};
+use crate::real::Surroundings;
 use crate::registers::MsrFolder;
-use crate::text::value_of;
+use crate::text::{or_empty, value_of};
 
-/// Where the answers of such a machine come from, in words.
-pub(crate) const FROM: &str = "files below a folder";
+impl Machine {
+    /// The machine whose files lie below `folder`: a mounted disk, an unpacked archive.
+    pub fn rooted(folder: &Path) -> Result<Machine, Error> {
+        machine(folder, Surroundings::drawn())
+    }
+}
 
 /// The machine whose files lie below `folder`; the time and chance of its runs are `here`.
 pub(crate) fn machine(folder: &Path, here: impl Host + 'static) -> Result<Machine, Error> {
-    let refused = |why: String| Error::Folder { name: folder.display().to_string(), why };
+    let refused = |why: String| Error { name: folder.display().to_string(), why };
     let found = fs::metadata(folder).map_err(|error| refused(sys::errno::words(&error)))?;
     if !found.is_dir() {
         return Err(refused("it is no folder".to_owned()));
@@ -41,10 +46,10 @@ pub(crate) fn machine(folder: &Path, here: impl Host + 'static) -> Result<Machin
         msr: Arc::clone(&msr),
         isst: Arc::new(RecordedIsst::new(Arc::clone(&tree), msr)),
         permits: Box::new(FilesOnly),
-        perf: Box::new(Elsewhere(FROM.to_owned())),
+        perf: Box::new(Elsewhere(FILES_ONLY.to_owned())),
         host: Box::new(Visitor { status: status(&tree), here }),
         // Not its path: that may name people (invariant I10).
-        elsewhere: Some(FROM.to_owned()),
+        elsewhere: Some(FILES_ONLY.to_owned()),
         simulated: None,
         worker: None,
     })

@@ -13,12 +13,12 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use model::{Obstacle, Reading, Unavailable};
+use simulated::files::missing;
 
-use crate::files::missing;
 use crate::ports::Tree;
 
 /// The longest text that is read. `/proc/cpuinfo` of 8,192 CPUs has 12 MiB.
-pub(crate) const TEXT_BYTES_MAX: u64 = 32 << 20;
+pub const TEXT_BYTES_MAX: u64 = 32 << 20;
 
 /// The most names in a folder. The kernel knows at most 8,192 CPUs.
 const NAMES_MAX: usize = 65_536;
@@ -177,7 +177,7 @@ fn strip(target: &Path) -> &Path {
 }
 
 /// The bytes of a regular file, where they are not too many.
-pub(crate) fn contents(place: &Path) -> io::Result<Vec<u8>> {
+pub fn contents(place: &Path) -> io::Result<Vec<u8>> {
     let kind = fs::metadata(place)?;
     if kind.is_dir() {
         return Err(io::Error::from(io::ErrorKind::IsADirectory));
@@ -225,9 +225,9 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use model::Known;
+    use simulated::Files;
 
     use super::*;
-    use crate::files::Files;
     use crate::ports::Machine;
 
     fn tree() -> (tempfile::TempDir, Folder) {

@@ -11,10 +11,10 @@ use std::io::{Read, Write};
 
 use model::record::NO_LATENCY_LIMIT_US;
 use model::{Obstacle, Reading, Seconds, Unavailable};
+use simulated::{Model, Request};
 
 use crate::permits::Question;
 use crate::ports::Machine;
-use crate::simulated::{Model, Request};
 
 const DEVICE: &str = "/dev/cpu_dma_latency";
 

@@ -14,13 +14,14 @@ const CPU: &str = "/sys/devices/system/cpu";
 ///
 /// # Source
 /// Linux, `Documentation/admin-guide/pm/cpufreq.rst`: `cpuX/cpufreq` is a link to `policyX`.
-pub(crate) struct Linked<T> {
+pub struct Linked<T> {
     tree: T,
     policies: OnceLock<BTreeMap<CpuId, String>>,
 }
 
 impl<T: Tree> Linked<T> {
-    pub(crate) fn new(tree: T) -> Linked<T> {
+    /// Those files, with the links.
+    pub fn new(tree: T) -> Linked<T> {
         Linked { tree, policies: OnceLock::new() }
     }
 
@@ -63,8 +64,9 @@ impl<T: Tree> Tree for Linked<T> {
 
 #[cfg(test)]
 mod tests {
+    use simulated::Files;
+
     use super::*;
-    use crate::files::Files;
 
     fn tree(texts: &[(&str, &str)]) -> Linked<Files> {
         let mut files = Files::default();

@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 
 use model::{CpuId, Obstacle, Reading, Unavailable};
+use simulated::Files;
 
-use crate::files::Files;
 use crate::ports::Msr;
 
 /// Where most files are.
@@ -60,7 +60,6 @@ impl Msr for Registers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ports::Tree;
 
     #[test]
     fn lines_that_are_none_say_nothing() {

@@ -5,10 +5,10 @@
 //! Linux, `Documentation/ABI/testing/sysfs-bus-event_source-devices`, `-events` and `-format`.
 
 use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
+use sys::perf_open::{Attributes, USER_ACCESS};
 
-use crate::files::or_empty;
 use crate::ports::Tree;
-use crate::text::whole_number;
+use crate::text::{or_empty, whole_number};
 
 /// Where the kernel describes the PMUs that it knows.
 pub(crate) const PMUS: &str = "/sys/bus/event_source/devices";
@@ -260,10 +260,28 @@ impl Format {
     }
 }
 
+/// The switch of user access on Arm; elsewhere it is not there, or means something else.
+pub(crate) const USER_ACCESS_SWITCH: &str = "/proc/sys/kernel/perf_user_access";
+
+/// The same event, asked for such that its counter may be read by instruction: none where nothing has to be
+/// asked for, or asking is in vain.
+pub(crate) fn user_access(tree: &dyn Tree, attributes: &Attributes) -> Option<Attributes> {
+    /// `PERF_TYPE_SOFTWARE`.
+    const SOFTWARE: u32 = 1;
+    let [config, config1, config2, config3] = attributes.config;
+    let is_free = attributes.kind != SOFTWARE && config1 == 0;
+    let is_on = || tree.read(USER_ACCESS_SWITCH).is_ok_and(|value| value.trim() == "1");
+    let is_arm = || of_cores(tree).iter().any(|name| is_of_arm(name));
+    let config = [config, USER_ACCESS, config2, config3];
+    (is_free && is_on() && is_arm()).then_some(Attributes { config, ..*attributes })
+}
+
 #[cfg(test)]
 mod tests {
+    use simulated::Files;
+    use sys::perf_open::Event;
+
     use super::*;
-    use crate::files::Files;
 
     fn files(texts: &[(&str, &str)]) -> Files {
         let mut files = Files::default();
@@ -374,5 +392,26 @@ mod tests {
         }
         let nobody = Pmu::new(&broken, "nobody");
         assert!(nobody.events().unwrap().is_empty() && nobody.event("x").is_err());
+    }
+
+    /// The switch is there on every kernel of Arm since 5.17, and off as a rule.
+    #[test]
+    fn on_arm_counters_are_read_by_instruction_where_the_switch_is_on() {
+        let asked = |pmu: &str, switch: Option<&str>, attributes: Attributes| {
+            let mut tree = Files::default();
+            tree.put(format!("{}/{pmu}/type", PMUS), "8");
+            if let Some(value) = switch {
+                tree.put(USER_ACCESS_SWITCH, value);
+            }
+            user_access(&tree, &attributes).map(|attributes| attributes.config[1])
+        };
+        let cycles = || Attributes::from(Event::CYCLES_USER);
+        assert_eq!(asked("armv8_pmuv3", Some("1\n"), cycles()), Some(0b10));
+        assert_eq!(asked("armv8_pmuv3", Some("0\n"), cycles()), None);
+        assert_eq!(asked("armv8_pmuv3", None, cycles()), None);
+        assert_eq!(asked("cpu", Some("1\n"), cycles()), None);
+        assert_eq!(asked("armv8_pmuv3", Some("1"), Event::CPU_CLOCK.into()), None);
+        let own = Attributes { config: [0x11, 1, 0, 0], ..cycles() };
+        assert_eq!(asked("armv8_pmuv3", Some("1"), own), None, "what was asked for stays");
     }
 }

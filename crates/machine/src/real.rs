@@ -1,39 +1,34 @@
 //! The ports of the machine that this process runs on.
 
 use std::hash::{BuildHasher, RandomState};
-use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 
 use crate::attempts::Attempts;
-use crate::error::Error;
-use crate::files_only;
 use crate::folder::Folder;
 use crate::isst::real::RealIsst;
 use crate::perf::Kernel;
 use crate::ports::{Cpuid, Host, Machine};
 use crate::registers::MsrFolder;
 
-pub(crate) fn machine() -> Machine {
-    Machine {
-        tree: Box::new(Folder::real()),
-        cpuid: Box::new(Instruction),
-        msr: Arc::new(MsrFolder::real()),
-        isst: Arc::new(RealIsst),
-        permits: Box::new(Attempts::new(Box::new(Folder::real()))),
-        perf: Box::new(Kernel::new(Box::new(Folder::real()))),
-        host: Box::new(Surroundings::drawn()),
-        elsewhere: None,
-        simulated: None,
-        worker: None,
+impl Machine {
+    /// The machine that this process runs on.
+    pub fn real() -> Machine {
+        Machine {
+            tree: Box::new(Folder::real()),
+            cpuid: Box::new(Instruction),
+            msr: Arc::new(MsrFolder::real()),
+            isst: Arc::new(RealIsst),
+            permits: Box::new(Attempts::new(Box::new(Folder::real()))),
+            perf: Box::new(Kernel::new(Box::new(Folder::real()))),
+            host: Box::new(Surroundings::drawn()),
+            elsewhere: None,
+            simulated: None,
+            worker: None,
+        }
     }
-}
-
-/// The machine whose files lie below a folder.
-pub(crate) fn rooted(folder: &Path) -> Result<Machine, Error> {
-    files_only::machine(folder, Surroundings::drawn())
 }
 
 struct Instruction;
@@ -59,7 +54,7 @@ pub(crate) struct Surroundings {
 }
 
 impl Surroundings {
-    fn drawn() -> Surroundings {
+    pub(crate) fn drawn() -> Surroundings {
         Surroundings { run: random(), seed: random() & JSON_INTEGER_MAX }
     }
 }

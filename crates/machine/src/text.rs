@@ -3,6 +3,12 @@
 use std::collections::HashMap;
 
 use model::{Obstacle, Reading, Unavailable};
+use simulated::files::missing;
+
+/// The names in a folder, none where there is no such folder; what may not be read is no absence.
+pub(crate) fn or_empty(path: &str, names: Reading<Vec<String>>) -> Reading<Vec<String>> {
+    names.or_else(|reason| if reason == missing(path) { Ok(Vec::new()) } else { Err(reason) })
+}
 
 /// The first number of a text.
 pub(crate) fn first_number(path: &str, text: &str) -> Reading<f64> {
@@ -25,7 +31,7 @@ pub(crate) fn whole_number(path: &str, text: &str) -> Reading<u64> {
 }
 
 /// The value behind `key` in lines such as `key: value` or `key value`.
-pub(crate) fn value_of<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+pub fn value_of<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let rest = line.strip_prefix(key)?;
         rest.starts_with([':', ' ', '\t']).then(|| rest.trim_start_matches([':', ' ', '\t']).trim())

@@ -9,6 +9,7 @@
 
 pub mod areas;
 pub mod budget;
+pub mod counters;
 pub mod cpus;
 pub mod finding;
 pub mod isa;

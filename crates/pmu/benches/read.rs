@@ -7,11 +7,11 @@ use std::time::Instant;
 
 use machine::Machine;
 use machine::perf::{Reader, Wanted};
-use machine::simulated::Model;
 use model::CpuId;
 use perf_event::events::Software;
 use pmu::counting::{CounterSet, Part, base, software};
 use pmu::events::Encoded;
+use simulated::Model;
 use sys::perf_open::{Attributes, Event};
 
 /// Readings of a batch, and batches: the quickest batch is told, with the middle one.

@@ -476,8 +476,8 @@ mod tests {
     use kernels::memory::find;
     use machine::Machine;
     use machine::instruments::traffic::TrafficCounters;
-    use machine::simulated::Model;
     use model::{Hertz, Ticks};
+    use simulated::Model;
 
     use super::*;
 
@@ -619,7 +619,7 @@ mod tests {
         let counters = TrafficCounters::find(&Machine::from(model.clone())).unwrap();
         let [before, after] = between.map(Ticks::new);
         let before = CountedTraffic { stamp: before, counts: counters.read() };
-        model.carry(0, Carried { read, written: 0.0 });
+        model.carry(0, [read, 0.0]);
         [before, CountedTraffic { stamp: after, counts: counters.read() }]
     }
 

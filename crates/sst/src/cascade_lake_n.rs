@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use machine::isst::structures::PlatformInfo;
 use machine::{Machine, Tree};
 use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
+use sys::isst::structures::PlatformInfo;
 
 use crate::error::Error;
 use crate::model::{

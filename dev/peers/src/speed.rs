@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use machine::Machine;
-use machine::simulated::Model;
 use model::record::{PageKind, Presentation, SpeedSelectQuestion};
 use model::stats;
+use simulated::Model;
 use views::text::Layout;
 
 use crate::{EXIT_CANNOT, EXIT_NO, agree, built, conformance, large, table, turbo};
@@ -216,8 +216,7 @@ fn page_ms(binary: &Path, machine: &str, budget: &str) -> anyhow::Result<f64> {
 /// In this process, which is not as fast as the release binary.
 fn speed_select_ms(_: &Path) -> anyhow::Result<f64> {
     const RUNS: usize = 5;
-    const GRANITE: &str =
-        include_str!("../../../crates/machine/src/simulated/machines/granite.toml");
+    const GRANITE: &str = include_str!("../../../crates/simulated/src/machines/granite.toml");
     const SIZES: [(&str, &str); 3] = [
         ("packages = 2", "packages = 16"),
         ("cores_per_package = 32", "cores_per_package = 144"),

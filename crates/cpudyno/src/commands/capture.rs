@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use machine::{Machine, recorded};
+use machine::Machine;
 
 use crate::args::CaptureArgs;
 use crate::failure::Failure;

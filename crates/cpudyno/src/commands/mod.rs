@@ -83,15 +83,16 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
 
 fn machine(name: Option<&str>, root: Option<&Path>) -> Result<Machine, Failure> {
     let machine = match (name, root) {
-        (Some(name), _) => Machine::named(name),
-        (None, Some(folder)) => Machine::rooted(folder),
-        (None, None) => Ok(Machine::real()),
+        (Some(name), _) => recorded::named(name)
+            .map_err(|error| Failure::usage(error.to_string()).hint(machine_hint(&error)))?,
+        (None, Some(folder)) => Machine::rooted(folder).map_err(|error| {
+            let hint = "name the folder that holds proc and sys: --root DIR";
+            Failure::usage(error.to_string()).hint(hint)
+        })?,
+        (None, None) => Machine::real(),
     };
     // What needs a process of its own is done by this program, too.
-    let with_worker = |machine| Machine { worker: std::env::current_exe().ok(), ..machine };
-    machine
-        .map(with_worker)
-        .map_err(|error| Failure::usage(error.to_string()).hint(machine_hint(&error)))
+    Ok(Machine { worker: std::env::current_exe().ok(), ..machine })
 }
 
 fn is_json(name: &str) -> bool {
@@ -99,26 +100,25 @@ fn is_json(name: &str) -> bool {
 }
 
 /// What helps when there is no machine of that name.
-fn machine_hint(error: &machine::Error) -> String {
-    use machine::Error::{BrokenCapture, Capture, Folder, UnknownSimulation};
+fn machine_hint(error: &recorded::Error) -> String {
+    use recorded::Error::{Broken, Simulated, Unread};
+    use simulated::Error::Unknown;
     const WRITE: &str = "`cpudyno capture FILE` writes one";
     match error {
-        UnknownSimulation { suggestion: Some(near), .. }
-        | Capture { suggestion: Some(near), .. } => format!("did you mean `sim:{near}`?"),
-        Capture { name, .. } if Path::new(name).is_dir() => {
+        Simulated(Unknown { suggestion: Some(near), .. })
+        | Unread { suggestion: Some(near), .. } => format!("did you mean `sim:{near}`?"),
+        Unread { name, .. } if Path::new(name).is_dir() => {
             format!("the files below a folder are a machine with --root {name}")
         }
-        Capture { name, .. } if Path::new(name).exists() => {
+        Unread { name, .. } if Path::new(name).exists() => {
             format!("a machine is the file of a capture; {WRITE}")
         }
-        BrokenCapture { name, line: 1, .. } if is_json(name) => {
+        Broken { name, line: 1, .. } if is_json(name) => {
             format!("a record is no machine; `cpudyno show {name}` prints it")
         }
-        BrokenCapture { .. } => format!("the file is no capture, or was changed; {WRITE}"),
-        Folder { .. } => "name the folder that holds proc and sys: --root DIR".to_owned(),
+        Broken { .. } => format!("the file is no capture, or was changed; {WRITE}"),
         _ => {
-            let known: Vec<String> =
-                machine::simulated::names().map(|name| format!("sim:{name}")).collect();
+            let known: Vec<String> = simulated::names().map(|name| format!("sim:{name}")).collect();
             format!("machines: {}, or the file of a capture", known.join(", "))
         }
     }

@@ -8,11 +8,12 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::{cpudyno, finish, program};
-use crate::record::checked;
 use model::record::{Fact, Record};
 use model::{Known, Obstacle, Unavailable};
 use tempfile::TempDir;
+
+use crate::common::{cpudyno, finish, program};
+use crate::record::checked;
 
 const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
 const HUGE_PAGES: &str = "/proc/sys/vm/nr_hugepages";
@@ -149,7 +150,7 @@ fn every_capability_is_there_or_says_why_and_what_helps() {
     if root_or_skip() {
         records.push(Anywhere::new().doctor_as_nobody());
     }
-    for name in machine::simulated::names() {
+    for name in simulated::names() {
         let machine = format!("sim:{name}");
         records.push(record_of(cpudyno(&["doctor", "--machine", &machine, "--format", "json"])));
     }

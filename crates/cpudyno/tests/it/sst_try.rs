@@ -5,13 +5,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use crate::common::{Running, cpudyno, finish};
-use crate::guide::Guide;
-use crate::signals;
 use levers::Session;
 use levers::journal::Shelf;
 use machine::Machine;
-use machine::simulated::Model;
 use measure::ab::{self, Comparing, Metric, What as Measured};
 use measure::run::arm::Own;
 use model::record::{
@@ -20,7 +16,12 @@ use model::record::{
 use model::stats::paired::{Arm as Side, Comparison, Verdict};
 use model::{CpuId, CpuSet, Known, Seconds};
 use rig::executor::Stop;
+use simulated::Model;
 use sst::change::{What, Wish};
+
+use crate::common::{Running, cpudyno, finish};
+use crate::guide::Guide;
+use crate::signals;
 
 const NO_TURBO: &str = r#"{"files": {"/sys/devices/system/cpu/intel_pstate/no_turbo": "1"}}"#;
 
@@ -60,7 +61,7 @@ fn interval(found: &Comparison) -> [f64; 2] {
 /// What a round trip takes with a clock, by the description of the guide's system: two signals, and each time the way
 /// out of an idle state, which takes no cycles of the core.
 fn round_trip(gigahertz: f64) -> f64 {
-    let guide = machine::simulated::Model::named("guide").unwrap();
+    let guide = simulated::Model::named("guide").unwrap();
     let way = guide.signals["pipe"].seconds + guide.distance.same_cache_seconds;
     // Who waits for two signals is in C1E.
     let exit = guide.idle.iter().find(|state| state.name == "C1E").unwrap().exit_latency_seconds;

@@ -5,9 +5,9 @@ use levers::plan::Plan;
 use levers::{Error, Others, Session, port, undo};
 use machine::Machine;
 use machine::latency_limit::{LatencyLimits, effective};
-use machine::simulated::{Fault, Model};
 use model::Seconds;
 use model::record::NO_LATENCY_LIMIT_US;
+use simulated::{Fault, Model};
 use tempfile::TempDir;
 
 use crate::fake::asked;

@@ -5,10 +5,10 @@ use std::time::Duration;
 use model::{CpuId, Obstacle, Reading, Unavailable, Unit};
 
 use super::{Column, Look, Places, Scope, Source, no_interval, watts};
+use crate::facts::survey::Survey;
 use crate::facts::{Architecture, hidden_from_guest, to_load};
 use crate::perf::is_amd;
 use crate::ports::{Machine, Tree};
-use crate::survey::Survey;
 use crate::text::whole_number;
 
 const QUANTITY: &str = "power";

@@ -199,10 +199,10 @@ impl Source for Events {
 #[cfg(test)]
 mod tests {
     use model::CpuSet;
+    use simulated::Model;
 
     use super::*;
     use crate::facts;
-    use crate::simulated::Model;
 
     fn counter(unit: Unit, scale: f64) -> Counter {
         let counted = Counted {

@@ -6,9 +6,9 @@ use model::{CpuId, Obstacle, Reading, Unavailable, Unit};
 
 use super::{Column, Look, Places, Scope, Source, no_interval};
 use crate::facts::idle::{folder, numbers};
+use crate::facts::survey::Survey;
 use crate::growth::grown;
 use crate::ports::{Machine, Tree};
-use crate::survey::Survey;
 use crate::text::whole_number;
 
 const QUANTITY: &str = "idle_share";

@@ -6,9 +6,9 @@ use model::{CpuId, Obstacle, Reading, Unavailable, Unit};
 
 use super::{Column, Look, Places, Scope, Source};
 use crate::conditions::millidegrees;
+use crate::facts::survey::Survey;
 use crate::facts::{cpu_vendor, hidden_from_guest, to_load};
 use crate::ports::{Machine, Tree};
-use crate::survey::Survey;
 
 const QUANTITY: &str = "temperature";
 const CORE: &str = "CoreTmp";

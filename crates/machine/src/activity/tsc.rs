@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use model::{Obstacle, Reading, Unavailable, Unit};
+use simulated::Model;
 use sys::clock::{Probe, Tsc};
 
 use super::{Column, Look, Places, Scope, Source, no_interval};
 use crate::ports::Machine;
-use crate::simulated::Model;
 
 const HEADER: &str = "TSC_MHz";
 const QUANTITY: &str = "tsc_rate";

@@ -12,9 +12,8 @@ pub(crate) use self::refusal::{
     MOUNT_PROC, PARANOID, Surroundings, counter_refused, for_everybody, load_uncore, no_msr_device,
     refusal, setcap,
 };
-use crate::perf::user_access;
 use crate::permits::{Permits, Question};
-use crate::pmu::{self, Pmu};
+use crate::pmu::{self, Pmu, user_access};
 use crate::ports::Tree;
 
 /// Tries on this machine; the files tell why the kernel refused.

@@ -9,12 +9,11 @@ use sys::errno::{
 };
 use sys::perf_open::{Modes, Scope};
 
+use crate::facts::survey::Survey;
 use crate::facts::{self, Architecture, Cpuinfo, Ground, ON_THE_HOST};
-use crate::perf::{USER_ACCESS_SWITCH, Wanted, in_modes};
 use crate::permits::Question;
-use crate::pmu;
-use crate::ports::{Machine, Tree};
-use crate::survey::Survey;
+use crate::pmu::{self, USER_ACCESS_SWITCH};
+use crate::ports::{Machine, Tree, Wanted};
 use crate::text::{first_number, value_of};
 
 /// What an error number is understood by.
@@ -598,10 +597,20 @@ fn real_time(answer: &str, here: &Surroundings<'_>) -> Unavailable {
     )
 }
 
+/// The modes of a counter in the words of a refusal.
+fn in_modes(modes: Modes) -> &'static str {
+    match modes {
+        Modes::All => "in all modes",
+        Modes::User => "in user mode",
+        Modes::Kernel => "in kernel mode",
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use simulated::Files;
+
     use super::*;
-    use crate::files::Files;
 
     const MACHINE: Ground = Ground::Machine;
     const GUEST: Ground = Ground::Guest;

@@ -1,15 +1,16 @@
 //! The kernel's and the hardware's counters.
 
+use model::counters::Limits;
+use model::page::tally;
 use model::{CpuId, Reading};
 
 use super::Survey;
 use crate::attempts::PARANOID;
-use crate::perf::{Limits, limits};
+use crate::facts::rows::{Row, row, text};
+use crate::perf::limits;
 use crate::permits::Question;
 use crate::pmu::of_cores;
 use crate::ports::Machine;
-use crate::rows::{Row, row, text};
-use model::page::tally;
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[

@@ -1,13 +1,13 @@
 //! Which CPUs this process has, for how long, and how firmly.
 
+use model::page::tally;
 use model::{Obstacle, Reading};
 
 use super::{Survey, not_permitted};
-use crate::cgroup;
+use crate::facts::cgroup;
+use crate::facts::rows::{Row, row, text};
 use crate::facts::{self, can_be_pinned_to, isolated, online};
 use crate::permits::Question;
-use crate::rows::{Row, row, text};
-use model::page::tally;
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[

@@ -3,11 +3,11 @@
 use model::{Obstacle, Reading};
 
 use super::{Survey, not_permitted, said_elsewhere};
-use crate::cgroup;
 use crate::facts;
+use crate::facts::cgroup;
+use crate::facts::rows::{Row, row, text};
 use crate::permits::Question;
 use crate::ports::Machine;
-use crate::rows::{Row, row, text};
 use crate::text::{bytes, first_number};
 
 #[rustfmt::skip]

@@ -16,9 +16,9 @@ use model::{Obstacle, Reading, Unavailable};
 pub(crate) use self::memory::transparent_huge_pages;
 pub use self::surroundings::locked_registers;
 use crate::attempts::Surroundings;
+use crate::facts::rows::{self, Row};
+use crate::facts::survey::Survey;
 use crate::ports::Machine;
-use crate::rows::{self, Row};
-use crate::survey::Survey;
 use crate::{conditions, facts};
 
 /// In reading order.

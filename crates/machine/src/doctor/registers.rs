@@ -4,10 +4,10 @@ use model::{Obstacle, Reading, Unavailable};
 
 use super::{not_permitted, surroundings};
 use crate::attempts::no_msr_device;
+use crate::facts::rows::{Row, row, text};
+use crate::facts::survey::Survey;
 use crate::facts::{ON_THE_HOST, first_cpu};
 use crate::permits::Question;
-use crate::rows::{Row, row, text};
-use crate::survey::Survey;
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[

@@ -4,10 +4,10 @@ use model::{Obstacle, Reading, Unavailable};
 
 use super::{Survey, not_permitted, said_elsewhere, surroundings};
 use crate::attempts::{MOUNT_PROC, setcap};
+use crate::facts::rows::{Row, row, text};
 use crate::facts::{self, Ground, TimeStampCounter};
 use crate::permits::Question;
 use crate::ports::Machine;
-use crate::rows::{Row, row, text};
 use crate::text::value_of;
 
 #[rustfmt::skip]

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 
+use super::boost;
 use super::cppc::{Boosted, boosted_by_hwp, boosted_by_levels};
 use super::frequency::{self, gigahertz, stands_for_turbo, turbo_without_number};
 use super::groups::alike;
-use crate::conditions;
-use crate::rows::{Row, row, text};
-use crate::survey::Survey;
+use crate::facts::rows::{Row, row, text};
+use crate::facts::survey::Survey;
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
@@ -160,7 +160,7 @@ fn hold_against(survey: &Survey<'_>, claimed: &mut Claimed, claims: &[(CpuId, f6
             let why = format!("which is their base, while boost is not off; they reach {said}");
             claimed.refute(claims, Some(hertz), why);
         } else if highest < hertz * (1.0 - SAME)
-            && !conditions::is_boost_off(survey)
+            && !boost::is_boost_off(survey)
             && !is_near_base(survey, first, highest)
         {
             claimed.doubt(
@@ -168,8 +168,7 @@ fn hold_against(survey: &Survey<'_>, claimed: &mut Claimed, claims: &[(CpuId, f6
                 format!("less than they reach by {source}, {} GHz", gigahertz(hertz)),
             );
         }
-    } else if by_acpi(survey) && conditions::is_boost_on(survey) && is_all_of_table(survey, highest)
-    {
+    } else if by_acpi(survey) && boost::is_boost_on(survey) && is_all_of_table(survey, highest) {
         let why = "which is their base, while boost is on: how far they come is not told here";
         claimed.refute(claims, None, why.to_owned());
     } else if let Some(source) = made_of_ranks(survey, claims) {
@@ -251,7 +250,7 @@ fn by_acpi(survey: &Survey<'_>) -> bool {
 
 /// Whether a clock is that without boost, though boost is on.
 fn is_base(survey: &Survey<'_>, cpu: CpuId, hertz: f64) -> bool {
-    conditions::is_boost_on(survey) && is_near_base(survey, cpu, hertz)
+    boost::is_boost_on(survey) && is_near_base(survey, cpu, hertz)
 }
 
 fn is_near_base(survey: &Survey<'_>, cpu: CpuId, hertz: f64) -> bool {

@@ -12,8 +12,8 @@ use super::frequency::{base_of_policy, gigahertz};
 use super::groups::{Maker, by_kind, byte, groups, identity, register};
 use super::platform::{hidden_from_guest, no_file, not_offered};
 use super::topology::first_cpu;
-use crate::rows::{Row, row, text};
-use crate::survey::Survey;
+use crate::facts::rows::{Row, row, text};
+use crate::facts::survey::Survey;
 use crate::text::first_number;
 
 #[rustfmt::skip]

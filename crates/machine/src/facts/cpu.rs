@@ -11,9 +11,9 @@ use super::cpuinfo::{Architecture, CPUINFO, Cpuinfo};
 use super::microarchitecture;
 use super::platform::not_offered;
 use super::topology;
+use crate::facts::rows::{Row, row, text};
+use crate::facts::survey::Survey;
 use crate::ports::Machine;
-use crate::rows::{Row, row, text};
-use crate::survey::Survey;
 use crate::text::folded;
 
 #[rustfmt::skip]

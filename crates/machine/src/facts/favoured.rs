@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 
+use super::boost;
 use super::claimed::{self, BY_KERNEL};
 use super::frequency::{Policy, gigahertz};
 use super::groups::alike;
 use super::platform::not_offered;
-use crate::conditions;
-use crate::rows::{Row, row, text};
-use crate::survey::Survey;
+use crate::facts::rows::{Row, row, text};
+use crate::facts::survey::Survey;
 use crate::text::first_number;
 
 #[rustfmt::skip]
@@ -124,7 +124,7 @@ fn rankings(survey: &Survey<'_>) -> (Vec<Ranking>, Unavailable) {
         }
         Err(reason) => (None, Some(reason)),
     };
-    let by_clock = (!conditions::is_boost_off(survey))
+    let by_clock = (!boost::is_boost_off(survey))
         .then(|| ranking(survey, BY_KERNEL, true, &|cpu| survey.claimed_clocks().of(cpu).ok()));
     let all = [
         by_driver("amd_pstate_prefcore_ranking"),

@@ -12,9 +12,9 @@ use super::kernel::to_load;
 use super::platform::{hidden_from_guest, no_file, not_offered};
 use super::topology::{first_cpu, online};
 use super::{cppc, turbo_ratio};
+use crate::facts::rows::{Row, number, row, text};
+use crate::facts::survey::Survey;
 use crate::ports::Machine;
-use crate::rows::{Row, number, row, text};
-use crate::survey::Survey;
 use crate::text::{first_number, folded};
 
 #[rustfmt::skip]
@@ -493,8 +493,9 @@ pub(crate) fn no_cpufreq(survey: &Survey<'_>) -> Unavailable {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     #[test]
     fn base_frequencies_of_amd_by_family() {

@@ -6,7 +6,7 @@ use std::iter::repeat_n;
 use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 
 use super::cpu::{self, Signature};
-use crate::survey::Survey;
+use crate::facts::survey::Survey;
 use crate::text::folded;
 
 /// The online CPUs of one kind in one package.

@@ -7,8 +7,8 @@
 use model::{CpuId, Obstacle, Reading, Unavailable};
 
 use super::groups::{Maker, by_kind, byte, flag, groups, identity, register};
-use crate::rows::{Row, row, text};
-use crate::survey::Survey;
+use crate::facts::rows::{Row, row, text};
+use crate::facts::survey::Survey;
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[

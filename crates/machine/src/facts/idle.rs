@@ -13,9 +13,9 @@ use super::groups::{Group, groups};
 use super::kernel::parameters;
 use super::platform::{hidden_from_guest, no_file, unknown_ground};
 use super::topology::online;
+use crate::facts::rows::{Row, row, text};
+use crate::facts::survey::Survey;
 use crate::ports::Machine;
-use crate::rows::{Row, row, text};
-use crate::survey::Survey;
 use crate::text::first_number;
 
 #[rustfmt::skip]
@@ -320,8 +320,9 @@ fn states_of_others(states: &[IdleState], state: &IdleState) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use simulated::Files;
+
     use super::*;
-    use crate::files::Files;
     use crate::tests::machine_of;
 
     fn files(states: &[(&str, &str, &str, &str)]) -> Files {

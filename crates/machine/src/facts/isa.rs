@@ -10,9 +10,9 @@ use super::cpu::cpuinfo;
 use super::cpuinfo::{Architecture, CPUINFO};
 use super::platform::not_offered;
 use super::topology;
+use crate::facts::rows::{Row, row, text};
+use crate::facts::survey::Survey;
 use crate::ports::Machine;
-use crate::rows::{Row, row, text};
-use crate::survey::Survey;
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[

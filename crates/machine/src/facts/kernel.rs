@@ -1,11 +1,11 @@
 //! The kernel: which one, and which of its settings change performance.
 
+use model::page::tally;
 use model::{Obstacle, Reading, Unavailable, Unit};
 
-use crate::cgroup;
+use crate::facts::cgroup;
+use crate::facts::rows::{Row, number, row, text};
 use crate::ports::Machine;
-use crate::rows::{Row, number, row, text};
-use model::page::tally;
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
@@ -120,7 +120,7 @@ pub(crate) fn to_load(machine: &Machine, module: &str) -> Option<String> {
 }
 
 /// Whether a parameter is among those that change performance.
-pub(crate) fn concerns_performance(parameter: &str) -> bool {
+pub fn concerns_performance(parameter: &str) -> bool {
     let name = parameter.split_once('=').map_or(parameter, |(name, _)| name);
     // The kernel takes `-` and `_` for the same.
     let name = name.replace('-', "_");

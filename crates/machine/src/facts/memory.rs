@@ -3,9 +3,9 @@
 use model::{Obstacle, Reading, Unavailable, Unit};
 
 use super::platform::{no_file, not_offered};
-use crate::cgroup;
+use crate::facts::cgroup;
+use crate::facts::rows::{Row, number, row, text};
 use crate::ports::Machine;
-use crate::rows::{Row, number, row, text};
 use crate::text::{bytes, first_number, value_of};
 
 #[rustfmt::skip]

@@ -3,6 +3,8 @@
 //! Each file holds the rows of its own subject. Host names, serial numbers and user names are never
 //! read (invariant I10).
 
+pub(crate) mod boost;
+pub(crate) mod cgroup;
 mod claimed;
 mod cores;
 mod cppc;
@@ -19,6 +21,8 @@ mod memory;
 mod microarchitecture;
 mod platform;
 pub mod prefetchers;
+pub(crate) mod rows;
+pub(crate) mod survey;
 mod topology;
 mod tsc;
 mod turbo_ratio;
@@ -27,6 +31,7 @@ mod uncore;
 use model::record::Topology;
 use model::{CpuSet, Finding, Reading};
 
+pub use self::cgroup::{Quota, restored_cpuset};
 pub(crate) use self::claimed::{BY_KERNEL, Claimed, claimed, is_sold};
 pub(crate) use self::cppc::{
     HighestLevels, boosted_by_hwp, boosted_by_levels, highest_levels, nominal_frequency,
@@ -38,23 +43,23 @@ pub(crate) use self::frequency::{Policies, Policy, policies};
 pub(crate) use self::groups::{Maker, bits, flag, identity, register_of_all};
 pub(crate) use self::idle::{IdleSwitches, idle_states, idle_switches, switched_off};
 pub use self::isa::isa;
-pub(crate) use self::kernel::{concerns_performance, to_load};
+pub use self::kernel::concerns_performance;
+pub(crate) use self::kernel::to_load;
 pub(crate) use self::memory::{HUGE_PAGES, MEMINFO, huge_page_pools};
 pub(crate) use self::microarchitecture::{Reasons as ReasonsLayout, clock_of_intel};
 pub use self::platform::is_guest;
 pub(crate) use self::platform::{
     Ground, ON_THE_HOST, container, ground, hidden_from_guest, is_contained, no_file,
 };
+use self::rows::Row;
+use self::survey::Survey;
+pub use self::topology::online;
 pub use self::topology::{can_be_pinned_to, not_shown};
-pub(crate) use self::topology::{first_cpu, isolated, online};
+pub(crate) use self::topology::{first_cpu, isolated};
 pub(crate) use self::tsc::{TimeStampCounter, time_stamp_counter};
-pub(crate) use self::turbo_ratio::{is_per_core, turbo_limits};
+pub(crate) use self::turbo_ratio::turbo_limits;
 pub use self::uncore::agents as uncore_agents;
-use crate::cgroup;
-pub use crate::cgroup::{Quota, restored_cpuset};
 use crate::ports::Machine;
-use crate::rows::{self, Row};
-use crate::survey::Survey;
 use crate::text::folded;
 
 /// The name of every microarchitecture that this version knows.

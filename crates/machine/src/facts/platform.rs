@@ -6,9 +6,9 @@ use model::{Obstacle, Reading, Unavailable};
 use super::cpu::brand_by_cpuid;
 use super::cpuinfo::Architecture;
 use super::groups::flag;
+use crate::facts::rows::{Row, row, text};
+use crate::facts::survey::Survey;
 use crate::ports::{Machine, Tree};
-use crate::rows::{Row, row, text};
-use crate::survey::Survey;
 use crate::text::value_of;
 
 #[rustfmt::skip]

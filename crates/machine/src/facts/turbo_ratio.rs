@@ -12,8 +12,8 @@ use model::{Obstacle, Reading, Unavailable};
 use super::cpu::Signature;
 use super::groups::{Group, Maker, bits, byte, groups, identity, register};
 use super::microarchitecture::{Turbo, clock_of_intel};
-use crate::rows::{Row, row, text};
-use crate::survey::Survey;
+use crate::facts::rows::{Row, row, text};
+use crate::facts::survey::Survey;
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
@@ -36,12 +36,6 @@ const HERTZ_MAX: f64 = 12e9;
 
 /// Packages that differ are few.
 const LIMITS_SHOWN: usize = 16;
-
-/// Whether 1ADh states a ratio for each number of cores.
-pub(crate) fn is_per_core(model: u32) -> bool {
-    let turbo = clock_of_intel(6, model).and_then(|clock| clock.turbo);
-    matches!(turbo, Some(Turbo::PerCore(_)))
-}
 
 /// What ratios are multiplied with.
 ///

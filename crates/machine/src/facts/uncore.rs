@@ -8,9 +8,9 @@ use model::{Obstacle, Reading, Unavailable};
 
 use super::frequency::gigahertz;
 use super::groups::{Maker, bits, by_kind, groups, identity, register};
+use crate::facts::rows::{Row, row, text};
+use crate::facts::survey::Survey;
 use crate::ports::Machine;
-use crate::rows::{Row, row, text};
-use crate::survey::Survey;
 use crate::text::{first_number, folded};
 
 #[rustfmt::skip]
@@ -127,8 +127,9 @@ fn from_register(value: u64) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use simulated::Files;
+
     use super::*;
-    use crate::files::Files;
     use crate::tests::machine_of;
 
     #[test]

@@ -7,16 +7,16 @@
 use model::record::{CalibratedRate, Instrument, InstrumentState};
 use model::ticks::Stamp;
 use model::{Finding, Obstacle, Rate, Unavailable, Unit};
+use simulated::Model;
 use sys::clock::{Cntvct, MonotonicRaw, Tsc};
 
 use super::gauge::{Gauge, gauge};
 pub use super::rates::RateChoice;
 use super::rates::{Role, Source, choose};
 use super::{monotonic_raw, sources, thread_usage};
+use crate::facts::survey::Survey;
 use crate::facts::{self, Ground};
 use crate::ports::Machine;
-use crate::simulated::Model;
-use crate::survey::Survey;
 
 /// Where stamps come from.
 #[derive(Debug, Clone, Copy)]

@@ -8,11 +8,11 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use model::{CpuId, Obstacle, Reading, Unavailable};
+use simulated::Model;
 
 use crate::facts::idle::{folder, numbers};
+use crate::facts::survey::Survey;
 use crate::ports::Machine;
-use crate::simulated::Model;
-use crate::survey::Survey;
 
 /// What one state has counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -71,7 +71,14 @@ impl IdleCounters {
     /// What they have counted so far.
     pub fn read(&self) -> Option<Vec<IdleCount>> {
         match &self.source {
-            Source::Simulated(model, cpu) => Some(model.idle_counts(*cpu)),
+            Source::Simulated(model, cpu) => {
+                let counts = model.idle_counts(*cpu).into_iter();
+                Some(
+                    counts
+                        .map(|it| IdleCount { entries: it.entries, seconds: it.seconds })
+                        .collect(),
+                )
+            }
             Source::Files(files) => files.iter().map(count).collect(),
         }
     }

@@ -3,13 +3,13 @@
 use std::io;
 
 use model::{Obstacle, Reading, Unavailable};
+use simulated::Model;
 use sys::clock::{Cntvct, Tsc};
 
 use super::rates::{Role, Source};
 use super::regression::{self, Regression};
 use crate::conditions::CLOCKSOURCE;
 use crate::ports::Machine;
-use crate::simulated::Model;
 
 const KERNEL: &str = "kernel's conversion";
 const ADJTIMEX: &str = "NTP discipline (adjtimex)";

@@ -1,6 +1,6 @@
 //! What may be asked through the mailbox. No command that changes anything can be made here.
 
-use super::structures::MailboxCommand;
+use sys::isst::structures::MailboxCommand;
 
 /// A question to the firmware of a package.
 ///

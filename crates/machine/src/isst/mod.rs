@@ -1,59 +1,33 @@
 //! Intel Speed Select as the driver of the kernel shows it: one device, and a structure per ioctl.
 //!
-//! [`structures`] are what the ioctls carry; [`MailboxQuestion`] is what older generations are asked. A
+//! [`sys::isst::structures`] are what the ioctls carry; [`MailboxQuestion`] is what older generations are asked. A
 //! [`Message`] is one ioctl on its way. Only questions can be made outside of this folder, so that who was
 //! handed an [`IsstDevice`] changes nothing; what changes is [`settable`], and takes a
 //! [`Setter`](settable::Setter). What stands behind the device is the kernel's driver, a
 //! simulated one, or registers that somebody has written down.
 
-pub(crate) mod layout;
 mod mailbox;
 pub(crate) mod real;
 mod recorded;
 mod registers;
 pub mod settable;
-pub mod structures;
-pub(crate) mod tpmi;
 
 use model::{CpuId, Obstacle, Reading, Unavailable};
 use serde::{Deserialize, Serialize};
-use sys::isst::{REQUESTS, Request};
-
-use self::layout::Layout;
-pub use self::mailbox::{AboutLevel, Half, HalfOfLevel, LicenceOfLevel, MailboxQuestion};
-pub use self::recorded::RecordedIsst;
-use self::structures::{
+use sys::isst::layout::Layout;
+use sys::isst::structures::{
     BaseFreqInfo, ClosAssoc, ClosAssocHeader, ClosParam, CorePowerState, CpuMap, CpuMask,
     FabricInfo, InstanceCount, MailboxCommand, MmioCommand, MsrCommand, PerfLevelInfo, PerfLevels,
     PlatformInfo, TurboFreqInfo,
 };
+
+pub use self::mailbox::{AboutLevel, Half, HalfOfLevel, LicenceOfLevel, MailboxQuestion};
+pub use self::recorded::RecordedIsst;
 use crate::ports::{Isst, IsstDevice};
+pub use crate::ports::{Message, Refusal};
 
 /// Where the device is.
 pub const DEVICE: &str = "/dev/isst_interface";
-
-/// One ioctl: a question that becomes its answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Message {
-    request: Request,
-    argument: Vec<u8>,
-}
-
-/// Why there is no answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refusal {
-    /// The driver answered with this error number.
-    Errno(i32),
-    /// Nobody was asked.
-    Unavailable(Unavailable),
-}
-
-impl Refusal {
-    /// Whether the driver answered with this error number.
-    pub fn is(&self, code: i32) -> bool {
-        *self == Refusal::Errno(code)
-    }
-}
 
 /// A power domain, as the newer generation addresses it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -62,47 +36,6 @@ pub struct DomainAddress {
     pub package: u8,
     /// The power domain within it.
     pub domain: u8,
-}
-
-impl Message {
-    /// Which ioctl it is.
-    pub fn request(&self) -> Request {
-        self.request
-    }
-
-    /// What its pointer points to.
-    pub fn argument(&mut self) -> &mut [u8] {
-        &mut self.argument
-    }
-
-    fn single<T: Layout>(number: u8, content: &T) -> Message {
-        let mut message = Message::empty(number, 0);
-        content.to_bytes(&mut message.argument);
-        message
-    }
-
-    fn list<T: Layout>(number: u8, entries: &[T]) -> Message {
-        let mut message = Message::empty(number, entries.len());
-        let request = message.request;
-        let count = entries.len() as u32;
-        message.argument[..4].copy_from_slice(&count.to_le_bytes());
-        for (i, entry) in entries.iter().enumerate() {
-            entry.to_bytes(&mut message.argument[request.header_bytes + i * request.entry_bytes..]);
-        }
-        message
-    }
-
-    /// All structures begin as zeros: the driver fills not every field.
-    fn empty(number: u8, entries: usize) -> Message {
-        let request = REQUESTS[usize::from(number)];
-        let bytes = request.header_bytes + entries * request.entry_bytes;
-        Message { request, argument: vec![0; bytes] }
-    }
-
-    fn entries<T: Layout>(&self) -> impl Iterator<Item = T> {
-        let Request { header_bytes, entry_bytes, .. } = self.request;
-        self.argument[header_bytes..].chunks_exact(entry_bytes).map(T::from_bytes)
-    }
 }
 
 /// Questions, one ioctl each. Where several are asked at once, the answer may be shorter than the

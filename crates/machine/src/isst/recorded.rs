@@ -8,12 +8,12 @@
 use std::sync::Arc;
 
 use model::{CpuId, Obstacle, Reading, Unavailable};
+use simulated::tpmi::{self, COMMANDS_MAX};
 use sys::errno::{EINVAL, ENOTTY};
+use sys::isst::layout::Layout;
+use sys::isst::structures::{CpuMap, MsrCommand, PlatformInfo};
 
-use super::layout::Layout;
 use super::registers::TpmiRegisters;
-use super::structures::{CpuMap, MsrCommand, PlatformInfo};
-use super::tpmi::{self, COMMANDS_MAX};
 use super::{Message, Refusal};
 use crate::ports::{Isst, IsstDevice, Msr, Tree};
 

@@ -10,15 +10,15 @@
 use std::collections::BTreeSet;
 
 use model::{Obstacle, Reading, Unavailable};
-
-use super::recorded::CAPTURE_AS_ROOT;
-use super::structures::{
+use simulated::files::missing;
+use simulated::tpmi::Tpmi;
+use sys::isst::structures::{
     BUCKETS, BaseFreqInfo, ClosAssoc, ClosParam, CorePowerState, CpuMask, FabricInfo,
     InstanceCount, LICENCES, PerfLevelInfo, PerfLevels, PerfSetFeature, PerfSetLevel,
     TurboFreqInfo,
 };
-use super::tpmi::Tpmi;
-use crate::files::missing;
+
+use super::recorded::CAPTURE_AS_ROOT;
 use crate::ports::Tree;
 
 const DEBUGFS: &str = "/sys/kernel/debug";

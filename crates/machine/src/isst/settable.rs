@@ -7,16 +7,17 @@ use std::sync::Arc;
 
 use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 use serde::{Deserialize, Serialize};
+use simulated::SimulatedTree;
 use sys::errno::{EACCES, EINVAL, EPERM};
-
-use super::layout::Layout;
-use super::structures::{
+use sys::isst::layout::Layout;
+use sys::isst::structures::{
     ClosAssoc, ClosAssocHeader, ClosParam, CorePowerState, MailboxCommand, MmioCommand, MsrCommand,
     PerfSetFeature, PerfSetLevel,
 };
+
 use super::{AboutLevel, DomainAddress, MailboxQuestion, Message, Refusal};
 use crate::folder::Folder;
-use crate::ports::{Isst, IsstDevice, Tree};
+use crate::ports::{Isst, IsstDevice, Machine, Tree};
 
 /// What helps where CPUs are offline.
 pub const BRING_BACK: &str = "`cpudyno set online@N=on` brings CPU N back";
@@ -545,14 +546,13 @@ pub struct Setter {
 }
 
 impl Setter {
-    /// Through this device of the machine that this process runs on.
-    pub fn real(isst: &Arc<dyn Isst>) -> Setter {
-        Setter::new(isst, Box::new(Folder::real()))
-    }
-
-    /// Through this device of the machine with these files.
-    pub(crate) fn new(isst: &Arc<dyn Isst>, tree: Box<dyn Tree + Send>) -> Setter {
-        Setter { isst: Arc::clone(isst), tree }
+    /// Through the device of a machine: the one that this process runs on, or a simulated one.
+    pub fn of(machine: &Machine) -> Setter {
+        let tree: Box<dyn Tree + Send> = match &machine.simulated {
+            Some(model) => Box::new(SimulatedTree::new(model)),
+            None => Box::new(Folder::real()),
+        };
+        Setter { isst: Arc::clone(&machine.isst), tree }
     }
 
     /// Whether the device can be opened; what else a change takes, only a change tells.
@@ -578,19 +578,17 @@ impl Setter {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::simulated::Model;
+    use simulated::{Model, Writer};
 
-    use crate::ports::Machine;
-    use crate::simulated::Writer;
+    use super::*;
 
     const PACKAGE: Address = Address::Registers(Die { package: 0, die: Some(0) });
 
     /// A machine, and what writes to its firmware.
-    fn machine(name: &str) -> (Machine, Writer) {
-        let model = Model::named(name).unwrap();
-        let writer = Writer::new(&model);
-        (Machine::from(model), writer)
+    fn machine(name: &str) -> (Machine, Setter) {
+        let machine = Machine::from(Model::named(name).unwrap());
+        let setter = Setter::of(&machine);
+        (machine, setter)
     }
 
     fn held(machine: &Machine, settable: Settable) -> Reading<String> {
@@ -621,10 +619,9 @@ mod tests {
             ("granite", newer, What::Class(0), "min=2000MHz max=none weight=15"),
             ("granite", newer, What::Core(9), "3"),
         ] {
-            let ((machine, writer), settable) = (machine(name), Settable { at, what });
+            let ((machine, setter), settable) = (machine(name), Settable { at, what });
             let before = held(&machine, settable).unwrap();
             assert_ne!(before, text, "{settable}");
-            let setter = writer.speed_select();
             setter.permits().unwrap();
             setter.write(&settable, text).unwrap();
             assert_eq!(held(&machine, settable).unwrap(), text, "{settable}");
@@ -637,12 +634,13 @@ mod tests {
     /// It is the same value while CPUs come and go, and needs one that is there.
     #[test]
     fn it_is_asked_through_any_cpu_that_is_online() {
-        let (machine, writer) = machine("guide");
+        let (machine, setter) = machine("guide");
+        let writer = Writer::new(machine.simulated.as_ref().unwrap());
         let at = Address::Registers(Die { package: 1, die: Some(0) });
         let level = Settable { at, what: What::Level };
         let online = |cpu: u32| format!("/sys/devices/system/cpu/cpu{cpu}/online");
         writer.write(&online(14), "0").unwrap();
-        writer.speed_select().write(&level, "1").unwrap();
+        setter.write(&level, "1").unwrap();
         assert_eq!(held(&machine, level).unwrap(), "1");
         assert_eq!(held(&machine, Settable { at: PACKAGE, ..level }).unwrap(), "0");
         for cpu in (15..28).chain(42..56) {
@@ -656,7 +654,7 @@ mod tests {
 
     #[test]
     fn what_is_no_value_is_not_written() {
-        let ((machine, writer), at) = (machine("guide"), PACKAGE);
+        let ((machine, setter), at) = (machine("guide"), PACKAGE);
         for (what, text) in [
             (What::Level, "high"),
             (What::Features, "all"),
@@ -668,7 +666,7 @@ mod tests {
         ] {
             let settable = Settable { at, what };
             let before = held(&machine, settable).unwrap();
-            let error = writer.speed_select().write(&settable, text).unwrap_err();
+            let error = setter.write(&settable, text).unwrap_err();
             assert_eq!(error.raw_os_error(), Some(EINVAL), "{settable}");
             assert_eq!(held(&machine, settable).unwrap(), before);
         }

@@ -8,8 +8,8 @@ use model::{CpuId, CpuSet};
 
 use super::together;
 use crate::conditions;
+use crate::facts::survey::Survey;
 use crate::facts::{BY_KERNEL, Policy};
-use crate::survey::Survey;
 
 /// What the kernel lets each of these CPUs have; nothing where it does not say so.
 ///
@@ -102,7 +102,7 @@ pub(super) fn by_share(survey: &Survey<'_>, highest: &[AllowedClock]) -> Vec<All
 }
 
 /// Drivers whose governors choose no clock, whatever they are called: the hardware does.
-pub(crate) const OF_THEIR_OWN: [&str; 2] = ["intel_pstate", "amd-pstate-epp"];
+const OF_THEIR_OWN: [&str; 2] = ["intel_pstate", "amd-pstate-epp"];
 
 /// The clock of governors that choose one and keep it, where the driver lets governors choose.
 ///

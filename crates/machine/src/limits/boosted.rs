@@ -5,8 +5,8 @@ use model::{CpuId, CpuSet};
 
 use super::together;
 use crate::facts::frequency::{BY_DRIVER, BY_LIST, base_of};
+use crate::facts::survey::Survey;
 use crate::facts::{Policy, boosted_by_hwp, boosted_by_levels, is_sold};
-use crate::survey::Survey;
 
 /// The clock of a CPU by one of the sources, in hertz.
 type Told<'a> = &'a dyn Fn(CpuId) -> Option<f64>;

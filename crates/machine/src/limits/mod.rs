@@ -17,13 +17,12 @@ use model::record::{
     AllowedClock, ClockRecord, CoreLevel, LimitReason, LimitState, LimitSwitch, PowerLimit,
 };
 use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
+use reasons::{Bit, Register, Switch, Whose};
 
-use crate::conditions;
+use crate::facts::boost;
+use crate::facts::survey::Survey;
 use crate::facts::{Maker, hidden_from_guest, identity};
 use crate::ports::Machine;
-use crate::survey::Survey;
-pub(crate) use allowed::OF_THEIR_OWN;
-use reasons::{Bit, Register, Switch, Whose};
 
 /// A register of a CPU, or of the package that it is the first of.
 type Place = (u32, CpuId);
@@ -143,7 +142,7 @@ impl Looked {
 
     fn and_of_survey(&self, after: &Looked, survey: &Survey<'_>, cpus: &CpuSet) -> ClockRecord {
         let levels = levels(survey, cpus);
-        let without_boost = conditions::without_boost(survey);
+        let without_boost = boost::without_boost(survey);
         let mut allowed = allowed::by_kernel(survey, cpus, &without_boost);
         allowed.extend(allowed::by_firmware(survey, cpus));
         let highest = allowed::highest_now(survey, cpus, &without_boost);

@@ -4,8 +4,8 @@ use model::record::AllowedClock;
 use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 
 use super::together;
+use crate::facts::survey::Survey;
 use crate::facts::{Maker, bits, identity, nominal_frequency};
-use crate::survey::Survey;
 
 const PM_ENABLE: u32 = 0x770;
 const HWP_CAPABILITIES: u32 = 0x771;

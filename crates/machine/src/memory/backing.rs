@@ -6,8 +6,8 @@ use std::ops::Range;
 use model::{Obstacle, Pages, Reading, Unavailable};
 
 use crate::doctor;
+use crate::facts::survey::Survey;
 use crate::ports::Machine;
-use crate::survey::Survey;
 use crate::text::{bytes, value_of, whole_number};
 
 const SMAPS: &str = "/proc/self/smaps";

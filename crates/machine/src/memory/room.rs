@@ -2,7 +2,7 @@
 
 use model::{Obstacle, Pages, Reading, Unavailable};
 
-use crate::cgroup;
+use crate::facts::cgroup;
 use crate::facts::{self, HUGE_PAGES, MEMINFO};
 use crate::ports::Machine;
 use crate::text::{value_of, whole_number};

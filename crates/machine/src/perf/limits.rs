@@ -1,23 +1,10 @@
 //! How many counters a thread has.
 
+use ::model::counters::Limits;
 use ::model::{CpuId, Obstacle, Reading, Unavailable};
-
-use super::{fixed_counter, general_counters};
-use crate::ports::Machine;
 use sys::cpuid::Leaf;
 
-/// The counters of a core that a thread on it may use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// General counters: with SMT, those that are left to each thread.
-    pub general: u32,
-    /// Fixed counters, a bit each: numbers may be left out. There are none on AMD.
-    pub fixed_bits: u32,
-    /// Bits of a general counter; none: the CPU does not say.
-    pub width: Option<u32>,
-    /// Whether the kernel's watchdog holds one of them.
-    pub watchdog: bool,
-}
+use crate::ports::Machine;
 
 /// The counters of a CPU.
 ///
@@ -80,30 +67,4 @@ fn counters(machine: &Machine, cpu: CpuId) -> Option<(u32, u32, Option<u32>)> {
     let named = if leaf.eax & 0xff >= 5 { leaf.ecx } else { 0 };
     let fixed = ((1u32 << (leaf.edx & 0x1f).min(FIXED_MAX)) - 1) | named & 0xffff;
     Some((leaf.eax >> 8 & 0xff, fixed, Some(width).filter(|width| *width > 0)))
-}
-
-impl Limits {
-    /// The fixed counter of cycles.
-    ///
-    /// # Source
-    /// Intel SDM volume 3B, table of fixed-function counters: 0 instructions, 1 cycles, 2 reference
-    /// cycles, 3 slots.
-    pub const CYCLES: u32 = 1;
-
-    /// Whether there is a fixed counter of that number.
-    pub fn has_fixed(&self, number: u32) -> bool {
-        self.fixed_bits.checked_shr(number).is_some_and(|bits| bits & 1 == 1)
-    }
-
-    /// The counters that can be had, as bits: all but the one of the watchdog, which counts cycles and
-    /// takes the fixed counter where there is one.
-    pub fn available(&self) -> u128 {
-        let fixed = u128::from(self.fixed_bits) << u64::BITS;
-        let watchdog = match (self.watchdog, self.has_fixed(Limits::CYCLES)) {
-            (false, _) => 0,
-            (true, true) => fixed_counter(Limits::CYCLES),
-            (true, false) => 1 << self.general.saturating_sub(1),
-        };
-        (general_counters(self.general) | fixed) & !watchdog
-    }
 }

@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use model::{CpuId, CpuSet, Obstacle, Reading, Seconds, Unavailable};
+use simulated::Files;
+use simulated::Model;
 
 use super::machine_of;
 use crate::activity::{Activity, Interval, Scope};
-use crate::files::Files;
 use crate::ports::{Machine, Msr, Tree};
-use crate::simulated::Model;
 
 fn watched(model: Model, cpus: &str, seconds: f64) -> (Vec<(String, Scope)>, Interval) {
     let machine: Machine = model.into();
@@ -61,7 +61,7 @@ fn what_is_worked_on_a_simulated_machine_is_seen() {
 fn settings_change_what_is_seen() {
     let model = Model::named("2s-56c").unwrap();
     let path = "/sys/devices/system/cpu/intel_pstate/no_turbo";
-    crate::simulated::Writer::new(&model).write(path, "1").unwrap();
+    simulated::Writer::new(&model).write(path, "1").unwrap();
     let base = model.clock.tsc_hz;
     near(of(&watched(model, "0", 1.0), "Bzy_MHz")[0], base);
 }

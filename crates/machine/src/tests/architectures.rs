@@ -4,10 +4,10 @@
 use model::CpuId;
 use model::record::{Fact, Machine as Described};
 use proptest::prelude::*;
+use simulated::Files;
 
 use super::{check_absences, machine_of, said};
 use crate::facts;
-use crate::files::Files;
 use crate::ports::Machine;
 
 const CPU: &str = "/sys/devices/system/cpu";

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use model::{CpuId, Reading};
 use proptest::prelude::*;
+use simulated::Files;
 
 use super::{machine_of, simulated};
 use crate::busy::{BusyCpu, BusySnapshot, culprits};
-use crate::files::Files;
 use crate::ports::{Machine, Tree};
 
 fn snapshot(stat: &str) -> BusySnapshot {

@@ -8,9 +8,9 @@ use model::areas::turbo::promise;
 use model::record::{PageKind, Presentation, Record};
 use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 use proptest::prelude::*;
+use simulated::Files;
 
 use super::{machine_of, said};
-use crate::files::Files;
 use crate::ports::{Machine, Msr};
 use crate::{conditions, describe, facts};
 

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use model::CpuId;
 use proptest::prelude::*;
+use simulated::Files;
 use sys::cpuid::Leaf;
 
 use super::{check_absences, machine_of, said};
 use crate::facts;
-use crate::files::Files;
 use crate::ports::{Cpuid, Machine};
 
 /// Leaves of CPUs, by number of CPU, leaf and sub-leaf; and XCR0.

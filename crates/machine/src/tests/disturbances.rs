@@ -1,11 +1,11 @@
 use model::record::Fact;
 use model::{CpuId, CpuSet, Seconds};
+use simulated::Files;
+use simulated::{Fault, Model};
 
 use super::{check_absences, machine_of, said, simulated};
 use crate::disturbances::{findings, read, throttles};
-use crate::files::Files;
 use crate::ports::Machine;
-use crate::simulated::{Fault, Model, machine};
 
 /// The difference after `seconds` on a machine.
 fn difference(machine: &Machine, cpus: &CpuSet, seconds: f64) -> Vec<Fact> {
@@ -32,7 +32,7 @@ fn steal_that_was_put_in_is_counted_and_said() {
 fn heat_that_was_put_in_is_said() {
     let mut model = Model::named("1c").unwrap();
     model.faults.push(Fault::ThermalThrottle);
-    let (machine, cpus) = (machine(model), "0".parse().unwrap());
+    let (machine, cpus) = (Machine::from(model), "0".parse().unwrap());
     let findings = findings(&difference(&machine, &cpus, 3.0), 3.0, 1);
     assert_eq!(findings.len(), 1);
     assert!(findings[0].text.contains("by heat 3 times"), "{findings:?}");

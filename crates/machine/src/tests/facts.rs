@@ -1,9 +1,10 @@
 use std::collections::BTreeSet;
 
+use simulated::Files;
+
 use super::{check_absences, machine_of, said, say, simulated};
-use crate::files::Files;
+use crate::facts::rows::Row;
 use crate::ports::Machine;
-use crate::rows::Row;
 use crate::{conditions, facts};
 
 #[test]

@@ -3,11 +3,11 @@
 use model::page::{Block, Page};
 use model::record::{Cache, CacheKind, CpuPlace, Node, PageKind, Presentation, Record};
 use model::{CpuId, CpuSet};
+use report::info;
+use simulated::Files;
 
 use super::{machine_of, simulated};
-use crate::files::Files;
 use crate::{Machine, describe};
-use report::info;
 
 fn record(machine: &Machine) -> Record {
     let presentation =

@@ -1,10 +1,10 @@
 use model::Hertz;
 use model::record::{CalibratedRate, InstrumentState};
+use simulated::Model;
 
 use super::simulated;
 use crate::instruments::clock::{RateChoice, StampClock, StampSource, calibrate, calibrate_by};
 use crate::ports::Machine;
-use crate::simulated::{Model, machine};
 
 fn rate(clock: &StampClock) -> &CalibratedRate {
     match &clock.instruments[0].state {
@@ -39,7 +39,7 @@ fn disagreement_that_was_put_in_is_found_and_a_small_one_is_not() {
     assert!(guest.findings[0].text.contains("+350 ppm"), "{:?}", guest.findings);
     let mut model = Model::named("vm-2c").unwrap();
     model.clock.claims.monotonic_raw_hz = Some(2.0001e9);
-    assert_eq!(ids(&calibrate(&machine(model)).unwrap()), [""; 0]);
+    assert_eq!(ids(&calibrate(&Machine::from(model)).unwrap()), [""; 0]);
 }
 
 #[test]
@@ -61,8 +61,8 @@ fn the_measured_rate_can_be_forced() {
 #[test]
 fn a_clock_of_which_nobody_knows_the_rate_is_unavailable() {
     let mut model = Model::named("1c").unwrap();
-    model.clock.claims = crate::simulated::Claims::default();
-    assert!(!calibrate(&machine(model)).unwrap_err().why.is_empty());
+    model.clock.claims = simulated::Claims::default();
+    assert!(!calibrate(&Machine::from(model)).unwrap_err().why.is_empty());
 }
 
 #[test]

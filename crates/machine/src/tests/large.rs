@@ -1,14 +1,14 @@
 //! A machine of 2,048 CPUs: how often which file is read.
 
-use model::Reading;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use model::Reading;
 use model::record::{PageKind, Presentation};
+use simulated::Model;
 
 use crate::ports::{Machine, Tree};
-use crate::simulated::{self, Model};
 
 type Counts = Rc<RefCell<BTreeMap<String, usize>>>;
 
@@ -32,10 +32,10 @@ impl Tree for Counting {
 
 /// 16 packages of 64 cores with two threads each.
 fn large() -> (Machine, Counts) {
-    let text = include_str!("../simulated/machines/2s-56c.toml")
+    let text = include_str!("../../../simulated/src/machines/2s-56c.toml")
         .replace("packages = 2", "packages = 16")
         .replace("cores_per_package = 56", "cores_per_package = 64");
-    let machine = simulated::machine(Model::parse("large.toml", &text).unwrap());
+    let machine = Machine::from(Model::parse("large.toml", &text).unwrap());
     let reads = Counts::default();
     let tree = Box::new(Counting { tree: machine.tree, reads: Rc::clone(&reads) });
     // What holds for files shall hold for machines that are read, not made.

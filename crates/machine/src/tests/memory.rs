@@ -1,9 +1,9 @@
 //! Room for memory and what it is made of: files in, bytes and words out.
 
 use model::{Obstacle, Pages, Reading};
+use simulated::Files;
 
 use super::{machine_of, simulated};
-use crate::files::Files;
 use crate::memory::transparent_huge_pages;
 use crate::memory::{Backing, Room, backing, free_huge_pages, room, room_on_node};
 use crate::ports::Machine;

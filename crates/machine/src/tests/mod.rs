@@ -15,7 +15,7 @@ mod instruments;
 mod large;
 mod memory;
 mod power;
-mod simulated;
+mod simulations;
 mod surroundings;
 mod topology;
 
@@ -23,9 +23,9 @@ use std::sync::Arc;
 
 use model::record::{Fact, FactValue};
 use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
+use simulated::Files;
 use sys::cpuid::Leaf;
 
-use crate::files::Files;
 use crate::perf::Elsewhere;
 use crate::permits::{Permits, Question};
 use crate::ports::{Cpuid, Host, Machine, Msr};

@@ -1,10 +1,10 @@
-use model::Reading;
 use std::sync::Arc;
 
+use model::Reading;
 use proptest::prelude::*;
+use simulated::Files;
 
 use super::{check_absences, machine_of, said};
-use crate::files::Files;
 use crate::ports::{Machine, Msr};
 use crate::{conditions, facts};
 

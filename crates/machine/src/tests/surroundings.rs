@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use model::{CpuId, CpuSet, Known, Obstacle, Reading, Unavailable};
 use proptest::prelude::*;
+use simulated::Files;
 
 use super::cpuid::Leaves;
 use super::{machine_of, said};
+use crate::facts::survey::Survey;
 use crate::facts::{self, TimeStampCounter};
-use crate::files::Files;
 use crate::ports::{Host, Machine, Msr, Tree};
-use crate::survey::Survey;
 
 /// The fact of a machine of these files alone.
 fn fact(id: &str, texts: &[(&str, &str)]) -> String {

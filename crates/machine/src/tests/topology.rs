@@ -4,11 +4,11 @@ use std::sync::Arc;
 use model::record::{CacheKind, Topology};
 use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 use proptest::prelude::*;
+use simulated::Files;
 use sys::cpuid::Leaf;
 
 use super::{machine_of, said, simulated};
 use crate::facts;
-use crate::files::Files;
 use crate::ports::{Cpuid, Host, Machine, Msr};
 
 const CPU: &str = "/sys/devices/system/cpu";
@@ -613,7 +613,7 @@ fn what_is_unknown_of_a_few_cpus_is_unknown_of_these() {
 /// What disagrees, and how.
 fn disputed(files: &Files) -> Vec<String> {
     let machine = machine_of(files.clone(), "0-63");
-    let survey = crate::survey::Survey::new(&machine);
+    let survey = crate::facts::survey::Survey::new(&machine);
     let findings = survey.disputed_places().iter();
     findings.map(|finding| format!("{}: {}", finding.about, finding.text)).collect()
 }

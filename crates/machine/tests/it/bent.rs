@@ -8,12 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use machine::recorded::{capture, parse};
 use machine::{Machine, Tree};
 use model::record::{CpuPlace, FactValue, PageKind, Presentation, Record, Topology};
 use model::{CpuSet, Known, Obstacle, Reading, Unavailable};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use recorded::{capture, parse};
 
 const USUALLY: u32 = 500;
 

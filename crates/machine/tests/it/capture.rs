@@ -8,10 +8,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use machine::permits::{Permits, Question};
-use machine::recorded::{capture, parse};
-use machine::{Cpuid, Error, Files, Host, Machine, Msr, Tree};
+use machine::{Cpuid, Files, Host, Machine, Msr, Tree};
 use model::record::Fact;
 use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
+use recorded::{capture, parse};
 use sys::cpuid::Leaf;
 
 fn replayed(machine: &Machine) -> (String, Machine) {
@@ -60,7 +60,7 @@ fn this_machine_is_replayed() {
 
 #[test]
 fn simulated_machines_are_replayed_and_say_so() {
-    for name in machine::simulated::names() {
+    for name in simulated::names() {
         let simulated = Machine::named(&format!("sim:{name}")).unwrap();
         let (text, machine) = replayed(&simulated);
         assert!(text.lines().nth(1).unwrap().contains("SIMULATED"), "{text}");
@@ -109,7 +109,7 @@ fn whatever_is_read_is_captured() {
     };
     noted(Machine::real());
     noted(server(4));
-    for name in machine::simulated::names() {
+    for name in simulated::names() {
         noted(Machine::named(&format!("sim:{name}")).unwrap());
     }
     let (_, empty) = replayed(&somewhere(Files::default()));
@@ -473,7 +473,7 @@ fn broken_captures_say_where_and_what_was_expected() {
     ];
     for (text, expected) in cases {
         match parse("FILE", &text).map(|_| ()) {
-            Err(Error::BrokenCapture { name, line, why }) => {
+            Err(recorded::Error::Broken { name, line, why }) => {
                 assert_eq!(name, "FILE");
                 assert!(line >= 1 && why.contains(expected), "line {line}: {why}\n{expected}");
             }

@@ -220,7 +220,7 @@ fn folder() -> PathBuf {
 
 fn open(name: &str) -> Machine {
     let path = folder().join(name).with_extension("capture");
-    Machine::named(path.to_str().unwrap()).unwrap()
+    recorded::named(path.to_str().unwrap()).unwrap()
 }
 
 fn set(list: &str) -> CpuSet {

@@ -32,8 +32,8 @@ pub(crate) fn told(machine: &Machine, areas: &[&dyn Area]) -> Option<SpeedSelect
 
 #[cfg(test)]
 mod tests {
-    use machine::simulated::{Fault, Model};
     use model::record::{PageKind, Presentation, Record};
+    use simulated::{Fault, Model};
 
     use super::*;
     use crate::areas::sst::Sst;

@@ -1,13 +1,13 @@
 //! Comparisons on simulated machines that somebody else disturbs.
 
 use machine::Machine;
-use machine::simulated::{Fault, Model};
 use measure::ab::{self, Comparing, What};
 use measure::run::arm::Own;
 use model::record::{AbRun, PageKind, Presentation, Record};
 use model::stats::paired::{Beside, Flag};
 use model::{CpuId, CpuSet, Known, Seconds};
 use rig::executor::Stop;
+use simulated::{Fault, Model};
 
 /// A comparison of the clock with itself, on the first CPU.
 fn compared(change: impl FnOnce(&mut Model)) -> Record {

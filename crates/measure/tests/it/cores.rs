@@ -1,14 +1,15 @@
 //! `cpudyno cores` on simulated machines: what was put in comes out.
 
-use crate::common::measure;
 use machine::Machine;
-use machine::simulated::Model;
 use measure::areas::cores::{Home, MESSAGES, Options};
 use measure::run::Error;
 use model::record::{Outcome, PageKind, Presentation, Record, Series};
 use model::{CpuSet, Seconds};
 use rig::executor::Stop;
 use rig::placement::Choice;
+use simulated::Model;
+
+use crate::common::measure;
 
 fn options(cpus: Option<&str>) -> Options {
     let cpus = cpus.map(|list| list.parse::<CpuSet>().unwrap());

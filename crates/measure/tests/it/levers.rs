@@ -6,13 +6,13 @@ use levers::journal::Shelf;
 use levers::plan::Plan;
 use levers::{Error, Lever, Object, Session, port};
 use machine::Machine;
-use machine::simulated::{Fault, Model};
 use measure::ab::{self, Comparing, What};
 use measure::proof::{self, Observer};
 use model::record::{PageKind, Presentation, Proof, ProofAnswer, Record};
 use model::stats::paired::{Arm as Side, Kind};
 use model::{Known, Seconds};
 use rig::executor::Stop;
+use simulated::{Fault, Model};
 use tempfile::TempDir;
 
 fn machine(faults: &[Fault]) -> Machine {

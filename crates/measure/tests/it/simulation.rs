@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::measure;
 use kernels::StreamRow;
 use machine::Machine;
-use machine::simulated::Fault;
 use measure::run::area::Area;
 use measure::run::plan::{Cell, Errand, Planning, Run, Wishes, Work};
 use measure::run::{Asked, Request};
@@ -17,6 +15,9 @@ use model::{CpuSet, Known, Obstacle, Seconds, Unavailable};
 use report::areas::Section;
 use rig::executor::{Executor, RunError, Stop};
 use rig::ruler::Rulers;
+use simulated::Fault;
+
+use crate::common::measure;
 
 fn asked(budget: f64, cpus: Option<&str>, streams: Option<Vec<&'static StreamRow>>) -> Request {
     let page = model::record::PageKind::Sheet;

@@ -6,13 +6,11 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::common::measure;
 use kernels::memory::chase::{CHAINS_MAX, STEPS_AT_ONCE, Walk};
 use kernels::memory::{MemoryKernel, TABLE};
 use machine::Machine;
 use machine::instruments::traffic::TrafficCounters;
 use machine::memory::backing;
-use machine::simulated::Model;
 use measure::areas::memory::{Length, Options, Question};
 use measure::run::{Error, outline};
 use model::record::{PageKind, Presentation};
@@ -21,7 +19,10 @@ use rig::executor::threads::Threads;
 use rig::executor::{Executor, RunError, Stop};
 use rig::streams;
 use rig::traffic::{Begin, Party, Placed, RawTraffic, Store, Task, Traffic, Transfer, reduce};
+use simulated::Model;
 use sys::clock::MonotonicRaw;
+
+use crate::common::measure;
 
 /// Two CPUs; the same one twice where there is only one.
 fn cpus() -> Vec<CpuId> {

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use machine::Machine;
-use machine::simulated::Model;
 use measure::areas::wake::{Asked, Options, Pair, Question};
 use model::record::{Outcome, PageKind, Presentation, Record, Relation, Samples, Series};
 use model::{CpuId, Hertz, Rate, Seconds};
@@ -15,6 +14,7 @@ use rig::exchange::{Exchange, Pace};
 use rig::executor::threads::Threads;
 use rig::executor::{Executor, RunError, Stop};
 use rig::signals::{Method, TABLE, Waits};
+use simulated::Model;
 use sys::clock::MonotonicRaw;
 
 fn cpus() -> Vec<CpuId> {

@@ -680,7 +680,7 @@ pub fn difference(what: &str, once: u64, twice: u64) -> Reading<u64> {
 
 #[cfg(test)]
 mod tests {
-    use machine::simulated::Model;
+    use simulated::Model;
 
     use super::*;
     use crate::events::Target;

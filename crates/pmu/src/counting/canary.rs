@@ -5,8 +5,8 @@
 
 use kernels::count_down::count_down;
 use machine::Machine;
-use machine::simulated::Model;
 use model::{Obstacle, Reading, Unavailable};
+use simulated::Model;
 use sys::perf_open::Modes;
 
 use super::pass::{Counted, Execution, Open};
@@ -125,7 +125,7 @@ pub(super) fn wrong(event: &Encoded, counted: u64, usual: Modes, when: &str) -> 
 
 #[cfg(test)]
 mod tests {
-    use machine::simulated::Fault;
+    use simulated::Fault;
 
     use super::*;
     use crate::counting::{base_of_all, software};

@@ -298,7 +298,7 @@ fn ended(status: ExitStatus) -> String {
 
 #[cfg(test)]
 mod tests {
-    use machine::simulated::Model;
+    use simulated::Model;
 
     use super::*;
     use crate::counting::base_of_all;

@@ -4,9 +4,9 @@ use std::hint::black_box;
 
 use kernels::checksum::{ChecksumRow, TABLE};
 use kernels::count_down::count_down;
-use machine::simulated::Model;
 use model::record::{CountedUnit, Counts};
 use model::{Known, Obstacle, Reading, Unavailable};
+use simulated::Model;
 
 use super::session::Executable;
 use super::work::{has_room, size_in_words};

@@ -106,8 +106,8 @@ pub fn needed(cores: &[Core], events: &Events<'_>, metrics: &[String]) -> Vec<St
 
 #[cfg(test)]
 mod tests {
-    use machine::simulated::Model;
     use model::record::{CountedBy, EventCount};
+    use simulated::Model;
 
     use super::*;
 

@@ -1,8 +1,9 @@
 //! Which events are counted in which pass.
 
 use machine::Machine;
-use machine::perf::{Limits, Needs, core_pmu, fits, fixed_counter, general_counters, limits};
+use machine::perf::{core_pmu, limits};
 use machine::pmu::Pmu;
+use model::counters::{Limits, Needs, fits, fixed_counter, general_counters};
 use model::{CpuId, Obstacle, Reading, Unavailable};
 
 use super::{SLOTS, is_share, is_slots, needs_counter, of_kernel};

@@ -4,9 +4,9 @@ use std::cell::OnceCell;
 
 use machine::Machine;
 use machine::perf::{Wanted, core_pmu};
-use machine::simulated::Model;
 use model::record::{AnchorSpread, CountedBy, CountedUnit, Counts, CountsRun, EventCount};
 use model::{CpuId, CpuSet, Isa, Known, Obstacle, Reading, Unavailable};
+use simulated::Model;
 use sys::perf_open::{Attributes, Modes};
 
 use super::derived::Core;

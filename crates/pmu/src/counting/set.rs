@@ -5,9 +5,9 @@ use std::marker::PhantomData;
 
 use machine::Machine;
 use machine::perf::{Reader, Sample, Way, core_pmu};
-use machine::simulated::Model;
 use model::record::{CountedUnit, Counts, EventCount};
 use model::{Known, Obstacle, Reading, Unavailable};
+use simulated::Model;
 use sys::perf_open::Modes;
 
 use super::budget::{Budget, Drift, Expected};

@@ -5,10 +5,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use machine::simulated::Model;
 use machine::{Machine, facts};
 use model::record::{CountedUnit, Counts};
 use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
+use simulated::Model;
 
 use sys::memory::Mapping;
 

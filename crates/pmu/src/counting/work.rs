@@ -11,11 +11,11 @@ use kernels::memory::chase::{LINE_BYTES, Ring, STEPS_AT_ONCE, Walk, flush};
 use kernels::memory::{Arrays, MemoryKernel, Mover, Stores, Variant, fill};
 use kernels::{Operands, Runnable, StreamRow, memory, streams};
 use machine::memory::room;
-use machine::simulated::Model;
 use machine::{Machine, facts};
 use model::page::si;
 use model::record::{CacheKind, CountedUnit, Counts};
 use model::{CpuId, CpuSet, Isa, Obstacle, Pages, Reading, Unavailable, Unit};
+use simulated::Model;
 use sys::memory::Mapping;
 
 use super::session::Executable;
@@ -691,7 +691,7 @@ fn of_level(level: usize, counting: f64) -> Vec<(&'static str, f64)> {
     happens
 }
 
-fn memory_of(model: &Model) -> Reading<&machine::simulated::Memory> {
+fn memory_of(model: &Model) -> Reading<&simulated::Memory> {
     model.memory.as_ref().ok_or_else(|| {
         let why = "nothing can be moved on this simulated machine";
         Unavailable::new(Obstacle::Hardware, "memory", why)

@@ -33,7 +33,7 @@ fn skylake() -> Events<'static> {
 
 fn capture(name: &str) -> Machine {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/machines");
-    Machine::named(&folder.join(name).display().to_string()).unwrap()
+    recorded::named(&folder.join(name).display().to_string()).unwrap()
 }
 
 /// A machine of these PMUs and of an Intel CPU of that model, as files.
@@ -140,7 +140,7 @@ fn called() -> Result<(), Failed> {
     let mut count = 0;
     for file in fs::read_dir(folder)? {
         let path = file?.path();
-        let machine = Machine::named(&path.display().to_string()).unwrap();
+        let machine = recorded::named(&path.display().to_string()).unwrap();
         let facts = machine::facts::machine(&machine);
         let text = |id: &str| match facts.fact(id)?.value.value()? {
             FactValue::Text(text) => Some(text.clone()),

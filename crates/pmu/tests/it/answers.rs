@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use machine::Machine;
-use machine::simulated::{Fault, Model};
 use model::Known;
 use model::record::KnownAnswer;
 use pmu::counting::{Session, demonstrations, refused, selftest};
 use pmu::events::{Encoded, Events, Target};
+use simulated::{Fault, Model};
 
 fn machine(name: &str, change: impl FnOnce(&mut Model)) -> Machine {
     let mut model = Model::named(name).unwrap();

@@ -2,11 +2,11 @@
 //! generic events that name a PMU, and 0 for events that the PMU has not.
 
 use machine::Machine;
-use machine::simulated::{ArmPmu, CorePmu, Model};
 use model::record::Counts;
 use model::{CpuId, Known, Unavailable};
 use pmu::counting::{Session, base, demonstrations, rehearse};
 use pmu::events::{Encoded, Events, Target};
+use simulated::{ArmPmu, CorePmu, Model};
 
 /// A Neoverse N1 and its smaller and larger kin.
 const N1: u64 = 0x414f_d0c1;

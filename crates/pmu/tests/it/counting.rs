@@ -2,7 +2,6 @@
 
 use machine::Machine;
 use machine::perf::{Wanted, Way};
-use machine::simulated::{Fault, Model};
 use model::record::{Counts, EventCount};
 use model::{CpuId, Known};
 use pmu::counting::demonstrations::{self, Packets};
@@ -10,6 +9,7 @@ use pmu::counting::{
     Budget, CounterSet, Expected, Part, Plan, Session, Work, base, report, software,
 };
 use pmu::events::{Encoded, Modes, Place, Scope, Source};
+use simulated::{Fault, Model};
 use sys::perf_open::{Attributes, Event};
 
 fn model(change: impl FnOnce(&mut Model)) -> Model {

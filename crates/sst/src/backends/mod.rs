@@ -6,8 +6,8 @@ mod mailbox;
 mod tpmi;
 
 use machine::Machine;
-use machine::isst::structures::PlatformInfo;
 use model::{CpuId, Obstacle, Reading, Unavailable};
+use sys::isst::structures::PlatformInfo;
 
 use crate::asking::Asker;
 use crate::model::{Domain, Profiles};

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 
 use machine::IsstDevice;
 use machine::isst::DomainAddress;
-use machine::isst::structures::{PerfLevelInfo, PerfLevels, TurboFreqInfo};
 use model::{Obstacle, Reading, Unavailable};
 use sys::errno::ENOTTY;
+use sys::isst::structures::{PerfLevelInfo, PerfLevels, TurboFreqInfo};
 
 use super::{Backend, Context, Found, chosen, domain_number, no_priorities, physical};
 use crate::asking::{not_given, reason};
@@ -388,7 +388,7 @@ fn per_licence(
 
 /// The limits of each licence.
 fn turbo(info: &Reading<PerfLevelInfo>) -> Vec<TurboLimits> {
-    let licences = Licence::numbered(machine::isst::structures::LICENCES);
+    let licences = Licence::numbered(sys::isst::structures::LICENCES);
     let limits = |licence: Licence| {
         map(info, |info| info.trl_mhz[usize::from(licence.number)].map(Megahertz::given))
     };
@@ -404,7 +404,7 @@ fn turbo_freq(info: &TurboFreqInfo) -> TurboFreq {
         let before = place.checked_sub(1).map_or(0, |before| info.bucket_cores[before]);
         cores > 0 && (place < SURE || cores > before && info.trl_mhz[0][place] > 0)
     };
-    let licences = || Licence::numbered(machine::isst::structures::LICENCES);
+    let licences = || Licence::numbered(sys::isst::structures::LICENCES);
     let cores = info.bucket_cores.iter().copied().enumerate();
     let bucket = |(place, cores): (usize, u16)| Bucket {
         cores,

@@ -2,7 +2,7 @@
 //! no simulated machine has, arguments one by one.
 
 use machine::Machine;
-use machine::simulated::Model;
+use simulated::Model;
 
 use super::shown::{Seen, page};
 use super::words::{Asked, Refused, parse};

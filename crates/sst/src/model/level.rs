@@ -1,10 +1,11 @@
 //! Performance levels, and what belongs to them.
 
-use super::{Celsius, Megahertz, Watts};
 use model::Reading;
 
+use super::{Celsius, Megahertz, Watts};
+
 /// How many groups of active cores have turbo limits of their own.
-pub const BUCKETS: usize = machine::isst::structures::BUCKETS;
+pub const BUCKETS: usize = sys::isst::structures::BUCKETS;
 
 /// The performance levels of a power domain.
 #[derive(Debug, Clone, PartialEq)]

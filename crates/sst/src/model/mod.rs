@@ -8,8 +8,9 @@ mod core_power;
 mod level;
 mod units;
 
-use machine::isst::structures::PlatformInfo;
+pub use model::record::CLASSES;
 use model::{CpuId, CpuSet, Reading, Unavailable};
+use sys::isst::structures::PlatformInfo;
 
 pub use self::core_power::{Class, CorePower, Priority};
 pub(crate) use self::level::NAMED;
@@ -19,7 +20,6 @@ pub use self::level::{
 };
 pub use self::units::{Celsius, Megahertz, Watts};
 use crate::processor::Processor;
-pub use model::record::CLASSES;
 
 /// Speed Select of a machine at one moment.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,9 +1,9 @@
 //! What is asked of which generation, ioctl by ioctl.
 
 use machine::Machine;
-use machine::simulated::Model;
-use machine::simulated::firmware::SimulatedIsst;
 use model::CpuId;
+use simulated::Model;
+use simulated::firmware::SimulatedIsst;
 use sys::isst::REQUESTS;
 
 use super::{GUIDE, all, command, mhz, read};
@@ -11,7 +11,7 @@ use crate::model::{Kind, Priority, Snapshot};
 use crate::read::Wanted;
 use crate::trace::Calls;
 
-const GRANITE: &str = include_str!("../../../machine/src/simulated/machines/granite.toml");
+const GRANITE: &str = include_str!("../../../simulated/src/machines/granite.toml");
 
 /// Two packages; domains 0 and 1 with four modules of two threads, 2 and 3 for I/O.
 fn system_b() -> Model {

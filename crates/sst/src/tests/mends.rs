@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::model::{Domain, Feature, Kind, Snapshot};
 use crate::read::{Levels, Wanted};
 
-const GRANITE: &str = include_str!("../../../machine/src/simulated/machines/granite.toml");
+const GRANITE: &str = include_str!("../../../simulated/src/machines/granite.toml");
 
 fn broken(text: &str, fault: &str) -> Machine {
     described(&format!("{text}\n[[speed_select.fault]]\n{fault}\n"))

@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use machine::Machine;
-use machine::simulated::Model;
-use machine::simulated::firmware::SimulatedIsst;
 use model::record::{
     FeatureState, PerformanceLevel, PowerDomain, SpeedSelect, SpeedSelectQuestion,
 };
 use model::{CpuSet, Hertz, Known};
+use simulated::Model;
+use simulated::firmware::SimulatedIsst;
 use sst::{Command, Levels, Wanted};
 use sys::isst::REQUESTS;
 

@@ -28,9 +28,9 @@ use self::sysfs::Nesting;
 use super::cpuinfo::Cpuinfo;
 use super::groups::{Maker, identity};
 use super::microarchitecture::{Turbo, clock_of_intel};
-use crate::cgroup;
+use crate::facts::cgroup;
+use crate::facts::survey::Survey;
 use crate::ports::Machine;
-use crate::survey::Survey;
 
 /// The topology as far as the kernel says, and where its files contradict each other. It never
 /// fails: a CPU of which nobody says its core counts as one, and is named as such.
@@ -149,7 +149,7 @@ fn heed_gaps(
 ///
 /// # Source
 /// lxcfs(1), `--enable-cfs` and cpusets: `online` then counts a container's CPUs from 0.
-pub(crate) fn online(machine: &Machine) -> CpuSet {
+pub fn online(machine: &Machine) -> CpuSet {
     let online = sysfs::online(machine);
     let affinity = machine.host.affinity().unwrap_or_default();
     let is_of_others = online.intersection(&affinity).is_empty() && !affinity.is_empty();

@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
+use model::page::tally;
 use model::record::{Cache, CacheKind, CpuPlace, FactValue, Node, Topology, Unsaid};
 use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 
 use super::super::cpu;
 use super::super::platform::{no_file, not_offered};
 use super::{dies, kinds, nothing_known, sysfs};
-use crate::rows::{Row, row, text};
-use crate::survey::Survey;
+use crate::facts::rows::{Row, row, text};
+use crate::facts::survey::Survey;
 use crate::text::{bytes, sysfs_bytes};
-use model::page::tally;
 
 #[rustfmt::skip]
 pub(in crate::facts) const ROWS: &[Row] = &[

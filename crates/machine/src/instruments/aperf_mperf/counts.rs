@@ -21,6 +21,12 @@ pub struct Counts {
     pub mperf: u64,
 }
 
+impl From<[u64; 2]> for Counts {
+    fn from([aperf, mperf]: [u64; 2]) -> Counts {
+        Counts { aperf, mperf }
+    }
+}
+
 /// How far both counters moved between two readings: never zero, and never more than can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CountsDelta {

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use model::record::{CalibratedRate, Instrument, InstrumentState};
 use model::{CpuId, Obstacle, Reading, Seconds, Unavailable, Unit};
+use simulated::Model;
 use sys::rdpru::Rdpru;
 
 pub use self::counts::{Counts, CountsDelta};
@@ -17,7 +18,6 @@ use self::perf::Events;
 pub use self::rate::{MperfRate, calibrate_mperf};
 use crate::facts::ON_THE_HOST;
 use crate::ports::{Machine, Msr};
-use crate::simulated::Model;
 
 /// The id of the instrument in the record.
 pub const ID: &str = "aperf_mperf";
@@ -113,7 +113,7 @@ impl CycleCounters {
             Source::Rdpru(rdpru) => of_rdpru(*rdpru, cpu),
             Source::Perf(events) => events.read(cpu),
             // Within jobs the executor computes them.
-            Source::Simulated(model) => model.counts_of_work(cpu),
+            Source::Simulated(model) => model.counts_of_work(cpu).map(Counts::from),
         }
     }
 

@@ -80,9 +80,9 @@ mod tests {
     use std::time::Duration;
 
     use model::ticks::Ticks;
+    use simulated::Files;
 
     use super::*;
-    use crate::files::Files;
     use crate::pmu::PMUS;
     use crate::ports::Machine;
 

@@ -2,16 +2,16 @@
 
 use std::io;
 
+use model::page::tally;
 use model::{Obstacle, Reading, Unavailable};
 
 use super::{Counter, WHAT, Way};
 use crate::attempts::{Surroundings, load_uncore, refusal};
-use crate::files::or_empty;
 use crate::permits::Question;
 use crate::pmu::{self, PMUS, Pmu};
 use crate::ports::Tree;
+use crate::text::or_empty;
 use crate::text::value_of;
-use model::page::tally;
 
 /// PMUs of one kind: how they are called, and their events.
 struct Family {
@@ -325,9 +325,10 @@ fn bytes(event: &str, named: &pmu::NamedEvent, burst: f64) -> Reading<f64> {
 
 #[cfg(test)]
 mod tests {
+    use simulated::Files;
+
     use super::*;
     use crate::facts::Ground;
-    use crate::files::Files;
 
     /// A PMU of these files, as Intel's have their formats.
     fn put(files: &mut Files, name: &str, texts: &[(&str, &str)]) {

@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use model::record::{Instrument, InstrumentState};
 use model::{CpuId, Obstacle, Reading, Seconds, Unavailable, Unit};
+use simulated::Model;
 use sys::perf_open::{self, Event, Scope};
 
 use self::families::counters;
 use crate::attempts::{Surroundings, refusal};
+use crate::facts::survey::Survey;
 use crate::permits::Question;
 use crate::ports::Machine;
-use crate::simulated::Model;
-use crate::survey::Survey;
 
 /// The id of the instrument in the record.
 pub const ID: &str = model::areas::memory::CONTROLLERS;

@@ -10,10 +10,10 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use anything::{PATHS, machine_of, survey};
-use machine::recorded::{capture, parse};
 use machine::{Files, Machine};
 use model::{CpuId, Obstacle};
 use proptest::prelude::*;
+use recorded::{capture, parse};
 
 const CPU: &str = "/sys/devices/system/cpu";
 

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use machine::Machine;
-use machine::simulated::Openmp;
 use model::{CpuId, Obstacle, Unavailable};
+use simulated::Openmp;
 
 use rig::child::{self, Answer, Seen, Work};
 use rig::executor::Stop;

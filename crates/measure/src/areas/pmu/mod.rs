@@ -10,16 +10,16 @@ use ::pmu::counting::{KernelCounts, Session, Spec, Under, can_count, difference}
 use kernels::{Kind, StreamRow};
 use machine::Machine;
 use machine::permits::Question;
-use machine::simulated::Model;
 use model::areas::Quantity;
 use model::areas::pmu::{AREA, CYCLES, INSTRUCTIONS, QUANTITIES};
 use model::{CpuId, Known, Seconds, Unavailable};
-
-use crate::run::area::Area;
-use crate::run::plan::{Cell, DATA, Errand, Planning, Run, Wishes, Work};
 use rig::executor::{Executor, RunError};
 use rig::reduce::Readings;
 use rig::ruler::Rulers;
+use simulated::Model;
+
+use crate::run::area::Area;
+use crate::run::plan::{Cell, DATA, Errand, Planning, Run, Wishes, Work};
 
 /// The area.
 pub struct Pmu;

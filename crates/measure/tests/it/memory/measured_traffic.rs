@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use machine::Machine;
-use machine::simulated::{Fault, Model};
 use measure::areas::memory::{Length, Options, Question};
 use model::Seconds;
 use model::record::{InstrumentState, Record, Series};
+use simulated::{Fault, Model};
 
 use super::{asked, assert_near, changed, measured, median, name, near, of, parameter};
 

@@ -6,9 +6,7 @@ mod measured_traffic;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::common::measure;
 use machine::Machine;
-use machine::simulated::{Fault, Memory, Model};
 use measure::areas::memory::{Length, Options, Question};
 use measure::run::{Error, outline};
 use measure::sheet;
@@ -16,6 +14,9 @@ use model::record::{ByteCount, ByteUnit, Outcome, PageKind, Presentation, Record
 use model::{Pages, Seconds};
 use rig::executor::Stop;
 use rig::placement::{Choice, Refusal};
+use simulated::{Fault, Memory, Model};
+
+use crate::common::measure;
 
 const MACHINES: [&str; 3] = ["sim:2s-56c", "sim:vm-2c", "sim:1c"];
 
@@ -676,7 +677,7 @@ fn captures() -> Vec<(String, Machine)> {
     let open = |file: std::io::Result<std::fs::DirEntry>| {
         let path = file.unwrap().path();
         let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
-        (name, Machine::named(path.to_str().unwrap()).unwrap())
+        (name, recorded::named(path.to_str().unwrap()).unwrap())
     };
     std::fs::read_dir(folder).unwrap().map(open).collect()
 }

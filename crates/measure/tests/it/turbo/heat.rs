@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use super::limits::{OfOne, machine, set_each};
-use crate::common::measure;
-use crate::common::{LOOK, assert_near, measured, of, streams};
 use machine::Machine;
-use machine::simulated::{Fault, Model};
 use measure::areas::turbo::{Options, Tests};
 use model::page::Block;
 use model::record::{Record, Series};
 use model::{CpuId, Seconds};
 use rig::executor::Stop;
+use simulated::{Fault, Model};
+
+use super::limits::{OfOne, machine, set_each};
+use crate::common::measure;
+use crate::common::{LOOK, assert_near, measured, of, streams};
 
 /// What both streams of `--sustain` find on a machine, for so many seconds in all.
 pub(super) fn sustained(name: &str, seconds: f64, change: impl FnOnce(&mut Model)) -> Record {

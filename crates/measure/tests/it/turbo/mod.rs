@@ -11,15 +11,16 @@ mod transitions;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::common::measure;
-use crate::common::{LOOK, assert_near, counters, measured, of, stream, streams, why};
-use machine::simulated::{Fault, Model};
 use machine::{Machine, facts};
 use measure::areas::turbo::{Options, Tests};
 use model::record::{ClockAccount, InstrumentState, Record, Series};
 use model::{CpuId, Seconds};
 use rig::executor::Stop;
 use rig::placement::{Choice, Order};
+use simulated::{Fault, Model};
+
+use crate::common::measure;
+use crate::common::{LOOK, assert_near, counters, measured, of, stream, streams, why};
 
 /// A stream of each licence, light and heavy.
 const OF_EACH_LICENCE: [&str; 6] =
@@ -260,7 +261,7 @@ fn counters_that_wrap_say_the_same_as_others() {
 /// A machine with the CPUs of a capture and the costs of the large server.
 fn with_cpus_of(capture: &str) -> Machine {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/machines");
-    let capture = Machine::named(folder.join(capture).to_str().unwrap()).unwrap();
+    let capture = recorded::named(folder.join(capture).to_str().unwrap()).unwrap();
     Machine { elsewhere: None, simulated: usual().simulated, ..capture }
 }
 

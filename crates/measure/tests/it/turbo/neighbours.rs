@@ -1,12 +1,13 @@
 //! What neighbours cost, on simulated machines: costs that were put in come out again, with intervals.
 
-use crate::common::{assert_near, measured, of, streams, why};
 use machine::Machine;
-use machine::simulated::{Model, Tax};
 use measure::areas::turbo::{Options, Tests};
 use model::page::{Block, HeatCell};
 use model::record::{Outcome, Record};
 use rig::placement::Choice;
+use simulated::{Model, Tax};
+
+use crate::common::{assert_near, measured, of, streams, why};
 
 fn tax(by: &str, sibling: bool) -> Tax {
     Tax { by: by.to_owned(), sibling, clock: 1.0, ops: 1.0, bandwidth: 1.0, latency: 1.0 }

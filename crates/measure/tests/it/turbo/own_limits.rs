@@ -1,16 +1,17 @@
 //! Cores that are allowed less than others, on simulated machines: their clocks, and what took them, are their own.
 
-use super::heat::sustained;
-use super::limits::{explained, machine, set_each, step, why};
-use crate::common::{assert_near, measured, of, streams};
 use machine::Machine;
-use machine::simulated::{Model, Writer};
 use measure::areas::turbo::{Options, Tests};
 use model::Seconds;
 use model::page::Block;
 use model::record::{ClockAccount, Record, Series};
 use report::claim::Verdict;
 use rig::placement::Choice;
+use simulated::{Model, Writer};
+
+use super::heat::sustained;
+use super::limits::{explained, machine, set_each, step, why};
+use crate::common::{assert_near, measured, of, streams};
 
 /// Lets some cores have no more than so many kilohertz.
 fn cap(model: &Model, cpus: impl Iterator<Item = u32>, kilohertz: impl Fn(u32) -> u32) {

@@ -2,12 +2,12 @@
 //! and what the machine loses anyway never is called one.
 
 use machine::Machine;
-use machine::simulated::Model;
 use measure::areas::turbo::{Options, Tests};
 use model::page::{Align, Block, Table, Text};
 use model::record::{Outcome, Record, Series};
 use model::{CpuId, Seconds, Severity};
 use rig::placement::Choice;
+use simulated::Model;
 
 use crate::common::{assert_near, measured, of, stream, streams, why};
 

@@ -14,10 +14,11 @@ use std::io;
 use std::sync::Arc;
 
 use fastrand::Rng;
+use machine::instruments::aperf_mperf::Counts;
 use machine::instruments::traffic::TrafficCounters;
-use machine::simulated::{Budget, Busy, Fault, Left, Model, Rise};
 use model::ticks::Stamp;
 use model::{CpuId, CpuSet, Rate, Seconds, Ticks, Unavailable};
+use simulated::{Budget, Busy, Fault, Left, Model, Rise};
 use sys::errno::EINVAL;
 
 use super::super::alarm::{Alarm, RawAlarm};
@@ -419,7 +420,7 @@ impl<'a> Core<'a> {
         let counters = self.line.model.cycle_counters().ok()?;
         let read = || Counted {
             stamp: Ticks::new(self.line.stamp()),
-            counts: counters.counts(self.line.now, self.cycles, self.unhalted),
+            counts: counters.counts(self.line.now, self.cycles, self.unhalted).map(Counts::from),
         };
         phase.purpose.is_counted().then(read)
     }

@@ -1,7 +1,7 @@
 //! Parallel regions on a described machine: what they take by whether threads spin or sleep.
 
-use machine::simulated::Openmp;
 use model::{Obstacle, Seconds, Unavailable};
+use simulated::Openmp;
 
 use super::super::super::regions::{
     Effort, Kind, Looped, RawRegions, Regions, Spent, Stretch, Team, Waiting,

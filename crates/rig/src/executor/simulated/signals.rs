@@ -1,8 +1,8 @@
 //! Signals between simulated CPUs, and alarms: what they cost, and the idle states that they end.
 
 use machine::instruments::idle::IdleCounters;
-use machine::simulated::{Busy, Model, SignalCost};
 use model::{CpuId, Seconds, Ticks};
+use simulated::{Busy, Model, SignalCost};
 
 use super::super::super::alarm::{Alarm, RawAlarm};
 use super::super::super::exchange::{Exchange, Pace, RawExchange, Trip};

@@ -1,8 +1,8 @@
 //! Traces of a described machine: its licences come and go as the description says, with what each transition
 //! costs.
 
-use machine::simulated::Model;
 use model::{CpuId, Seconds, Ticks};
+use simulated::Model;
 
 use super::super::super::job::{Around, Load};
 use super::super::super::trace::{CHAIN, Look, PIECE, RawTrace, RawTraced, Trace};

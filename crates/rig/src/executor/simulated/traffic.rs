@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use kernels::memory::Stores;
 use kernels::memory::chase::Walk;
-use machine::instruments::traffic::{Carried, TrafficCounters};
-use machine::simulated::{Left, Level, Memory, Model};
+use machine::instruments::traffic::TrafficCounters;
 use model::ticks::Stamp;
 use model::{CpuId, Pages, Seconds, Ticks};
+use simulated::{Left, Level, Memory, Model};
 
 use super::super::super::job::{Around, Interval};
 use super::super::super::traffic::{
@@ -183,16 +183,16 @@ impl<'a> Scene<'a> {
     }
 
     /// What so many trips of a member let through the memory controllers.
-    fn carried(&self, member: usize, trips: u64) -> Carried {
+    fn carried(&self, member: usize, trips: u64) -> [f64; 2] {
         let Task::Trips { transfer, elements, .. } = &self.job.members[member].task else {
-            return Carried::default();
+            return [0.0; 2];
         };
         if !self.seats[member].in_memory {
-            return Carried::default();
+            return [0.0; 2];
         }
         let written = (elements * 8 * u64::from(transfer.kernel.writes)) as f64;
         let trips = trips as f64;
-        Carried { read: (self.moved_bytes(member) - written) * trips, written: written * trips }
+        [(self.moved_bytes(member) - written) * trips, written * trips]
     }
 
     /// Bytes of changed lines that a member leaves in caches.
@@ -217,7 +217,7 @@ impl<'a> Scene<'a> {
         }
         for (home, bytes) in left {
             let before = dirty.insert(home, bytes).unwrap_or(0.0);
-            self.model.carry(home, Carried { read: 0.0, written: before - bytes });
+            self.model.carry(home, [0.0, before - bytes]);
         }
     }
 

@@ -7,8 +7,8 @@ use levers::journal::Shelf;
 use levers::plan::Plan;
 use levers::{Levers, Object, Others, Session, Undone, port, undo};
 use machine::Machine;
-use machine::simulated::{Model, found_again};
 use model::CpuSet;
+use simulated::Model;
 use sst::change::{ClassWish, NotChanged, Refused, What, Wish, apply, planned};
 use sst::model::Priority;
 use tempfile::TempDir;
@@ -41,7 +41,7 @@ impl Here {
         let file = self.folder.path().join("state");
         let model =
             CAME.lock().unwrap().entry(self.name).or_insert_with(|| came(self.name)).clone();
-        found_again(&model, file.to_str().unwrap()).unwrap()
+        Machine::found_again(&model, file.to_str().unwrap()).unwrap()
     }
 
     pub(crate) fn shelf(&self) -> Shelf {
@@ -206,14 +206,14 @@ fn came(name: &str) -> Model {
 
 /// The guide's machine with a processor whose classes are behind the mailbox.
 fn skylake() -> String {
-    const GUIDE: &str = include_str!("../../../../machine/src/simulated/machines/guide.toml");
+    const GUIDE: &str = include_str!("../../../../simulated/src/machines/guide.toml");
     GUIDE.replace("model = 106", "model = 85")
 }
 
 /// The guide's machine with a processor that has no interface: where some base frequencies are higher, the setup of its
 /// firmware has chosen those cores.
 fn cascade() -> String {
-    const GUIDE: &str = include_str!("../../../../machine/src/simulated/machines/guide.toml");
+    const GUIDE: &str = include_str!("../../../../simulated/src/machines/guide.toml");
     let (before, _) = GUIDE.split_once("[speed_select]").unwrap();
     let (_, after) = GUIDE.split_once("\n[clock]\n").unwrap();
     format!("{before}\n[clock]\n{after}")
@@ -224,13 +224,13 @@ fn cascade() -> String {
 
 /// The guide's machine with two dies in each package, each with a mailbox of its own.
 fn twin() -> String {
-    const GUIDE: &str = include_str!("../../../../machine/src/simulated/machines/guide.toml");
+    const GUIDE: &str = include_str!("../../../../simulated/src/machines/guide.toml");
     GUIDE.replace("modules = [14]", "modules = [7, 7]")
 }
 
 /// A machine of the newer generation that has base-freq and turbo-freq, and not both at once.
 fn exclusive() -> String {
-    const GRANITE: &str = include_str!("../../../../machine/src/simulated/machines/granite.toml");
+    const GRANITE: &str = include_str!("../../../../simulated/src/machines/granite.toml");
     GRANITE.replace("interface = 3\n", "interface = 3\nexclusive_features = true\n")
 }
 

@@ -4,7 +4,7 @@ mod made_up;
 
 use std::sync::LazyLock;
 
-use machine::{Machine, recorded};
+use machine::Machine;
 use model::record::{PageKind, Presentation, SpeedSelectQuestion};
 use proptest::prelude::*;
 use sst::change::{What, Wish};

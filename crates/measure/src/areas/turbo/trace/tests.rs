@@ -3,11 +3,8 @@
 use std::sync::Arc;
 
 use machine::instruments::traffic::TrafficCounters;
-use machine::simulated::Model;
 use model::Rate;
 use model::ticks::Stamp;
-
-use super::*;
 use rig::alarm::{Alarm, RawAlarm};
 use rig::exchange::{Exchange, RawExchange};
 use rig::executor::Stop;
@@ -16,6 +13,9 @@ use rig::job::{RawRepeat, Repeat};
 use rig::neighbour::Neighbour;
 use rig::regions::{RawRegions, Regions};
 use rig::traffic::{Placed, RawTraffic, Traffic};
+use simulated::Model;
+
+use super::*;
 
 /// A simulated machine that something comes into.
 struct Disturbed {

@@ -7,15 +7,16 @@ mod taken;
 
 use std::sync::Arc;
 
-use crate::common::{assert_near, measured, of, streams};
 use machine::Machine;
 use machine::ports::{Msr, Tree};
-use machine::simulated::{Fault, Model, SlowCores, Writer};
 use measure::areas::turbo::{Options, Tests};
 use model::page::Block;
 use model::record::{AccountStep, ClockAccount, PowerTerm, Record, Series};
 use model::{CpuId, Known, Reading};
 use rig::placement::Choice;
+use simulated::{Fault, Model, SlowCores, Writer};
+
+use crate::common::{assert_near, measured, of, streams};
 
 pub(super) fn machine(name: &str, change: impl FnOnce(&mut Model)) -> Machine {
     let mut model = Model::named(name).unwrap();

@@ -1,0 +1,76 @@
+//! What neighbours of a simulated machine cost each other.
+
+use model::CpuId;
+use serde::Deserialize;
+
+use crate::description::Model;
+
+/// What somebody who runs a workload costs others, as shares of what they have alone.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tax {
+    /// The stream or memory kernel that costs it.
+    pub by: String,
+    /// Whether it costs the other thread of its core, or the other cores of its package.
+    pub sibling: bool,
+    /// What is left of the clock.
+    #[serde(default = "whole")]
+    pub clock: f64,
+    /// What is left of ops per cycle.
+    #[serde(default = "whole")]
+    pub ops: f64,
+    /// What is left of bandwidth.
+    #[serde(default = "whole")]
+    pub bandwidth: f64,
+    /// How much longer a pointer takes: 1.2 is a fifth longer.
+    #[serde(default = "whole")]
+    pub latency: f64,
+}
+
+const fn whole() -> f64 {
+    1.0
+}
+
+/// What all neighbours of a CPU leave it.
+#[derive(Debug, Clone, Copy)]
+pub struct Left {
+    /// Of the clock.
+    pub clock: f64,
+    /// Of ops per cycle.
+    pub ops: f64,
+    /// Of bandwidth.
+    pub bandwidth: f64,
+    /// How much longer pointers take.
+    pub latency: f64,
+}
+
+impl Tax {
+    pub(crate) fn is_sound(&self) -> bool {
+        let shares = [self.clock, self.ops, self.bandwidth];
+        shares.into_iter().all(|share| share > 0.0 && share <= 1.0)
+            && self.latency.is_finite()
+            && self.latency >= 1.0
+    }
+}
+
+impl Model {
+    /// What neighbours leave a CPU, each of them a CPU and the workload that runs there. Of several with one
+    /// workload in one place, one costs as much as all.
+    pub fn left_by(&self, cpu: CpuId, neighbours: &[(CpuId, &str)]) -> Left {
+        let mut left = Left { clock: 1.0, ops: 1.0, bandwidth: 1.0, latency: 1.0 };
+        for tax in &self.tax {
+            let costs = |(other, id): &(CpuId, &str)| {
+                let same_core = self.core_of(*other) == self.core_of(cpu);
+                let same_package = self.package_of(*other) == self.package_of(cpu);
+                *id == tax.by && same_package && same_core == tax.sibling && *other != cpu
+            };
+            if neighbours.iter().any(costs) {
+                left.clock *= tax.clock;
+                left.ops *= tax.ops;
+                left.bandwidth *= tax.bandwidth;
+                left.latency *= tax.latency;
+            }
+        }
+        left
+    }
+}

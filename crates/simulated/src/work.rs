@@ -1,0 +1,255 @@
+//! What runs on a simulated machine: the work of others while nobody measures, and what jobs did. APERF, MPERF
+//! and energy count it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use model::{CpuId, CpuSet, Reading, Seconds};
+use serde::Deserialize;
+
+use crate::description::Model;
+use crate::files::Files;
+
+/// Somebody else's work.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Work {
+    /// The CPUs that it keeps busy.
+    pub cpus: CpuSet,
+    /// For which share of the time, 0 to 1.
+    pub share: f64,
+}
+
+/// What packages draw. The numbers are plausible, and no product's.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Power {
+    /// A package whose cores all idle, in watts.
+    pub idle_watts: f64,
+    /// What a busy core adds for each gigahertz of its clock, in watts.
+    pub core_watts_per_ghz: f64,
+    /// Its memory, in watts.
+    pub dram_watts: f64,
+    /// Its temperature where all cores idle, in degrees Celsius; it rises by a tenth of a degree a watt.
+    pub idle_celsius: f64,
+    /// The time constant of the long-term power limit, in seconds.
+    pub long_term_seconds: f64,
+    /// That limit (PL1), in watts; absent: there is none.
+    pub long_term_watts: Option<f64>,
+    /// The short-term limit (PL2), in watts; absent: there is none.
+    pub short_term_watts: Option<f64>,
+    /// How much more a core draws with each heavier licence, as a share.
+    #[serde(default)]
+    pub heavier: f64,
+}
+
+impl Power {
+    pub(crate) fn is_sound(&self) -> bool {
+        let watts = [self.idle_watts, self.core_watts_per_ghz, self.dram_watts];
+        let limits = [self.long_term_watts, self.short_term_watts].into_iter().flatten();
+        let above_idle = limits.clone().all(|limit| limit > self.idle_watts);
+        let numbers = watts.into_iter().chain([self.long_term_seconds, self.heavier]);
+        numbers.chain(limits).all(|number| number.is_finite() && number >= 0.0)
+            && above_idle
+            && (0.0..=110.0).contains(&self.idle_celsius)
+    }
+}
+
+/// What was worked; clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct Worked(Arc<Mutex<Log>>);
+
+#[derive(Debug, Default)]
+struct Log {
+    cpus: BTreeMap<CpuId, Busy>,
+    packages: BTreeMap<u32, Drawn>,
+}
+
+/// What a CPU did while it was not halted.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Busy {
+    /// For how long.
+    pub seconds: f64,
+    /// Cycles of its core.
+    pub cycles: f64,
+}
+
+/// What a package drew, in joules, and at last, in watts.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Drawn {
+    pub(crate) package_joules: f64,
+    pub(crate) dram_joules: f64,
+    pub(crate) watts: f64,
+    /// Its average over the time constant, and when that was; none: no job has loaded it.
+    pub(crate) average: f64,
+    pub(crate) since: Option<Seconds>,
+    /// Whether PL1 and PL2 were met.
+    pub(crate) met_long: bool,
+    pub(crate) met_short: bool,
+}
+
+impl Drawn {
+    /// Joules of idling since it was worked on last.
+    pub(crate) fn idled(&self, power: Power, now: Seconds) -> f64 {
+        (now - self.since.unwrap_or(Seconds(0.0))).0.max(0.0) * power.idle_watts
+    }
+}
+
+impl Worked {
+    fn log(&self) -> MutexGuard<'_, Log> {
+        // Sums are whole at any time.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes what is known of a package.
+    pub(crate) fn note(&self, package: u32, change: impl FnOnce(&mut Drawn)) {
+        change(self.log().packages.entry(package).or_default());
+    }
+}
+
+impl Model {
+    /// Lets time pass, in which its work is done.
+    pub fn work(&self, duration: Seconds) {
+        let online = self.online();
+        let mut log = self.worked.log();
+        for cpu in online.iter() {
+            let share = self.share_of(cpu);
+            let busy = log.cpus.entry(cpu).or_default();
+            busy.seconds += share * duration.0;
+            busy.cycles += share * duration.0 * self.clock_at_work(cpu);
+            self.idle_in_all(cpu, Seconds((1.0 - share) * duration.0));
+        }
+        if let Some(power) = self.power {
+            for package in 0..self.topology.packages {
+                let watts = self.watts(power, package);
+                let drawn = log.packages.entry(package).or_default();
+                let now = self.elapsed.seconds();
+                drawn.package_joules += drawn.idled(power, now) + watts * duration.0;
+                drawn.since = Some(now + duration);
+                drawn.average = watts;
+                drawn.dram_joules += power.dram_watts * duration.0;
+                drawn.watts = watts;
+            }
+        }
+        drop(log);
+        self.elapsed.advance(duration);
+    }
+
+    /// Lets time pass until then, in which jobs had CPUs do this. Who is kept busy beside them does light work all
+    /// the time.
+    pub fn worked_until(&self, end: Seconds, jobs: &[(CpuId, Busy)]) {
+        let duration = end - self.elapsed.seconds();
+        let at_work: Vec<CpuId> = jobs.iter().map(|(cpu, _)| *cpu).collect();
+        let beside = self.occupied.cpus();
+        let beside = beside.iter().map(|cpu| {
+            let cycles = duration.0 * self.hz_at_work(cpu, 0, &at_work);
+            (cpu, Busy { seconds: duration.0, cycles })
+        });
+        let beside: Vec<(CpuId, Busy)> = beside.collect();
+        let mut log = self.worked.log();
+        for (cpu, did) in beside.iter().chain(jobs) {
+            let busy = log.cpus.entry(*cpu).or_default();
+            busy.seconds += did.seconds;
+            busy.cycles += did.cycles;
+        }
+        drop(log);
+        self.elapsed.advance(duration);
+    }
+
+    /// The share of time in which a CPU is busy.
+    fn share_of(&self, cpu: CpuId) -> f64 {
+        self.work.iter().find(|work| work.cpus.contains(cpu)).map_or(0.0, |work| work.share)
+    }
+
+    /// Cores of a package that have work.
+    fn cores_at_work(&self, package: u32) -> u32 {
+        let at_work = |cpu: &CpuId| self.package_of(*cpu) == package && self.share_of(*cpu) > 0.0;
+        let online = self.online();
+        let at_work = online.iter().filter(at_work);
+        let mut cores: Vec<u32> = at_work.map(|cpu| self.claimed_core_of(cpu)).collect();
+        cores.sort_unstable();
+        cores.dedup();
+        cores.len() as u32
+    }
+
+    /// The clock of a CPU while it is busy, in hertz: its work is of the lightest kind.
+    fn clock_at_work(&self, cpu: CpuId) -> f64 {
+        let active = self.cores_at_work(self.package_of(cpu));
+        self.bin_hz(0, active.max(1)).min(self.ceiling_hz(cpu))
+    }
+
+    fn watts(&self, power: Power, package: u32) -> f64 {
+        let online = self.online();
+        let of_package = online.iter().filter(|&cpu| self.package_of(cpu) == package);
+        let busy: f64 =
+            of_package.map(|cpu| self.share_of(cpu) * self.clock_at_work(cpu) / 1e9).sum();
+        power.idle_watts + power.core_watts_per_ghz * busy
+    }
+
+    /// What APERF and MPERF of a CPU say.
+    pub fn counts_of_work(&self, cpu: CpuId) -> Reading<[u64; 2]> {
+        let Busy { seconds, cycles } = self.busy(cpu);
+        self.cycle_counters()?.counts(self.elapsed.seconds(), cycles, Seconds(seconds))
+    }
+
+    pub(crate) fn busy(&self, cpu: CpuId) -> Busy {
+        self.worked.log().cpus.get(&cpu).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn drawn(&self, package: u32) -> Drawn {
+        self.worked.log().packages.get(&package).copied().unwrap_or_default()
+    }
+}
+
+const POWERCAP: &str = "/sys/class/powercap/intel-rapl:";
+pub(crate) const HWMON: &str = "/sys/class/hwmon/hwmon";
+
+/// Energy counters and sensors, where packages say what they draw.
+pub(crate) fn put_power(files: &mut Files, model: &Model) {
+    let Some(power) = model.power else { return };
+    for package in 0..model.topology.packages {
+        let zones = [(String::new(), format!("package-{package}")), (":0".into(), "dram".into())];
+        for (zone, name) in zones {
+            let folder = format!("{POWERCAP}{package}{zone}");
+            files.put(format!("{folder}/name"), &name);
+            files.put(format!("{folder}/max_energy_range_uj"), &ENERGY_RANGE);
+            files.put(format!("{folder}/energy_uj"), "");
+        }
+        let limit = format!("{POWERCAP}{package}/constraint_0");
+        let microseconds = (power.long_term_seconds * 1e6).round() as u64;
+        files.put(format!("{limit}_name"), "long_term");
+        files.put(format!("{limit}_time_window_us"), &microseconds);
+        for (index, watts) in [power.long_term_watts, power.short_term_watts].iter().enumerate() {
+            let Some(watts) = watts else { continue };
+            let limit = format!("{POWERCAP}{package}/constraint_{index}");
+            let name = if index == 0 { "long_term" } else { "short_term" };
+            files.put(format!("{limit}_name"), name);
+            files.put(format!("{limit}_power_limit_uw"), &((watts * 1e6) as u64));
+        }
+        let chip = format!("{HWMON}{package}");
+        files.put(format!("{chip}/name"), "coretemp");
+        files.put(format!("{chip}/temp1_label"), &format!("Package id {package}"));
+        files.put(format!("{chip}/temp1_input"), "");
+    }
+}
+
+/// Where an energy counter begins again, in microjoules.
+const ENERGY_RANGE: u64 = 262_143_328_850;
+
+/// What a package drew so far, or how warm it is, where the path asks for that.
+pub(crate) fn drawn(model: &Model, path: &str) -> Option<Reading<String>> {
+    let power = model.power?;
+    if let Some(rest) = path.strip_prefix(POWERCAP) {
+        let (zone, _) = rest.split_once('/')?;
+        let (package, dram) = zone.split_once(':').map_or((zone, false), |(p, _)| (p, true));
+        let drawn = model.drawn(package.parse().ok()?);
+        let package = drawn.package_joules + drawn.idled(power, model.elapsed.seconds());
+        let joules = if dram { drawn.dram_joules } else { package };
+        return Some(Ok(((joules * 1e6) as u64 % ENERGY_RANGE).to_string()));
+    }
+    let (chip, file) = path.strip_prefix(HWMON)?.split_once('/')?;
+    let drawn = model.drawn(chip.parse().ok()?);
+    let above = (drawn.watts - power.idle_watts).max(0.0) * 0.1;
+    let is_input = file == "temp1_input";
+    is_input.then(|| Ok(((power.idle_celsius + above) * 1e3).round().to_string()))
+}
