@@ -1,52 +1,15 @@
 //! The memory controllers of a simulated machine: what went through them, and their PMUs.
 
-use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::CpuId;
-use serde::Deserialize;
 use sys::errno::{EACCES, EINVAL, ENODEV};
 use sys::perf_open::Count;
 
-use crate::description::{Fault, Model};
+use crate::description::{Controllers, Model};
+use crate::faults::Fault;
 use crate::files::Files;
-use crate::pmu::PMUS;
-
-/// The memory controllers of a package, whose PMUs are those of Intel's servers.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Controllers {
-    /// Channels, each with a PMU of its own.
-    pub channels: u32,
-    /// What others read from the memory of each package all the time, in bytes per second.
-    pub idle_read: f64,
-    /// What they write to it.
-    pub idle_written: f64,
-    /// The share of the lines that ordinary stores change without bringing them in first.
-    #[serde(default)]
-    pub evaded_share: f64,
-}
-
-impl Controllers {
-    pub(crate) fn is_sound(&self) -> bool {
-        let rates = [self.idle_read, self.idle_written];
-        (1..=64).contains(&self.channels)
-            && rates.into_iter().all(|rate| rate.is_finite() && rate >= 0.0)
-            && (0.0..=1.0).contains(&self.evaded_share)
-    }
-}
-
-/// Bytes that were read and written through the controllers of each package, beside what others move; clones share it.
-#[derive(Debug, Clone, Default)]
-pub struct Through(Arc<Mutex<BTreeMap<u32, [f64; 2]>>>);
-
-impl Through {
-    fn packages(&self) -> MutexGuard<'_, BTreeMap<u32, [f64; 2]>> {
-        // Sums are whole at any time.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+use crate::files::PMUS;
 
 /// Reads and writes of column addresses, as `event` and `umask` of Skylake servers.
 const READ: u64 = 0x0304;

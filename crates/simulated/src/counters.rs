@@ -2,7 +2,8 @@
 
 use model::{Obstacle, Reading, Seconds, Unavailable};
 
-use crate::description::{Fault, Model};
+use crate::description::Model;
+use crate::faults::Fault;
 
 /// The counters of a simulated machine.
 #[derive(Debug, Clone, Copy, PartialEq)]

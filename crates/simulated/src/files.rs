@@ -38,3 +38,13 @@ pub fn missing(path: &str) -> Unavailable {
     let why = format!("there is no `{path}` here");
     Unavailable::new(Obstacle::Hardware, format!("`{path}`"), why)
 }
+
+/// The folder of the CPUs.
+pub(crate) const CPU: &str = "/sys/devices/system/cpu";
+
+pub(crate) fn kilohertz(hertz: f64) -> String {
+    ((hertz / 1e3).round() as u64).to_string()
+}
+
+/// Where the kernel describes PMUs.
+pub(crate) const PMUS: &str = "/sys/bus/event_source/devices";

@@ -7,7 +7,7 @@
 use model::{CpuId, Seconds};
 
 use crate::description::Model;
-use crate::work::Power;
+use crate::description::Power;
 
 /// What a package may draw while a job runs.
 #[derive(Debug, Clone, Copy)]
@@ -134,7 +134,7 @@ impl Model {
         let now = self.elapsed.seconds();
         let (joules, average, [long, short]) = budget.until(now);
         self.worked.note(package, |drawn| {
-            let idle = self.power.map_or(0.0, |power| drawn.idled(power, budget.begun));
+            let idle = self.power.map_or(0.0, |power| drawn.idled(power.idle_watts, budget.begun));
             drawn.package_joules += joules + idle;
             drawn.average = average;
             drawn.watts = average;

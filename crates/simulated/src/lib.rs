@@ -6,12 +6,12 @@
 
 #![forbid(unsafe_code)]
 
-mod check;
 mod controllers;
 mod counters;
 mod cpuid;
 mod description;
 mod error;
+mod faults;
 pub mod files;
 pub mod firmware;
 mod heat;
@@ -19,31 +19,34 @@ mod idle;
 mod obeyed;
 mod pmu;
 mod registers;
-mod settings;
+mod state;
 mod tax;
 pub mod tpmi;
 mod tree;
 mod uncore;
 mod work;
+mod writer;
 
 use ::model::name::did_you_mean;
 
-pub use self::controllers::{Controllers, Through};
 pub use self::counters::SimulatedCounters;
 pub use self::description::{
-    Cache, Claims, Clock, Cost, Distance, Elapsed, Fault, HugePages, Identity, IdleState, Layout,
-    Level, Licence, Memory, Model, Noise, Openmp, Registers, SlowCores,
+    ArmPmu, Cache, Claims, Clock, Controllers, CorePmu, Cost, Distance, HugePages, Identity,
+    IdleState, Layout, Level, Licence, Memory, Model, Noise, Openmp, PmuEvent, Power, Registers,
+    SignalCost, SlowCores, Tax, Work,
 };
 pub use self::error::Error;
+pub use self::faults::Fault;
 pub use self::files::Files;
 pub use self::heat::Budget;
-pub use self::idle::{Idled, InState, Request, SignalCost};
-pub use self::obeyed::{Occupied, Rise};
-pub use self::pmu::{ArmPmu, CorePmu, Counting, PmuEvent, SimulatedCounter};
-pub use self::settings::{Settings, Writer};
-pub use self::tax::{Left, Tax};
-pub use self::tree::{Came, SimulatedTree};
-pub use self::work::{Busy, Power, Work, Worked};
+pub use self::obeyed::Rise;
+pub use self::state::{
+    Busy, Came, Counting, Elapsed, Idled, InState, Occupied, Request, Settings, SimulatedCounter,
+    Through, Worked,
+};
+pub use self::tax::Left;
+pub use self::tree::SimulatedTree;
+pub use self::writer::Writer;
 
 /// Name and description of every simulated machine.
 const MACHINES: &[(&str, &str)] = &[

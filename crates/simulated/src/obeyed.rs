@@ -1,13 +1,12 @@
 //! What the hardware of a simulated machine makes of what was set.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use model::{CpuId, Seconds};
 
-use model::{CpuId, CpuSet, Seconds};
-
-use crate::description::{Fault, Model};
+use crate::description::Model;
+use crate::faults::Fault;
+use crate::files::CPU;
 use crate::firmware::Firmware;
-use crate::registers;
-use crate::tree::CPU;
+use crate::registers::{self, BOOST_DISABLED, HWCR};
 
 /// How the clock of a CPU rises after rest.
 ///
@@ -52,31 +51,12 @@ const AMD: Prefetchers = Prefetchers {
     saved: &[(0, 0.6), (1, 0.3), (2, 0.4), (3, 0.85), (5, 0.5)],
 };
 
-/// Where a bit that is set switches boost off on CPUs of AMD.
-pub(crate) const HWCR: u32 = 0xc001_0015;
-pub(crate) const BOOST_DISABLED: u32 = 25;
-
 impl Rise {
     /// The clock, so long after the CPU woke up, where it comes to that one in hertz.
     pub fn hertz(self, awake: Seconds, full: f64) -> f64 {
         let part = (awake / self.duration).min(1.0);
         let from = self.from_hz.min(full);
         from + (full - from) * part
-    }
-}
-
-/// CPUs that somebody keeps busy meanwhile; clones share it.
-#[derive(Debug, Clone, Default)]
-pub struct Occupied(Arc<Mutex<CpuSet>>);
-
-impl Occupied {
-    /// Keeps these busy from now on, and no others.
-    pub fn set(&self, cpus: CpuSet) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = cpus;
-    }
-
-    pub(crate) fn cpus(&self) -> CpuSet {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 

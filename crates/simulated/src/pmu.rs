@@ -6,76 +6,19 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::LazyLock;
 
 use model::counters::{Limits, Needs, fits, fixed_counter, general_counters};
 use model::{CpuId, Obstacle, Reading, Seconds, Unavailable};
 use serde::Deserialize;
 use sys::errno::{EACCES, EINVAL, ENOENT};
-use sys::perf_open::{Attributes, Begin, Count, Modes, Scope};
+use sys::perf_open::{Attributes, Begin, Modes, Scope};
 use sys::perf_page::extended;
 
-use crate::description::{Fault, Model};
-use crate::files::Files;
-
-/// Where the kernel describes PMUs.
-pub(crate) const PMUS: &str = "/sys/bus/event_source/devices";
-
-/// A PMU of cores.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CorePmu {
-    /// Its name: `cpu`, or of a hybrid `cpu_core` and `cpu_atom`, which count on their kind of core.
-    pub name: String,
-    /// Its number.
-    #[serde(rename = "type")]
-    pub kind: u32,
-    /// General counters of a core.
-    pub general: u32,
-    /// Fixed counters of a thread: 0 instructions, 1 cycles, 2 reference cycles.
-    pub fixed: u32,
-    /// Bits of a counter.
-    pub width: u32,
-    /// Whether the threads of a core share its general counters, half of them each.
-    #[serde(default)]
-    pub halved_by_smt: bool,
-    /// What it counts beside the architectural events.
-    #[serde(default)]
-    pub events: Vec<PmuEvent>,
-    /// Of Arm's architecture; absent: of Intel's.
-    pub arm: Option<ArmPmu>,
-}
-
-/// A PMU of Arm's architecture, on a kernel before 6.6: it takes no generic event whose upper half names
-/// a PMU, and answers ENOENT.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ArmPmu {
-    /// What its cores are, as their register says it.
-    pub midr: u64,
-    /// Events that it has not, by the names of [`Model::happen`].
-    #[serde(default)]
-    pub lacks: Vec<String>,
-}
-
-/// An event of a PMU.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PmuEvent {
-    /// Its name.
-    pub name: String,
-    /// Event number in bits 0 to 7, unit mask in bits 8 to 15.
-    pub config: u64,
-    /// The general counters that can count it; absent: all.
-    pub counters: Option<u64>,
-    /// How many of them it takes.
-    #[serde(default = "one")]
-    pub takes: u32,
-}
-
-const fn one() -> u32 {
-    1
-}
+use crate::description::{CorePmu, Model};
+use crate::faults::Fault;
+use crate::files::{Files, PMUS};
+use crate::state::{Counters, OpenCounter, SimulatedCounter, Standing, Subject};
 
 /// Architectural events: name, event number with unit mask, number in `perf_hw_id`, fixed counter.
 ///
@@ -126,7 +69,7 @@ const SHARES: [(&str, u64); 4] = [
     ("topdown-be-bound", 0x8300),
 ];
 
-/// What a demonstration counts: by each call, and by each of its units.
+/// Subject a demonstration counts: by each call, and by each of its units.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Counts {
@@ -177,7 +120,7 @@ impl CorePmu {
         Some(Needs { counters, takes: event.takes })
     }
 
-    /// What an encoding counts. The kernel takes what it does not know, which counts nothing.
+    /// Subject an encoding counts. The kernel takes what it does not know, which counts nothing.
     fn name_of(&self, config: u64) -> Option<&str> {
         if self.arm.is_some() {
             return self.of_arm().find(|row| row.2 == config).map(|row| row.0);
@@ -187,100 +130,6 @@ impl CorePmu {
         let share = SHARES.iter().find(|row| row.1 == config && self.has_slots()).map(|row| row.0);
         let architectural = architectural.or(share);
         architectural.or_else(|| own().map(|event| event.name.as_str()))
-    }
-}
-
-/// The open counters of a simulated machine; clones share them.
-#[derive(Debug, Clone, Default)]
-pub struct Counting(Arc<Mutex<State>>);
-
-#[derive(Debug, Default)]
-struct State {
-    open: BTreeMap<u64, Open>,
-    next: u64,
-    /// How often something was executed.
-    executed: u64,
-    /// How many groups of the cores' counters were opened.
-    groups: u64,
-    /// Where the thread runs; none: wherever the scheduler likes, which is the first CPU.
-    cpu: Option<CpuId>,
-}
-
-#[derive(Debug)]
-struct Open {
-    counts: What,
-    modes: Modes,
-    leader: Option<u64>,
-    pinned: bool,
-    state: Standing,
-    /// The share of what happens that the host lets this group see.
-    seen: f64,
-    /// Whether it runs backwards.
-    falls: bool,
-    width: u32,
-    hardware: u64,
-    offset: u64,
-    enabled_ns: u64,
-    running_ns: u64,
-}
-
-/// How a counter stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
-    /// It waits for its start, or for that of its leader.
-    Open,
-    /// It counts where there is a place for it.
-    Started,
-    /// It was pinned and lost its place: nothing brings it back.
-    Lost,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-enum What {
-    /// An event of the PMU at this place among the machine's.
-    Core(usize, String, Needs),
-    /// `perf_sw_ids`.
-    Software(u64),
-}
-
-impl Counting {
-    fn state(&self) -> MutexGuard<'_, State> {
-        // Counts are whole at any time.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A counter of a simulated machine; it is closed when it is dropped.
-#[derive(Debug)]
-pub struct SimulatedCounter {
-    id: u64,
-    counting: Counting,
-}
-
-impl SimulatedCounter {
-    /// What it says now.
-    ///
-    /// # Error
-    /// The end of the file where it was pinned and has lost its place.
-    pub fn read(&self) -> io::Result<Count> {
-        let state = self.counting.state();
-        let open = state.open.get(&self.id).filter(|open| open.state != Standing::Lost);
-        let open = open.ok_or(io::ErrorKind::UnexpectedEof)?;
-        let value = extended(open.offset, open.hardware, open.width as u16);
-        Ok(Count { value, enabled_ns: open.enabled_ns, running_ns: open.running_ns })
-    }
-
-    /// Lets it and the group that it leads count from now on.
-    pub fn start_group(&self) {
-        if let Some(open) = self.counting.state().open.get_mut(&self.id) {
-            open.state = Standing::Started;
-        }
-    }
-}
-
-impl Drop for SimulatedCounter {
-    fn drop(&mut self) {
-        self.counting.state().open.remove(&self.id);
     }
 }
 
@@ -345,16 +194,16 @@ impl Model {
         let counts = self.counted_by(attributes)?;
         let mut state = self.counting.state();
         let leader = leader.map(|leader| leader.id);
-        if let What::Core(_, name, _) = &counts
+        if let Subject::Core(_, name, _) = &counts
             && is_share(name)
         {
             let slots = leader.and_then(|leader| state.open.get(&leader));
-            if !slots
-                .is_some_and(|open| matches!(&open.counts, What::Core(_, it, _) if it == "slots"))
-            {
+            if !slots.is_some_and(
+                |open| matches!(&open.counts, Subject::Core(_, it, _) if it == "slots"),
+            ) {
                 return refused(EINVAL);
             }
-        } else if let What::Core(at, _, needs) = &counts {
+        } else if let Subject::Core(at, _, needs) = &counts {
             let together = state.group(leader).filter_map(|open| open.needs(*at));
             let together: Vec<Needs> = together.chain([*needs]).collect();
             // The kernel tries a group on a PMU that nobody else uses.
@@ -373,16 +222,16 @@ impl Model {
 
     fn new_counter(
         &self,
-        state: &mut State,
+        state: &mut Counters,
         attributes: &Attributes,
-        counts: What,
+        counts: Subject,
         leader: Option<u64>,
-    ) -> Open {
+    ) -> OpenCounter {
         /// So close before zero that the least work passes it.
         const SHORT_OF: u64 = 3;
-        /// What an unfair host lets a group see.
+        /// Subject an unfair host lets a group see.
         const CHEATED: f64 = 0.7;
-        let is_core = matches!(counts, What::Core(..));
+        let is_core = matches!(counts, Subject::Core(..));
         let seen = match leader.and_then(|leader| state.open.get(&leader)) {
             Some(leader) => leader.seen,
             None if is_core => {
@@ -394,14 +243,14 @@ impl Model {
         };
         let begins = attributes.begin == Begin::Now;
         let width = match &counts {
-            What::Core(at, ..) => self.pmu[*at].width,
-            What::Software(_) => u64::BITS,
+            Subject::Core(at, ..) => self.pmu[*at].width,
+            Subject::Software(_) => u64::BITS,
         };
         let mask = u64::MAX >> (u64::BITS - width);
         let wraps = is_core && self.has(Fault::PmuWraps);
         let falls = is_core && self.has(Fault::PmuFalls);
         let hardware = if wraps { mask - (SHORT_OF - 1) } else { 0 };
-        Open {
+        OpenCounter {
             counts,
             modes: attributes.modes,
             leader,
@@ -431,7 +280,7 @@ impl Model {
         })
     }
 
-    fn counted_by(&self, attributes: &Attributes) -> io::Result<What> {
+    fn counted_by(&self, attributes: &Attributes) -> io::Result<Subject> {
         const HARDWARE: u32 = 0;
         const SOFTWARE: u32 = 1;
         /// `PERF_PMU_TYPE_SHIFT`: which PMU of a hybrid a generic event means.
@@ -439,7 +288,7 @@ impl Model {
         let code = io::Error::from_raw_os_error;
         let [config, beside @ ..] = attributes.config;
         if attributes.kind == SOFTWARE {
-            return if config <= 11 { Ok(What::Software(config)) } else { Err(code(ENOENT)) };
+            return if config <= 11 { Ok(Subject::Software(config)) } else { Err(code(ENOENT)) };
         }
         let generic = attributes.kind == HARDWARE;
         if generic && self.is_arm() && config >> OF_PMU != 0 {
@@ -463,10 +312,10 @@ impl Model {
         };
         let general = self.limits_of(at).general;
         let all = Needs { counters: general_counters(general), takes: 1 };
-        Ok(What::Core(at, name.to_owned(), pmu.needs(name, general).unwrap_or(all)))
+        Ok(Subject::Core(at, name.to_owned(), pmu.needs(name, general).unwrap_or(all)))
     }
 
-    /// What a demonstration counts is known by its name: so many calls, so many units in all.
+    /// Subject a demonstration counts is known by its name: so many calls, so many units in all.
     ///
     /// # Error
     /// Where it is not known.
@@ -495,12 +344,12 @@ impl Model {
         let nanoseconds = seconds.0 * 1e9;
         for (id, open) in &mut state.open {
             let (moved, share) = match &open.counts {
-                What::Software(0 | 1) => (nanoseconds, 1.0),
-                What::Software(number) => (total(of_kernel(*number)), 1.0),
-                What::Core(_, name, _) if name == "ref-cycles" => {
+                Subject::Software(0 | 1) => (nanoseconds, 1.0),
+                Subject::Software(number) => (total(of_kernel(*number)), 1.0),
+                Subject::Core(_, name, _) if name == "ref-cycles" => {
                     (self.seen(name, seconds.0 * self.clock.tsc_hz), share)
                 }
-                What::Core(_, name, _) => {
+                Subject::Core(_, name, _) => {
                     let slots = of_slots(name, total("cycles"), total("instructions"));
                     (self.seen(name, slots.unwrap_or_else(|| total(name))), share)
                 }
@@ -513,7 +362,7 @@ impl Model {
         }
     }
 
-    /// What a counter makes of what happened.
+    /// Subject a counter makes of what happened.
     fn seen(&self, name: &str, truth: f64) -> f64 {
         let is_fixed = ARCHITECTURAL.iter().any(|row| row.0 == name && row.3.is_some());
         match () {
@@ -525,7 +374,7 @@ impl Model {
 
     /// The counters that are to count, and whether each has a place: groups as a whole, in the order of
     /// their opening. Pinned ones without a place are in error from then on.
-    fn placed(&self, state: &mut State) -> BTreeMap<u64, bool> {
+    fn placed(&self, state: &mut Counters) -> BTreeMap<u64, bool> {
         let here = self.pmu_of(state.cpu.unwrap_or(CpuId(0)));
         let gone = self.has(Fault::PmuTaken) && state.executed > TAKEN_AFTER;
         let mut placed = BTreeMap::new();
@@ -535,7 +384,7 @@ impl Model {
                 continue;
             }
             let group = || state.open.iter().filter(move |it| it.1.group(*it.0) == leader);
-            let cores = group().any(|(_, open)| matches!(open.counts, What::Core(..)));
+            let cores = group().any(|(_, open)| matches!(open.counts, Subject::Core(..)));
             let of_others = group().any(|(_, open)| open.is_of_another(here));
             let mut together = taken.clone();
             together
@@ -574,7 +423,7 @@ fn of_slots(name: &str, cycles: f64, instructions: f64) -> Option<f64> {
     }
 }
 
-/// What moves an event of the kernel's own (`perf_sw_ids`) that is no time.
+/// Subject moves an event of the kernel's own (`perf_sw_ids`) that is no time.
 fn of_kernel(number: u64) -> &'static str {
     match number {
         2 | 5 => "page-faults",
@@ -590,8 +439,8 @@ const FALLS_FROM: u64 = 1 << 50;
 /// How often something is executed before counters are taken away.
 const TAKEN_AFTER: u64 = 2;
 
-impl State {
-    fn group(&self, leader: Option<u64>) -> impl Iterator<Item = &Open> {
+impl Counters {
+    fn group(&self, leader: Option<u64>) -> impl Iterator<Item = &OpenCounter> {
         self.open.iter().filter_map(move |(id, open)| {
             let member = leader.is_some() && (Some(*id) == leader || open.leader == leader);
             member.then_some(open)
@@ -599,14 +448,14 @@ impl State {
     }
 }
 
-impl Open {
+impl OpenCounter {
     /// The leader of its group.
     fn group(&self, own: u64) -> u64 {
         self.leader.unwrap_or(own)
     }
 
     fn is_of_another(&self, pmu: Option<usize>) -> bool {
-        matches!(&self.counts, What::Core(at, ..) if Some(*at) != pmu)
+        matches!(&self.counts, Subject::Core(at, ..) if Some(*at) != pmu)
     }
 
     /// Counts what moved in so many nanoseconds, of which it had its place for a share.
@@ -622,7 +471,7 @@ impl Open {
 
     fn needs(&self, pmu: usize) -> Option<Needs> {
         match &self.counts {
-            What::Core(at, name, needs) if *at == pmu && !is_share(name) => Some(*needs),
+            Subject::Core(at, name, needs) if *at == pmu && !is_share(name) => Some(*needs),
             _ => None,
         }
     }

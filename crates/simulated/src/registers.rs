@@ -2,11 +2,15 @@
 
 use model::{CpuId, Obstacle, Reading, Unavailable};
 
-use crate::description::{Fault, Model, Registers};
+use crate::description::Power;
+use crate::description::{Model, Registers};
+use crate::faults::Fault;
+use crate::files::CPU;
 use crate::firmware::Firmware;
-use crate::obeyed::{BOOST_DISABLED, HWCR};
-use crate::tree::CPU;
-use crate::work::Power;
+
+/// Where a bit that is set switches boost off on CPUs of AMD.
+pub(crate) const HWCR: u32 = 0xc001_0015;
+pub(crate) const BOOST_DISABLED: u32 = 25;
 
 impl Model {
     /// A register of a CPU, laid out as Skylake servers and their successors do; frequencies are multiples of

@@ -1,35 +1,8 @@
 //! What neighbours of a simulated machine cost each other.
 
 use model::CpuId;
-use serde::Deserialize;
 
 use crate::description::Model;
-
-/// What somebody who runs a workload costs others, as shares of what they have alone.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Tax {
-    /// The stream or memory kernel that costs it.
-    pub by: String,
-    /// Whether it costs the other thread of its core, or the other cores of its package.
-    pub sibling: bool,
-    /// What is left of the clock.
-    #[serde(default = "whole")]
-    pub clock: f64,
-    /// What is left of ops per cycle.
-    #[serde(default = "whole")]
-    pub ops: f64,
-    /// What is left of bandwidth.
-    #[serde(default = "whole")]
-    pub bandwidth: f64,
-    /// How much longer a pointer takes: 1.2 is a fifth longer.
-    #[serde(default = "whole")]
-    pub latency: f64,
-}
-
-const fn whole() -> f64 {
-    1.0
-}
 
 /// What all neighbours of a CPU leave it.
 #[derive(Debug, Clone, Copy)]
@@ -42,15 +15,6 @@ pub struct Left {
     pub bandwidth: f64,
     /// How much longer pointers take.
     pub latency: f64,
-}
-
-impl Tax {
-    pub(crate) fn is_sound(&self) -> bool {
-        let shares = [self.clock, self.ops, self.bandwidth];
-        shares.into_iter().all(|share| share > 0.0 && share <= 1.0)
-            && self.latency.is_finite()
-            && self.latency >= 1.0
-    }
 }
 
 impl Model {

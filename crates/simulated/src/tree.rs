@@ -7,15 +7,15 @@ use std::sync::Arc;
 use model::{CpuId, CpuSet, Reading};
 
 use crate::controllers::put_controllers;
-use crate::description::{Fault, Model};
-use crate::files::{Files, missing};
+use crate::description::Model;
+use crate::faults::Fault;
+use crate::files::{CPU, Files, kilohertz, missing};
 use crate::firmware::Firmware;
 use crate::pmu::put_pmus;
-use crate::settings::{GOVERNORS, PREFERENCES, Settings};
+use crate::state::{Came, GOVERNORS, PREFERENCES, Settings};
 use crate::uncore::{self, put_uncore};
 use crate::work::{HWMON, drawn, put_power};
 
-pub(crate) const CPU: &str = "/sys/devices/system/cpu";
 const NODE: &str = "/sys/devices/system/node";
 
 /// The files of a simulated machine: most never change, counters grow with the time that passes.
@@ -26,10 +26,6 @@ pub struct SimulatedTree {
     /// The path of the list of CPUs that are switched on.
     online: String,
 }
-
-/// The files that a machine came with; none: it was described, and is no machine yet. Clones share them.
-#[derive(Debug, Clone, Default)]
-pub struct Came(Option<Arc<Files>>);
 
 impl Came {
     /// Those of a description, made anew.
@@ -451,10 +447,6 @@ fn put_levels(files: &mut Files, model: &Model) {
             files.put(format!("{folder}/{name}_freq"), &((hertz / 1e6).round() as u64));
         }
     }
-}
-
-pub(crate) fn kilohertz(hertz: f64) -> String {
-    ((hertz / 1e3).round() as u64).to_string()
 }
 
 /// The driver of a machine that names none.

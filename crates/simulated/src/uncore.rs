@@ -9,9 +9,8 @@
 use model::{CpuId, Reading};
 
 use crate::description::{Model, Registers};
-use crate::files::{Files, missing};
+use crate::files::{CPU, Files, kilohertz, missing};
 use crate::firmware::Firmware;
-use crate::tree::{CPU, kilohertz};
 
 const FOLDER: &str = "intel_uncore_frequency";
 /// What can be set.

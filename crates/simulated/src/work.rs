@@ -1,111 +1,11 @@
 //! What runs on a simulated machine: the work of others while nobody measures, and what jobs did. APERF, MPERF
 //! and energy count it.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use model::{CpuId, Reading, Seconds};
 
-use model::{CpuId, CpuSet, Reading, Seconds};
-use serde::Deserialize;
-
-use crate::description::Model;
+use crate::description::{Model, Power};
 use crate::files::Files;
-
-/// Somebody else's work.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Work {
-    /// The CPUs that it keeps busy.
-    pub cpus: CpuSet,
-    /// For which share of the time, 0 to 1.
-    pub share: f64,
-}
-
-/// What packages draw. The numbers are plausible, and no product's.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Power {
-    /// A package whose cores all idle, in watts.
-    pub idle_watts: f64,
-    /// What a busy core adds for each gigahertz of its clock, in watts.
-    pub core_watts_per_ghz: f64,
-    /// Its memory, in watts.
-    pub dram_watts: f64,
-    /// Its temperature where all cores idle, in degrees Celsius; it rises by a tenth of a degree a watt.
-    pub idle_celsius: f64,
-    /// The time constant of the long-term power limit, in seconds.
-    pub long_term_seconds: f64,
-    /// That limit (PL1), in watts; absent: there is none.
-    pub long_term_watts: Option<f64>,
-    /// The short-term limit (PL2), in watts; absent: there is none.
-    pub short_term_watts: Option<f64>,
-    /// How much more a core draws with each heavier licence, as a share.
-    #[serde(default)]
-    pub heavier: f64,
-}
-
-impl Power {
-    pub(crate) fn is_sound(&self) -> bool {
-        let watts = [self.idle_watts, self.core_watts_per_ghz, self.dram_watts];
-        let limits = [self.long_term_watts, self.short_term_watts].into_iter().flatten();
-        let above_idle = limits.clone().all(|limit| limit > self.idle_watts);
-        let numbers = watts.into_iter().chain([self.long_term_seconds, self.heavier]);
-        numbers.chain(limits).all(|number| number.is_finite() && number >= 0.0)
-            && above_idle
-            && (0.0..=110.0).contains(&self.idle_celsius)
-    }
-}
-
-/// What was worked; clones share it.
-#[derive(Debug, Clone, Default)]
-pub struct Worked(Arc<Mutex<Log>>);
-
-#[derive(Debug, Default)]
-struct Log {
-    cpus: BTreeMap<CpuId, Busy>,
-    packages: BTreeMap<u32, Drawn>,
-}
-
-/// What a CPU did while it was not halted.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Busy {
-    /// For how long.
-    pub seconds: f64,
-    /// Cycles of its core.
-    pub cycles: f64,
-}
-
-/// What a package drew, in joules, and at last, in watts.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Drawn {
-    pub(crate) package_joules: f64,
-    pub(crate) dram_joules: f64,
-    pub(crate) watts: f64,
-    /// Its average over the time constant, and when that was; none: no job has loaded it.
-    pub(crate) average: f64,
-    pub(crate) since: Option<Seconds>,
-    /// Whether PL1 and PL2 were met.
-    pub(crate) met_long: bool,
-    pub(crate) met_short: bool,
-}
-
-impl Drawn {
-    /// Joules of idling since it was worked on last.
-    pub(crate) fn idled(&self, power: Power, now: Seconds) -> f64 {
-        (now - self.since.unwrap_or(Seconds(0.0))).0.max(0.0) * power.idle_watts
-    }
-}
-
-impl Worked {
-    fn log(&self) -> MutexGuard<'_, Log> {
-        // Sums are whole at any time.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Changes what is known of a package.
-    pub(crate) fn note(&self, package: u32, change: impl FnOnce(&mut Drawn)) {
-        change(self.log().packages.entry(package).or_default());
-    }
-}
+use crate::state::{Busy, Drawn};
 
 impl Model {
     /// Lets time pass, in which its work is done.
@@ -124,7 +24,7 @@ impl Model {
                 let watts = self.watts(power, package);
                 let drawn = log.packages.entry(package).or_default();
                 let now = self.elapsed.seconds();
-                drawn.package_joules += drawn.idled(power, now) + watts * duration.0;
+                drawn.package_joules += drawn.idled(power.idle_watts, now) + watts * duration.0;
                 drawn.since = Some(now + duration);
                 drawn.average = watts;
                 drawn.dram_joules += power.dram_watts * duration.0;
@@ -243,7 +143,7 @@ pub(crate) fn drawn(model: &Model, path: &str) -> Option<Reading<String>> {
         let (zone, _) = rest.split_once('/')?;
         let (package, dram) = zone.split_once(':').map_or((zone, false), |(p, _)| (p, true));
         let drawn = model.drawn(package.parse().ok()?);
-        let package = drawn.package_joules + drawn.idled(power, model.elapsed.seconds());
+        let package = drawn.package_joules + drawn.idled(power.idle_watts, model.elapsed.seconds());
         let joules = if dram { drawn.dram_joules } else { package };
         return Some(Ok(((joules * 1e6) as u64 % ENERGY_RANGE).to_string()));
     }

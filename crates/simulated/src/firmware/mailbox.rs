@@ -7,24 +7,9 @@
 use sys::errno::{EINVAL, EIO, ENXIO};
 use sys::isst::structures::MailboxCommand;
 
-use super::description::Level;
-use super::held::What;
-use super::state::{At, BASE_FREQ, Firmware, TURBO_FREQ, bytes};
-
-/// The driver lets these through: command, first and last sub-command.
-const ALLOWED: &[(u16, u16, u16)] = &[
-    (0xd0, 0x00, 0x03),
-    (0x7f, 0x00, 0x0c),
-    (0x7f, 0x10, 0x12),
-    (0x7f, 0x20, 0x23),
-    (0x94, 0x03, 0x03),
-    (0x95, 0x03, 0x03),
-];
-
-/// Whether the driver lets a command through.
-pub(super) fn passes(command: u16, sub: u16) -> bool {
-    ALLOWED.iter().any(|&(known, first, last)| known == command && (first..=last).contains(&sub))
-}
+use super::state::{BASE_FREQ, Firmware, TURBO_FREQ, bytes};
+use crate::description::speed_select::{Level, passes};
+use crate::state::{At, What};
 
 /// Bits that reach the hardware.
 const PARAMETER_BITS: u32 = 0x3fff;

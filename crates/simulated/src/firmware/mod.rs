@@ -5,8 +5,6 @@
 //! set stays in the state of the machine. The driver takes the same bytes as the kernel's, so that who
 //! intercepts the ioctls of a program can serve it, too.
 
-mod description;
-mod held;
 mod mailbox;
 mod state;
 #[cfg(test)]
@@ -19,11 +17,13 @@ use sys::isst::Request;
 use sys::isst::layout::Layout;
 use sys::isst::structures::{CpuMap, MailboxCommand, MmioCommand, MsrCommand, PlatformInfo};
 
-pub use self::description::{BaseFreq, FirmwareFault, Harm, Level, SpeedSelect, TurboFreq};
-pub use self::held::Held;
-use self::held::What;
 pub(crate) use self::state::Firmware;
-use crate::description::{Fault, Model};
+use crate::description::Model;
+pub use crate::description::speed_select::{BaseFreq, Level, SpeedSelect, TurboFreq};
+use crate::faults::Fault;
+pub use crate::faults::{FirmwareFault, Harm};
+pub use crate::state::Held;
+use crate::state::{At, What};
 use crate::tpmi::{COMMANDS_MAX, call};
 
 /// The driver of a simulated machine.
@@ -153,7 +153,7 @@ impl Firmware<'_> {
 
     /// The driver finds the way to the hardware when a CPU comes online; of processors whose way is a
     /// register, it must be online still.
-    fn domain_of(&self, cpu: u32) -> Result<state::At, i32> {
+    fn domain_of(&self, cpu: u32) -> Result<At, i32> {
         let cpu = CpuId(cpu);
         let was_never_online = self.model.topology.offline.contains(cpu);
         let online = self.model.is_online(cpu);

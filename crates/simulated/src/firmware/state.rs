@@ -2,9 +2,9 @@
 
 use model::{CpuId, CpuSet};
 
-use super::description::{Level, SpeedSelect};
-use super::held::{Held, What};
-use crate::Model;
+use crate::description::Model;
+use crate::description::speed_select::{Level, SpeedSelect};
+use crate::state::{At, Held, What};
 
 /// The firmware of a machine that has one.
 #[derive(Clone, Copy)]
@@ -23,9 +23,6 @@ pub(crate) struct Place {
     /// The thread of its core, or the core of its module.
     pub(super) within: u32,
 }
-
-/// A power domain.
-pub(super) type At = (u32, u32);
 
 /// What is on at the present level.
 pub(super) const BASE_FREQ: u64 = 1;

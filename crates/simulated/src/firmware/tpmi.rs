@@ -6,9 +6,9 @@ use sys::isst::structures::{
     TurboFreqInfo,
 };
 
-use super::description::Level;
-use super::held::What;
-use super::state::{At, Firmware};
+use super::state::Firmware;
+use crate::description::speed_select::Level;
+use crate::state::{At, What};
 use crate::tpmi::Tpmi;
 
 impl Firmware<'_> {

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use model::CpuSet;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use sys::isst::structures::{BUCKETS, LICENCES};
 
-use super::{Held, mailbox};
+use crate::faults::{FirmwareFault, Harm};
+use crate::state::Held;
 
 /// Its firmware and the driver in front of it.
 #[derive(Debug, Clone, Deserialize)]
@@ -56,7 +57,7 @@ pub struct SpeedSelect {
     pub fault: Vec<FirmwareFault>,
     /// How often it has gone wrong. Clones share it.
     #[serde(skip)]
-    pub(super) strikes: Strikes,
+    pub(crate) strikes: Strikes,
 }
 
 const fn one() -> u32 {
@@ -132,23 +133,6 @@ pub struct TurboFreq {
     pub clip_mhz: Vec<u16>,
 }
 
-/// What goes wrong. A process counts its own calls.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FirmwareFault {
-    /// Which call: `7f/12` of the mailbox, `mmio`, `msr`, `map`, or `tpmi/16`, the number of its ioctl.
-    pub on: String,
-    /// What becomes of it.
-    pub does: Harm,
-    /// How often; absent: always.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub times: Option<u32>,
-    /// How many such calls go well before: in the midst of a batch, the driver stops there and says how
-    /// far it came.
-    #[serde(default)]
-    pub after: u32,
-}
-
 impl FirmwareFault {
     /// Whether there is such a call in that interface.
     fn is_sound(&self, interface: u16) -> bool {
@@ -166,41 +150,34 @@ impl FirmwareFault {
                 Some(number) => {
                     interface > 1 && number.parse().is_ok_and(|n| (5u8..=17).contains(&n))
                 }
-                None => {
-                    older && two(on).is_some_and(|(command, sub)| mailbox::passes(command, sub))
-                }
+                None => older && two(on).is_some_and(|(command, sub)| passes(command, sub)),
             },
         }
     }
 }
 
-/// What becomes of a call. Of interfaces 2 and 3 the driver answers ENOTTY, whatever the reason.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Harm {
-    /// The mailbox stays busy.
-    Busy,
-    /// Input and output fail.
-    IoError,
-    /// The firmware does not answer in time.
-    TimesOut,
-    /// A signal comes.
-    Interrupted,
-    /// The firmware says no.
-    Refused,
-    /// The caller lacks a capability.
-    NotPermitted,
-    /// What is set is taken, and stays as it was.
-    DoesNotStick,
+/// The driver lets these through: command, first and last sub-command.
+const ALLOWED: &[(u16, u16, u16)] = &[
+    (0xd0, 0x00, 0x03),
+    (0x7f, 0x00, 0x0c),
+    (0x7f, 0x10, 0x12),
+    (0x7f, 0x20, 0x23),
+    (0x94, 0x03, 0x03),
+    (0x95, 0x03, 0x03),
+];
+
+/// Whether the driver lets a command through.
+pub(crate) fn passes(command: u16, sub: u16) -> bool {
+    ALLOWED.iter().any(|&(known, first, last)| known == command && (first..=last).contains(&sub))
 }
 
 /// Which calls came of the fault at each place; clones share it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Strikes(Arc<Mutex<BTreeMap<usize, u32>>>);
+pub(crate) struct Strikes(Arc<Mutex<BTreeMap<usize, u32>>>);
 
 impl SpeedSelect {
     /// What becomes of this call, where something goes wrong.
-    pub(super) fn harm(&self, call: &str) -> Option<Harm> {
+    pub(crate) fn harm(&self, call: &str) -> Option<Harm> {
         self.fault.iter().enumerate().find_map(|(place, fault)| {
             if fault.on != call {
                 return None;
@@ -214,7 +191,7 @@ impl SpeedSelect {
     }
 
     /// The level of that number.
-    pub(super) fn level(&self, number: impl Into<u32>) -> Option<&Level> {
+    pub(crate) fn level(&self, number: impl Into<u32>) -> Option<&Level> {
         let number = number.into();
         self.level.iter().find(|level| u32::from(level.number) == number)
     }

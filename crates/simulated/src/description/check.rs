@@ -2,9 +2,7 @@
 
 use model::{CpuId, CpuSet};
 
-use crate::description::{Cost, Layout, Licence, Memory, Model, Registers};
-use crate::pmu::CorePmu;
-use crate::tax::Tax;
+use super::{CorePmu, Cost, Layout, Licence, Memory, Model, Registers, Tax};
 
 impl Model {
     pub(crate) fn check(&self) -> Result<(), String> {

@@ -1,23 +1,23 @@
 //! What the description of a simulated machine may say.
 
+mod check;
+mod load;
+mod pmu;
+pub(crate) mod speed_select;
+
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use model::{CpuId, CpuSet, Isa, Seconds};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-use crate::check::{not_negative, positive};
-use crate::controllers::{Controllers, Through};
+use self::check::{not_negative, positive};
+pub use self::load::{Controllers, Power, SignalCost, Tax, Work};
+pub use self::pmu::{ArmPmu, CorePmu, PmuEvent};
+use self::speed_select::SpeedSelect;
 use crate::error::Error;
-use crate::firmware::SpeedSelect;
-use crate::idle::{Idled, SignalCost};
-use crate::obeyed::Occupied;
-use crate::pmu::{CorePmu, Counting};
-use crate::settings::Settings;
-use crate::tax::Tax;
-use crate::tree::{CPU, Came};
-use crate::work::{Power, Work, Worked};
+use crate::faults::Fault;
+use crate::files::CPU;
+use crate::state::{Came, Counting, Elapsed, Idled, Occupied, Settings, Through, Worked};
 
 /// A simulated machine, as its file describes it.
 #[derive(Debug, Clone, Deserialize)]
@@ -507,88 +507,6 @@ pub struct Distance {
     pub same_cache_seconds: f64,
     /// Between those that share none.
     pub apart_seconds: f64,
-}
-
-/// A fault that was put in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Fault {
-    /// The MSR device is missing, as in most guests.
-    NoMsr,
-    /// The kernel offers no cpufreq.
-    NoCpufreq,
-    /// Every core reports a thermal throttle every second.
-    ThermalThrottle,
-    /// APERF and MPERF stand still.
-    AperfStuck,
-    /// APERF and MPERF begin again at zero, 50 ms after the start.
-    AperfWraps,
-    /// APERF runs backwards.
-    AperfBackwards,
-    /// The registers of APERF and MPERF can be read for 50 ms, and fail from then on.
-    AperfEio,
-    /// The counters of the memory controllers, of 48 bits, begin again at zero soon after the start.
-    ControllersWrap,
-    /// Those counters see every second line.
-    ControllersSeeHalf,
-    /// Those counters read zero, whatever happens.
-    ControllersReadZero,
-    /// Those counters stand still from 50 ms after the start on.
-    ControllersStandStill,
-    /// Somebody else has those counters half of the time, for 0.1 s, 1.2 s after the start.
-    ControllersTaken,
-    /// The last CPU goes offline 50 ms after the start: threads cannot be pinned to it any more.
-    CpuLost,
-    /// Whoever waits for a signal is never woken.
-    SignalsHang,
-    /// In the last 0.3 s of each second somebody uses the siblings of all cores.
-    SiblingsBusyAtTimes,
-    /// The same from 1 s after the start on, and for ever.
-    SiblingsBusyLater,
-    /// Whoever asks is a plain user: nothing can be set.
-    PlainUser,
-    /// The files of the kernel are mounted read-only, as in containers.
-    ReadOnlyFiles,
-    /// This process runs in a container of Docker.
-    Container,
-    /// What is set is taken, and changes nothing.
-    SettingsDoNotStick,
-    /// The driver takes `boost`, keeps it, and heeds it not.
-    IgnoresBoost,
-    /// What is set is kept, and the hardware heeds none of it.
-    IgnoresSettings,
-    /// Somebody else has the counters of the cores for a fifth of the time.
-    PmuMultiplexes,
-    /// The host lets every second group of counters miss three tenths, and nothing says so.
-    PmuHostShares,
-    /// Somebody takes those counters away for good, after they were used twice.
-    PmuTaken,
-    /// Those counters count, and read zero.
-    PmuReadsZero,
-    /// Those that are not fixed count half as much again.
-    PmuMiscounts,
-    /// Those counters begin again at zero soon after they were opened.
-    PmuWraps,
-    /// Those counters run backwards.
-    PmuFalls,
-}
-
-/// Time that has passed on a simulated machine; clones share it.
-#[derive(Debug, Clone, Default)]
-pub struct Elapsed(Arc<AtomicU64>);
-
-impl Elapsed {
-    const NANOSECOND: f64 = 1e-9;
-
-    /// Lets time pass.
-    pub fn advance(&self, duration: Seconds) {
-        self.0.fetch_add((duration.0 / Self::NANOSECOND).round() as u64, Ordering::Relaxed);
-    }
-
-    /// The time that has passed since the machine was made.
-    pub fn seconds(&self) -> Seconds {
-        Seconds(self.0.load(Ordering::Relaxed) as f64 * Self::NANOSECOND)
-    }
 }
 
 impl Model {

@@ -5,18 +5,19 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::state::At;
+/// A power domain: its package, and its number there.
+pub(crate) type At = (u32, u32);
 
 /// Something that the firmware of a power domain holds: in files `0.1/level`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Held {
-    pub(super) at: At,
-    pub(super) what: What,
+    pub(crate) at: At,
+    pub(crate) what: What,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum What {
+pub(crate) enum What {
     /// The number of the present level.
     Level,
     /// What of the level is on, a bit each.
