@@ -9,7 +9,7 @@ use crate::facts::boost::{boost, no_such_setting, of_cpus};
 use crate::facts::cgroup;
 use crate::facts::frequency::{self, folded_over_policies, gigahertz};
 use crate::facts::prefetchers::{OF_AMD, OF_INTEL, has_misc_feature_control};
-use crate::facts::rows::{self, Row, row, text};
+use crate::facts::rows::{self, FactRow, row, text};
 use crate::facts::survey::Survey;
 use crate::facts::{
     Maker, bits, flag, folded_over_cpus, hidden_from_guest, identity, idle, no_file, online,
@@ -20,7 +20,7 @@ use crate::text::first_number;
 
 /// In reading order.
 #[rustfmt::skip]
-pub(crate) const TABLE: &[Row] = &[
+pub(crate) const TABLE: &[FactRow] = &[
     row("cpufreq.driver", "Frequency driver", |m| m.frequency_drivers().map(text)),
     row("cpufreq.mode", "Frequency driver's mode", mode),
     row("cpufreq.governor", "Governor", |m| of_policies(m, "scaling_governor")),

@@ -10,9 +10,9 @@ use model::{CpuId, CpuSet, Finding, Unit};
 use model::page::tally;
 
 /// What contradicts itself, and what is said then.
-type Row = (&'static str, fn(&Description, &[Fact]) -> Option<String>);
+type Contradiction = (&'static str, fn(&Description, &[Fact]) -> Option<String>);
 
-const ROWS: &[Row] = &[
+const ROWS: &[Contradiction] = &[
     ("clocks", clocks),
     ("memory", memory),
     ("nodes", nodes),
@@ -23,7 +23,7 @@ const ROWS: &[Row] = &[
 
 /// The contradictions within a description and the conditions that it was read under.
 pub fn of(description: &Description, conditions: &[Fact]) -> Vec<Finding> {
-    let finding = |(about, check): &Row| {
+    let finding = |(about, check): &Contradiction| {
         Some(Finding::note(
             format!("machine.contradiction.{}", about.to_lowercase()),
             (*about).to_owned(),

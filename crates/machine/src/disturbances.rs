@@ -15,7 +15,7 @@ use crate::ports::Machine;
 use crate::text::first_number;
 
 /// How one counter is read, of each place that has its own.
-struct Row {
+struct DisturbanceRow {
     id: &'static str,
     label: &'static str,
     unit: Unit,
@@ -34,12 +34,12 @@ const fn row(
     label: &'static str,
     unit: Unit,
     read: fn(&Machine, &CpuSet) -> Reading<Places>,
-) -> Row {
-    Row { id, label, unit, read }
+) -> DisturbanceRow {
+    DisturbanceRow { id, label, unit, read }
 }
 
 #[rustfmt::skip]
-const TABLE: &[Row] = &[
+const TABLE: &[DisturbanceRow] = &[
     row(STEAL, "Time taken by the hypervisor", Unit::Second, steal),
     row("disturbance.wanted", "Time wanted by anybody", Unit::Second, wanted),
     row("disturbance.interrupts", "Interrupts", Unit::Count, interrupts),

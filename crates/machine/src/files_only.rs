@@ -16,14 +16,14 @@ use crate::pepc;
 use crate::perf::Elsewhere;
 use crate::permits::{Permits, Question};
 use crate::ports::{Cpuid, FILES_ONLY, Host, Machine, Msr, Tree};
-use crate::real::Surroundings;
+use crate::real::LocalHost;
 use crate::registers::MsrFolder;
 use crate::text::{or_empty, value_of};
 
 impl Machine {
     /// The machine whose files lie below `folder`: a mounted disk, an unpacked archive.
     pub fn rooted(folder: &Path) -> Result<Machine, Error> {
-        machine(folder, Surroundings::drawn())
+        machine(folder, LocalHost::drawn())
     }
 }
 

@@ -11,7 +11,7 @@ use std::io::{Read, Write};
 
 use model::record::NO_LATENCY_LIMIT_US;
 use model::{Obstacle, Reading, Seconds, Unavailable};
-use simulated::{Model, Request};
+use simulated::{LatencyRequest, Model};
 
 use crate::permits::Question;
 use crate::ports::Machine;
@@ -42,11 +42,11 @@ pub fn effective(machine: &Machine) -> Reading<u64> {
 pub struct LatencyLimits(Option<Box<Model>>);
 
 /// A limit that is held until this is dropped.
-pub struct LatencyLimit(#[expect(dead_code, reason = "held until it is dropped")] Held);
+pub struct LatencyLimit(#[expect(dead_code, reason = "held until it is dropped")] HeldLimit);
 
-enum Held {
+enum HeldLimit {
     File { _open: File },
-    Simulated { _request: Request },
+    Simulated { _request: LatencyRequest },
 }
 
 impl LatencyLimits {
@@ -60,13 +60,13 @@ impl LatencyLimits {
     pub fn hold(&self, latency: Seconds) -> Reading<LatencyLimit> {
         if let Some(model) = &self.0 {
             let request = model.idled.request(latency);
-            return Ok(LatencyLimit(Held::Simulated { _request: request }));
+            return Ok(LatencyLimit(HeldLimit::Simulated { _request: request }));
         }
         let microseconds = (latency.0 * 1e6).round() as i32;
         let hold = || {
             let mut file = File::options().write(true).open(DEVICE)?;
             file.write_all(&microseconds.to_ne_bytes())?;
-            Ok(LatencyLimit(Held::File { _open: file }))
+            Ok(LatencyLimit(HeldLimit::File { _open: file }))
         };
         hold().map_err(|error: std::io::Error| {
             let why = format!("`{DEVICE}`: {}", sys::errno::words(&error));

@@ -31,10 +31,10 @@ pub fn files(text: &str) -> Files {
 }
 
 /// Registers by their number and CPU.
-pub struct Registers(BTreeMap<(u32, CpuId), u64>);
+pub struct PepcRegisters(BTreeMap<(u32, CpuId), u64>);
 
 /// A register a line, `NUMBER:CPU|VALUE CPU|VALUE ...`, numbers and values hexadecimal; others are remarks.
-pub fn registers(text: &str) -> Registers {
+pub fn registers(text: &str) -> PepcRegisters {
     let of_line = |line: &str| {
         let (number, values) = line.split_once(':')?;
         let number = u32::from_str_radix(number, 16).ok()?;
@@ -45,10 +45,10 @@ pub fn registers(text: &str) -> Registers {
         };
         Some(values.split_whitespace().filter_map(of_cpu).collect::<Vec<_>>())
     };
-    Registers(text.lines().filter_map(of_line).flatten().collect())
+    PepcRegisters(text.lines().filter_map(of_line).flatten().collect())
 }
 
-impl Msr for Registers {
+impl Msr for PepcRegisters {
     fn read(&self, cpu: CpuId, register: u32) -> Reading<u64> {
         self.0.get(&(register, cpu)).copied().ok_or_else(|| {
             let why = format!("`{REGISTERS}` does not hold it");

@@ -9,7 +9,7 @@ use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 use crate::attempts::Attempts;
 use crate::folder::Folder;
 use crate::isst::real::RealIsst;
-use crate::perf::Kernel;
+use crate::perf::KernelCounters;
 use crate::ports::{Cpuid, Host, Machine};
 use crate::registers::MsrFolder;
 
@@ -22,8 +22,8 @@ impl Machine {
             msr: Arc::new(MsrFolder::real()),
             isst: Arc::new(RealIsst),
             permits: Box::new(Attempts::new(Box::new(Folder::real()))),
-            perf: Box::new(Kernel::new(Box::new(Folder::real()))),
-            host: Box::new(Surroundings::drawn()),
+            perf: Box::new(KernelCounters::new(Box::new(Folder::real()))),
+            host: Box::new(LocalHost::drawn()),
             elsewhere: None,
             simulated: None,
             worker: None,
@@ -48,14 +48,14 @@ impl Cpuid for Instruction {
 }
 
 /// Drawn once, so that a machine gives the same answer whenever it is asked.
-pub(crate) struct Surroundings {
+pub(crate) struct LocalHost {
     run: u64,
     seed: u64,
 }
 
-impl Surroundings {
-    pub(crate) fn drawn() -> Surroundings {
-        Surroundings { run: random(), seed: random() & JSON_INTEGER_MAX }
+impl LocalHost {
+    pub(crate) fn drawn() -> LocalHost {
+        LocalHost { run: random(), seed: random() & JSON_INTEGER_MAX }
     }
 }
 
@@ -67,7 +67,7 @@ fn random() -> u64 {
     RandomState::new().hash_one(std::process::id())
 }
 
-impl Host for Surroundings {
+impl Host for LocalHost {
     fn now_utc(&self) -> String {
         humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
     }

@@ -29,14 +29,14 @@ const ENODEV: i32 = 19;
 
 /// A folder of register files: one folder per CPU, each with a file `msr`.
 pub struct MsrFolder {
-    place: Place,
+    place: MsrPlace,
     /// Whether a hypervisor is below, where that is known.
     guest: Option<bool>,
     /// Why the machine at hand has no such devices.
     missing: OnceLock<Unavailable>,
 }
 
-enum Place {
+enum MsrPlace {
     /// The devices of the kernel, or a file system that answers like them.
     Here(PathBuf),
     /// `/dev/cpu` below a root. Its devices would be those of the machine at hand.
@@ -46,14 +46,14 @@ enum Place {
 impl MsrFolder {
     /// Register files in a folder that is laid out like `/dev/cpu`.
     pub fn new(path: impl Into<PathBuf>) -> MsrFolder {
-        MsrFolder { place: Place::Here(path.into()), guest: None, missing: OnceLock::new() }
+        MsrFolder { place: MsrPlace::Here(path.into()), guest: None, missing: OnceLock::new() }
     }
 
     /// The devices of the machine that this process runs on.
     pub(crate) fn real() -> MsrFolder {
         let guest = sys::cpuid::leaf(0x4000_0000, 0).is_some();
         MsrFolder {
-            place: Place::Here(DEV_CPU.into()),
+            place: MsrPlace::Here(DEV_CPU.into()),
             guest: Some(guest),
             missing: OnceLock::new(),
         }
@@ -62,7 +62,7 @@ impl MsrFolder {
     /// Regular files in `/dev/cpu` below a root.
     pub(crate) fn below(root: &Path) -> MsrFolder {
         MsrFolder {
-            place: Place::Below(Folder::below(root.to_owned())),
+            place: MsrPlace::Below(Folder::below(root.to_owned())),
             guest: None,
             missing: OnceLock::new(),
         }
@@ -71,15 +71,15 @@ impl MsrFolder {
     /// The folder as it is called in reasons.
     fn name(&self) -> String {
         match &self.place {
-            Place::Here(path) => path.display().to_string(),
-            Place::Below(_) => DEV_CPU.to_owned(),
+            MsrPlace::Here(path) => path.display().to_string(),
+            MsrPlace::Below(_) => DEV_CPU.to_owned(),
         }
     }
 
     fn open(&self, cpu: CpuId) -> io::Result<File> {
         match &self.place {
-            Place::Here(path) => File::open(path.join(format!("{cpu}/msr"))),
-            Place::Below(folder) => {
+            MsrPlace::Here(path) => File::open(path.join(format!("{cpu}/msr"))),
+            MsrPlace::Below(folder) => {
                 let place = folder.locate(&format!("{DEV_CPU}/{cpu}/msr"))?;
                 if !fs::metadata(&place)?.is_file() {
                     return Err(io::Error::from(io::ErrorKind::NotFound));
@@ -92,8 +92,8 @@ impl MsrFolder {
     /// Whether any CPU has a file of registers.
     fn has_any(&self) -> bool {
         let place = match &self.place {
-            Place::Here(path) => Ok(path.clone()),
-            Place::Below(folder) => folder.locate(DEV_CPU),
+            MsrPlace::Here(path) => Ok(path.clone()),
+            MsrPlace::Below(folder) => folder.locate(DEV_CPU),
         };
         let entries = place.and_then(fs::read_dir);
         entries.is_ok_and(|mut all| {
@@ -127,7 +127,7 @@ impl MsrFolder {
 
     fn no_module(&self, path: &str) -> Refusal {
         match (&self.place, self.guest) {
-            (Place::Below(_), _) => {
+            (MsrPlace::Below(_), _) => {
                 let why = "there are no files of registers below this folder";
                 Refusal { obstacle: Obstacle::Cpudyno, why: why.to_owned(), remedy: None }
             }

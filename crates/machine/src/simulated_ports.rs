@@ -97,13 +97,13 @@ impl Isst for SimulatedIsst {
             "Speed Select".clone_into(&mut reason.what);
             return Err(reason);
         }
-        Ok(Box::new(Open(self)))
+        Ok(Box::new(OpenSimulated(self)))
     }
 }
 
-struct Open<'a>(&'a SimulatedIsst);
+struct OpenSimulated<'a>(&'a SimulatedIsst);
 
-impl IsstDevice for Open<'_> {
+impl IsstDevice for OpenSimulated<'_> {
     fn call(&self, message: &mut Message) -> Result<u32, Refusal> {
         let request = message.request();
         self.0.call(request, message.argument()).map_err(Refusal::Errno)

@@ -51,7 +51,7 @@ pub(crate) fn machine(capture: Capture) -> Machine {
         files: capture.tree,
         cpuinfo: capture.cpuinfo,
     });
-    let msr = Arc::new(Registers(capture.registers));
+    let msr = Arc::new(CapturedRegisters(capture.registers));
     Machine {
         tree: Box::new(Linked::new(Arc::clone(&tree))),
         cpuid: Box::new(Leaves {
@@ -203,9 +203,9 @@ impl Cpuid for Leaves {
     }
 }
 
-struct Registers(Folded<u32, Answer>);
+struct CapturedRegisters(Folded<u32, Answer>);
 
-impl Msr for Registers {
+impl Msr for CapturedRegisters {
     fn read(&self, cpu: CpuId, register: u32) -> Reading<u64> {
         let what = format!("register {register:#x}");
         match self.0.get(&register, cpu.0) {

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use crate::scrub;
 
 /// One row: paths, and what of them is kept.
-pub(crate) struct Row {
+pub(crate) struct PathRow {
     /// Components with `*` for any text, `#` for a number, `{a,b}` for one of several; `**` stands
     /// for any number of components.
     pub(crate) pattern: &'static str,
@@ -29,29 +29,29 @@ pub(crate) enum Keep {
     Group,
 }
 
-const fn whole(pattern: &'static str) -> Row {
-    Row { pattern, keep: Keep::Text(str::to_owned) }
+const fn whole(pattern: &'static str) -> PathRow {
+    PathRow { pattern, keep: Keep::Text(str::to_owned) }
 }
 
-const fn part(pattern: &'static str, what: fn(&str) -> String) -> Row {
-    Row { pattern, keep: Keep::Text(what) }
+const fn part(pattern: &'static str, what: fn(&str) -> String) -> PathRow {
+    PathRow { pattern, keep: Keep::Text(what) }
 }
 
-const fn named(pattern: &'static str, what: fn(&str, &mut scrub::GroupNames) -> String) -> Row {
-    Row { pattern, keep: Keep::Named(what) }
+const fn named(pattern: &'static str, what: fn(&str, &mut scrub::GroupNames) -> String) -> PathRow {
+    PathRow { pattern, keep: Keep::Named(what) }
 }
 
-const fn name(pattern: &'static str) -> Row {
-    Row { pattern, keep: Keep::Name }
+const fn name(pattern: &'static str) -> PathRow {
+    PathRow { pattern, keep: Keep::Name }
 }
 
-const fn group(pattern: &'static str) -> Row {
-    Row { pattern, keep: Keep::Group }
+const fn group(pattern: &'static str) -> PathRow {
+    PathRow { pattern, keep: Keep::Group }
 }
 
 /// In the order of captures. The first row that fits a path counts.
 #[rustfmt::skip]
-pub(crate) const TABLE: &[Row] = &[
+pub(crate) const TABLE: &[PathRow] = &[
     // CPUs.
     whole("/sys/devices/system/cpu/{online,offline,present,possible,isolated,nohz_full,enabled,\
         kernel_max}"),

@@ -31,8 +31,8 @@ use ::model::name::did_you_mean;
 
 pub use self::counters::SimulatedCounters;
 pub use self::description::{
-    ArmPmu, Cache, Claims, Clock, Controllers, CorePmu, Cost, Distance, HugePages, Identity,
-    IdleState, Layout, Level, Licence, Memory, Model, Noise, Openmp, PmuEvent, Power, Registers,
+    ArmPmu, Cache, CacheLevel, Claims, Clock, Controllers, CorePmu, Cost, Distance, HugePages,
+    Identity, IdleState, Layout, Licence, Memory, Model, Noise, Openmp, PmuEvent, Power, Registers,
     SignalCost, SlowCores, Tax, Work,
 };
 pub use self::error::Error;
@@ -41,8 +41,8 @@ pub use self::files::Files;
 pub use self::heat::Budget;
 pub use self::obeyed::Rise;
 pub use self::state::{
-    Busy, Came, Counting, Elapsed, Idled, InState, Occupied, Request, Settings, SimulatedCounter,
-    Through, Worked,
+    Busy, Came, Counting, Elapsed, Idled, InState, LatencyRequest, Occupied, Settings,
+    SimulatedCounter, Through, Worked,
 };
 pub use self::tax::Left;
 pub use self::tree::SimulatedTree;

@@ -11,7 +11,7 @@ use sys::errno::{EACCES, EBUSY, EINVAL, ENOENT, EPERM, EROFS};
 use crate::description::Model;
 use crate::faults::Fault;
 use crate::files::CPU;
-use crate::state::{GOVERNORS, PREFERENCES, Request, key};
+use crate::state::{GOVERNORS, LatencyRequest, PREFERENCES, key};
 use crate::tree::SimulatedTree;
 
 /// What writes settings of a simulated machine.
@@ -19,7 +19,7 @@ pub struct Writer {
     model: Model,
     tree: SimulatedTree,
     /// The limit of exit latency that is asked for.
-    request: Option<Request>,
+    request: Option<LatencyRequest>,
 }
 
 impl Writer {

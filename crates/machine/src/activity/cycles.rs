@@ -6,7 +6,7 @@ use model::ticks::Ticks;
 use model::{Hertz, Obstacle, Reading, Seconds, Unavailable, Unit};
 use sys::clock::{Probe, Tsc};
 
-use super::{Column, Look, Places, Scope, Source, kernel, no_interval};
+use super::{Column, ColumnSource, LookContext, Places, Scope, kernel, no_interval};
 use crate::instruments::aperf_mperf::{Counts, CycleCounters, calibrate_mperf};
 use crate::ports::Machine;
 
@@ -23,7 +23,7 @@ struct Cycles {
     last: Option<(Duration, Vec<Reading<Counts>>)>,
 }
 
-pub(super) fn open(machine: &Machine, places: &Places) -> Reading<Box<dyn Source>> {
+pub(super) fn open(machine: &Machine, places: &Places) -> Reading<Box<dyn ColumnSource>> {
     let counters = CycleCounters::find(machine)?;
     let mperf = match &machine.simulated {
         Some(model) => Hertz(model.cycle_counters()?.mperf_hz),
@@ -100,12 +100,12 @@ fn broken(why: impl Into<String>) -> Unavailable {
     Unavailable::new(Obstacle::Permission, WHAT, why)
 }
 
-impl Source for Cycles {
+impl ColumnSource for Cycles {
     fn columns(&self) -> Vec<Column> {
         super::of_each_cpu(COLUMNS, self.counters.source())
     }
 
-    fn read(&mut self, look: &Look<'_>) -> Vec<Vec<Reading<f64>>> {
+    fn read(&mut self, look: &LookContext<'_>) -> Vec<Vec<Reading<f64>>> {
         let now = look.now;
         let cpus = look.places.carriers(Scope::Cpu);
         let counts = self.counters.read_each(&cpus);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use model::{CpuId, Obstacle, Reading, Unavailable, Unit};
 
-use super::{Column, Look, Places, Scope, Source, no_interval, watts};
+use super::{Column, ColumnSource, LookContext, Places, Scope, no_interval, watts};
 use crate::facts::survey::Survey;
 use crate::facts::{Architecture, hidden_from_guest, to_load};
 use crate::perf::is_amd;
@@ -33,7 +33,7 @@ const FOLDER: &str = "/sys/class/powercap";
 const WATTS_MAX: f64 = 1000.0;
 
 /// Where energy is counted.
-enum Place {
+enum EnergyCounter {
     /// A zone of powercap.
     Folder(String),
     /// A register of 32 bits, and what one count is in microjoules.
@@ -42,7 +42,7 @@ enum Place {
 
 /// Something that counts the energy of a package, or of a part of it.
 struct Zone {
-    place: Place,
+    place: EnergyCounter,
     package: u32,
     domain: &'static str,
     /// Where the counter begins again, in microjoules.
@@ -62,7 +62,7 @@ struct Energy {
 
 impl Energy {
     /// Adds what was counted since the last reading.
-    fn add(&mut self, look: &Look<'_>) {
+    fn add(&mut self, look: &LookContext<'_>) {
         let read = |zone| energy(look.machine, zone);
         let now: Vec<Reading<u64>> = self.zones.iter().map(read).collect();
         let Some((then, before)) = self.last.replace((look.now, now.clone())) else { return };
@@ -106,7 +106,7 @@ const STEP_SECONDS: f64 = 0.01;
 /// Linux, `Documentation/power/powercap/powercap.rst`: `intel-rapl:N` is called `package-N`, with the
 /// die where a package has several, and has zones `core`, `uncore` and `dram` below it. On AMD the
 /// names are the same. Since Linux 5.10 only root may read `energy_uj`.
-pub(super) fn open(machine: &Machine, _: &Places) -> Reading<Box<dyn Source>> {
+pub(super) fn open(machine: &Machine, _: &Places) -> Reading<Box<dyn ColumnSource>> {
     let zones = zones(machine)?;
     if let Some(Err(reason)) = zones.first().map(|zone| energy(machine, zone)) {
         let refused = Unavailable { what: QUANTITY.into(), ..reason };
@@ -120,7 +120,7 @@ pub(super) fn open(machine: &Machine, _: &Places) -> Reading<Box<dyn Source>> {
     Ok(begun(zones, "powercap, energy_uj"))
 }
 
-fn begun(zones: Vec<Zone>, source: &'static str) -> Box<dyn Source> {
+fn begun(zones: Vec<Zone>, source: &'static str) -> Box<dyn ColumnSource> {
     let counted = vec![Ok(0); zones.len()];
     Box::new(Energy { zones, source, last: None, counted, looked: None })
 }
@@ -132,7 +132,7 @@ fn begun(zones: Vec<Zone>, source: &'static str) -> Box<dyn Source> {
 /// \[12:8\]; `MSR_PKG_ENERGY_STATUS` 611h, `MSR_PP0_ENERGY_STATUS` 639h, 32 bits each. Memory has a unit of
 /// its own on some servers, and is left to powercap. AMD PPR: the same at C001_0299h, packages C001_029Bh,
 /// each core C001_029Ah.
-pub(super) fn by_registers(machine: &Machine, places: &Places) -> Reading<Box<dyn Source>> {
+pub(super) fn by_registers(machine: &Machine, places: &Places) -> Reading<Box<dyn ColumnSource>> {
     const RANGE: f64 = (1u64 << 32) as f64;
     let amd = machine.cpuid.leaf(0, 0).is_some_and(is_amd);
     let (unit, package, core) =
@@ -141,7 +141,7 @@ pub(super) fn by_registers(machine: &Machine, places: &Places) -> Reading<Box<dy
     let exponent = machine.msr.read(first, unit)? >> 8 & 0x1f;
     let microjoules = 1e6 / (1u64 << exponent) as f64;
     let zone = |cpu, register, package, domain| Zone {
-        place: Place::Register(cpu, register, microjoules),
+        place: EnergyCounter::Register(cpu, register, microjoules),
         package,
         domain,
         range: (RANGE * microjoules) as u64,
@@ -209,7 +209,7 @@ fn zone(tree: &dyn Tree, names: &[String], entry: &str) -> Option<Zone> {
     };
     let range = format!("{path}/max_energy_range_uj");
     let range = tree.read(&range).and_then(|text| whole_number(&range, &text)).ok()?;
-    Some(Zone { place: Place::Folder(path), package, domain, range })
+    Some(Zone { place: EnergyCounter::Folder(path), package, domain, range })
 }
 
 /// `package-1`, or `package-1-die-0`.
@@ -221,18 +221,18 @@ fn package(name: &str) -> Option<u32> {
 /// In microjoules.
 fn energy(machine: &Machine, zone: &Zone) -> Reading<u64> {
     match &zone.place {
-        Place::Folder(path) => {
+        EnergyCounter::Folder(path) => {
             let path = format!("{path}/energy_uj");
             whole_number(&path, &machine.tree.read(&path)?)
         }
-        Place::Register(cpu, register, microjoules) => {
+        EnergyCounter::Register(cpu, register, microjoules) => {
             let count = machine.msr.read(*cpu, *register)? & 0xffff_ffff;
             Ok((count as f64 * microjoules) as u64)
         }
     }
 }
 
-impl Source for Energy {
+impl ColumnSource for Energy {
     fn columns(&self) -> Vec<Column> {
         let is_there = |domain: &str| self.zones.iter().any(|zone| zone.domain == domain);
         let there = DOMAINS.iter().filter(|(_, domain)| is_there(domain));
@@ -247,7 +247,7 @@ impl Source for Energy {
         there.map(column).collect()
     }
 
-    fn read(&mut self, look: &Look<'_>) -> Vec<Vec<Reading<f64>>> {
+    fn read(&mut self, look: &LookContext<'_>) -> Vec<Vec<Reading<f64>>> {
         self.add(look);
         let counted = std::mem::replace(&mut self.counted, vec![Ok(0); self.zones.len()]);
         let looked = self.looked.replace(look.now);
@@ -275,7 +275,7 @@ impl Source for Energy {
         domains.map(of_domain).collect()
     }
 
-    fn note(&mut self, look: &Look<'_>) {
+    fn note(&mut self, look: &LookContext<'_>) {
         self.add(look);
     }
 }

@@ -9,7 +9,7 @@ use model::{CpuId, Obstacle, Reading, Unavailable, Unit};
 use sys::clock::{Probe, Tsc};
 use sys::perf_open::{Event, Scope as Whose, open};
 
-use super::{Column, Look, Places, Scope, Source, no_interval, share_of_ticks};
+use super::{Column, ColumnSource, LookContext, Places, Scope, no_interval, share_of_ticks};
 use crate::attempts::for_everybody;
 use crate::growth::grown;
 use crate::pmu::Pmu;
@@ -23,7 +23,7 @@ pub(super) const PACKAGE_COLUMNS: &[(&str, &str, Unit)] = &[("Pkg%pc6", RESIDENC
 pub(super) const POWER_COLUMNS: &[(&str, &str, Unit)] = super::energy::COLUMNS;
 
 /// An event of a PMU, and the column that it fills.
-struct Counted {
+struct EventColumn {
     event: String,
     header: String,
     quantity: &'static str,
@@ -36,22 +36,27 @@ struct Counted {
 ///
 /// # Source
 /// Linux, arch/x86/events/intel/cstate.c: events `cN-residency`.
-pub(super) fn core_residency(machine: &Machine, _: &Places) -> Reading<Box<dyn Source>> {
+pub(super) fn core_residency(machine: &Machine, _: &Places) -> Reading<Box<dyn ColumnSource>> {
     residency(machine, "cstate_core", Scope::Core, "CPU%")
 }
 
 /// The same of packages, `cstate_pkg`.
-pub(super) fn package_residency(machine: &Machine, _: &Places) -> Reading<Box<dyn Source>> {
+pub(super) fn package_residency(machine: &Machine, _: &Places) -> Reading<Box<dyn ColumnSource>> {
     residency(machine, "cstate_pkg", Scope::Package, "Pkg%p")
 }
 
-fn residency(machine: &Machine, pmu: &str, scope: Scope, prefix: &str) -> Reading<Box<dyn Source>> {
+fn residency(
+    machine: &Machine,
+    pmu: &str,
+    scope: Scope,
+    prefix: &str,
+) -> Reading<Box<dyn ColumnSource>> {
     let pmu = Pmu::new(machine.tree.as_ref(), pmu);
     let counted = pmu.events()?.into_iter().filter_map(|event| {
         let state = event.strip_suffix("-residency")?.to_owned();
         let header = format!("{prefix}{state}");
         let part = if scope == Scope::Package { format!("p{state}") } else { state };
-        Some(Counted { event, header, quantity: RESIDENCY, part, unit: Unit::One, scope })
+        Some(EventColumn { event, header, quantity: RESIDENCY, part, unit: Unit::One, scope })
     });
     opened(machine, &pmu, counted.collect())
 }
@@ -60,12 +65,12 @@ fn residency(machine: &Machine, pmu: &str, scope: Scope, prefix: &str) -> Readin
 ///
 /// # Source
 /// Linux, arch/x86/events/rapl.c: `energy-pkg`, `energy-cores`, `energy-ram`, with their scale in joules.
-pub(super) fn power(machine: &Machine, _: &Places) -> Reading<Box<dyn Source>> {
+pub(super) fn power(machine: &Machine, _: &Places) -> Reading<Box<dyn ColumnSource>> {
     let pmu = Pmu::new(machine.tree.as_ref(), "power");
     let known = pmu.events()?;
     let events = ["energy-pkg", "energy-cores", "energy-ram"];
     let counted =
-        events.into_iter().zip(super::energy::DOMAINS).map(|(event, (header, part))| Counted {
+        events.into_iter().zip(super::energy::DOMAINS).map(|(event, (header, part))| EventColumn {
             event: event.to_owned(),
             header: (*header).to_owned(),
             quantity: POWER,
@@ -78,15 +83,15 @@ pub(super) fn power(machine: &Machine, _: &Places) -> Reading<Box<dyn Source>> {
 }
 
 /// What an event counted so far, on the CPUs that count it.
-struct Counter {
-    counted: Counted,
+struct EventCounter {
+    counted: EventColumn,
     /// What one count is, in the unit; of residency, in ticks of the TSC.
     scale: f64,
     files: Vec<(CpuId, File)>,
 }
 
 struct Events {
-    counters: Vec<Counter>,
+    counters: Vec<EventCounter>,
     source: String,
     tsc: Option<Tsc>,
     last: Option<Last>,
@@ -99,7 +104,11 @@ struct Last {
     counts: Vec<Vec<Reading<u64>>>,
 }
 
-fn opened(machine: &Machine, pmu: &Pmu<'_>, events: Vec<Counted>) -> Reading<Box<dyn Source>> {
+fn opened(
+    machine: &Machine,
+    pmu: &Pmu<'_>,
+    events: Vec<EventColumn>,
+) -> Reading<Box<dyn ColumnSource>> {
     if machine.simulated.is_some() {
         let why = "a simulated machine opens no counters of the kernel";
         return Err(Unavailable::new(Obstacle::Cpudyno, pmu.name(), why));
@@ -121,7 +130,7 @@ fn opened(machine: &Machine, pmu: &Pmu<'_>, events: Vec<Counted>) -> Reading<Box
             })?;
             files.push((cpu, File::from(file)));
         }
-        counters.push(Counter { counted, scale: named.scale.unwrap_or(1.0), files });
+        counters.push(EventCounter { counted, scale: named.scale.unwrap_or(1.0), files });
     }
     let source = format!("perf, PMU `{}`", pmu.name());
     Ok(Box::new(Events { counters, source, tsc: Tsc::invariant(), last: None }))
@@ -140,7 +149,7 @@ impl Events {
     /// What a counter grew by is this in the unit of its column.
     fn value(
         &self,
-        counter: &Counter,
+        counter: &EventCounter,
         grown: f64,
         seconds: f64,
         [stamp, then]: [u64; 2],
@@ -156,9 +165,9 @@ impl Events {
     }
 }
 
-impl Source for Events {
+impl ColumnSource for Events {
     fn columns(&self) -> Vec<Column> {
-        let column = |Counter { counted, .. }: &Counter| Column {
+        let column = |EventCounter { counted, .. }: &EventCounter| Column {
             header: counted.header.clone().into(),
             quantity: counted.quantity,
             part: Some(counted.part.clone()),
@@ -169,8 +178,9 @@ impl Source for Events {
         self.counters.iter().map(column).collect()
     }
 
-    fn read(&mut self, look: &Look<'_>) -> Vec<Vec<Reading<f64>>> {
-        let of = |counter: &Counter| counter.files.iter().map(|(_, file)| count(file)).collect();
+    fn read(&mut self, look: &LookContext<'_>) -> Vec<Vec<Reading<f64>>> {
+        let of =
+            |counter: &EventCounter| counter.files.iter().map(|(_, file)| count(file)).collect();
         let now: Vec<Vec<Reading<u64>>> = self.counters.iter().map(of).collect();
         let stamp = self.tsc.map_or(0, Probe::stamp);
         let last = self.last.replace(Last { at: look.now, stamp, counts: now.clone() });
@@ -188,7 +198,7 @@ impl Source for Events {
             let grown = grown(counter.counted.quantity, now as f64, before as f64)?;
             self.value(counter, grown, seconds, [stamp, last.stamp])
         };
-        let of_counter = |(index, counter): (usize, &Counter)| {
+        let of_counter = |(index, counter): (usize, &EventCounter)| {
             let carriers = look.places.carriers(counter.counted.scope);
             carriers.into_iter().map(|carrier| value(index, carrier)).collect()
         };
@@ -204,8 +214,8 @@ mod tests {
     use super::*;
     use crate::facts;
 
-    fn counter(unit: Unit, scale: f64) -> Counter {
-        let counted = Counted {
+    fn counter(unit: Unit, scale: f64) -> EventCounter {
+        let counted = EventColumn {
             event: "energy-pkg".to_owned(),
             header: "PkgWatt".to_owned(),
             quantity: POWER,
@@ -213,10 +223,10 @@ mod tests {
             unit,
             scope: Scope::Package,
         };
-        Counter { counted, scale, files: Vec::new() }
+        EventCounter { counted, scale, files: Vec::new() }
     }
 
-    fn events(counters: Vec<Counter>, tsc: Option<Tsc>) -> Events {
+    fn events(counters: Vec<EventCounter>, tsc: Option<Tsc>) -> Events {
         Events { counters, source: "a test".to_owned(), tsc, last: None }
     }
 
@@ -260,7 +270,7 @@ mod tests {
         let mut look = |seconds: u64, count: u64| -> Reading<f64> {
             of.counters[0].files = vec![(CpuId(0), said(count))];
             let now = Duration::from_secs(seconds);
-            of.read(&Look { machine: &machine, places: &places, now }).remove(0).remove(0)
+            of.read(&LookContext { machine: &machine, places: &places, now }).remove(0).remove(0)
         };
         assert!(look(0, 100).unwrap_err().why.contains("only once"));
         assert_eq!(look(2, 150), Ok(25.0));

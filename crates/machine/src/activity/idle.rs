@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use model::{CpuId, Obstacle, Reading, Unavailable, Unit};
 
-use super::{Column, Look, Places, Scope, Source, no_interval};
+use super::{Column, ColumnSource, LookContext, Places, Scope, no_interval};
 use crate::facts::idle::{folder, numbers};
 use crate::facts::survey::Survey;
 use crate::growth::grown;
@@ -23,7 +23,7 @@ struct States {
     last: Option<(Duration, Vec<Vec<Reading<f64>>>)>,
 }
 
-pub(super) fn open(machine: &Machine, places: &Places) -> Reading<Box<dyn Source>> {
+pub(super) fn open(machine: &Machine, places: &Places) -> Reading<Box<dyn ColumnSource>> {
     let first = places.cpus.first().map_or(CpuId(0), |place| place.cpu);
     let folder = folder(first);
     let mut states = Vec::new();
@@ -33,7 +33,7 @@ pub(super) fn open(machine: &Machine, places: &Places) -> Reading<Box<dyn Source
     Ok(Box::new(States { states, last: None }))
 }
 
-impl Source for States {
+impl ColumnSource for States {
     fn columns(&self) -> Vec<Column> {
         let column = |(name, number): &(String, u32)| Column {
             header: format!("{name}%").into(),
@@ -46,7 +46,7 @@ impl Source for States {
         self.states.iter().map(column).collect()
     }
 
-    fn read(&mut self, look: &Look<'_>) -> Vec<Vec<Reading<f64>>> {
+    fn read(&mut self, look: &LookContext<'_>) -> Vec<Vec<Reading<f64>>> {
         let cpus = look.places.carriers(Scope::Cpu);
         let tree = look.machine.tree.as_ref();
         let of = |number: u32| cpus.iter().map(|&cpu| seconds(tree, cpu, number)).collect();

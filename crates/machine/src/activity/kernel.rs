@@ -2,7 +2,7 @@
 
 use model::{CpuId, Obstacle, Reading, Unavailable, Unit};
 
-use super::{Column, Look, Places, Scope, Source, no_interval};
+use super::{Column, ColumnSource, LookContext, Places, Scope, no_interval};
 use crate::busy::{BusyCpu, BusySnapshot};
 use crate::ports::Machine;
 
@@ -16,17 +16,17 @@ struct Account {
     last: Option<Reading<BusySnapshot>>,
 }
 
-pub(super) fn open(machine: &Machine, _: &Places) -> Reading<Box<dyn Source>> {
+pub(super) fn open(machine: &Machine, _: &Places) -> Reading<Box<dyn ColumnSource>> {
     BusySnapshot::read(machine)?;
     Ok(Box::new(Account { last: None }))
 }
 
-impl Source for Account {
+impl ColumnSource for Account {
     fn columns(&self) -> Vec<Column> {
         super::of_each_cpu(COLUMNS, "/proc/stat, in steps of 10 ms")
     }
 
-    fn read(&mut self, look: &Look<'_>) -> Vec<Vec<Reading<f64>>> {
+    fn read(&mut self, look: &LookContext<'_>) -> Vec<Vec<Reading<f64>>> {
         let read = BusySnapshot::read(look.machine);
         let last = self.last.replace(read.clone());
         let spent = last

@@ -75,17 +75,17 @@ pub struct Interval {
 }
 
 /// Something that is read at each look.
-trait Source {
+trait ColumnSource {
     /// What it says.
     fn columns(&self) -> Vec<Column>;
     /// What its columns say of the time since it was read last: what it says first means nothing.
-    fn read(&mut self, look: &Look<'_>) -> Vec<Vec<Reading<f64>>>;
+    fn read(&mut self, look: &LookContext<'_>) -> Vec<Vec<Reading<f64>>>;
     /// Takes note of counters that begin again, in the middle of an interval.
-    fn note(&mut self, _look: &Look<'_>) {}
+    fn note(&mut self, _look: &LookContext<'_>) {}
 }
 
 /// What a source is read with.
-struct Look<'a> {
+struct LookContext<'a> {
     machine: &'a Machine,
     places: &'a Places,
     /// By the clock that measures intervals.
@@ -93,26 +93,26 @@ struct Look<'a> {
 }
 
 /// A source, and the columns that it may have.
-struct Row {
+struct SourceRow {
     columns: &'static [(&'static str, &'static str, Unit)],
-    open: fn(&Machine, &Places) -> Reading<Box<dyn Source>>,
+    open: fn(&Machine, &Places) -> Reading<Box<dyn ColumnSource>>,
 }
 
 /// In the order of columns. Of two sources of one column the first that can be read gives it.
 #[rustfmt::skip]
-const SOURCES: &[Row] = &[
-    Row { columns: cycles::COLUMNS, open: cycles::open },
-    Row { columns: tsc::COLUMNS, open: tsc::open },
-    Row { columns: kernel::COLUMNS, open: kernel::open },
-    Row { columns: idle::COLUMNS, open: idle::open },
-    Row { columns: events::CORE_COLUMNS, open: events::core_residency },
-    Row { columns: events::PACKAGE_COLUMNS, open: events::package_residency },
-    Row { columns: temperature::COLUMNS, open: temperature::open },
-    Row { columns: energy::COLUMNS, open: energy::open },
-    Row { columns: events::POWER_COLUMNS, open: events::power },
-    Row { columns: energy::REGISTER_COLUMNS, open: energy::by_registers },
-    Row { columns: events::CORE_COLUMNS, open: residency::of_cores },
-    Row { columns: events::PACKAGE_COLUMNS, open: residency::of_packages },
+const SOURCES: &[SourceRow] = &[
+    SourceRow { columns: cycles::COLUMNS, open: cycles::open },
+    SourceRow { columns: tsc::COLUMNS, open: tsc::open },
+    SourceRow { columns: kernel::COLUMNS, open: kernel::open },
+    SourceRow { columns: idle::COLUMNS, open: idle::open },
+    SourceRow { columns: events::CORE_COLUMNS, open: events::core_residency },
+    SourceRow { columns: events::PACKAGE_COLUMNS, open: events::package_residency },
+    SourceRow { columns: temperature::COLUMNS, open: temperature::open },
+    SourceRow { columns: energy::COLUMNS, open: energy::open },
+    SourceRow { columns: events::POWER_COLUMNS, open: events::power },
+    SourceRow { columns: energy::REGISTER_COLUMNS, open: energy::by_registers },
+    SourceRow { columns: events::CORE_COLUMNS, open: residency::of_cores },
+    SourceRow { columns: events::PACKAGE_COLUMNS, open: residency::of_packages },
 ];
 
 /// The CPUs that are watched.
@@ -185,7 +185,7 @@ impl Places {
 pub struct Activity<'a> {
     machine: &'a Machine,
     places: Places,
-    sources: Vec<(Box<dyn Source>, Vec<bool>)>,
+    sources: Vec<(Box<dyn ColumnSource>, Vec<bool>)>,
     columns: Vec<Column>,
     missing: Vec<Missing>,
     last: Option<Duration>,
@@ -251,7 +251,7 @@ impl<'a> Activity<'a> {
         Ok(this)
     }
 
-    fn add(&mut self, row: &Row, opened: Reading<Box<dyn Source>>) {
+    fn add(&mut self, row: &SourceRow, opened: Reading<Box<dyn ColumnSource>>) {
         let opened = opened.map(|source| (source.columns(), source));
         let offered = opened.as_ref().map_or(&[][..], |(columns, _)| columns);
         for &(header, quantity, unit) in row.columns {
@@ -313,7 +313,7 @@ impl<'a> Activity<'a> {
     /// What was read since the last look; none at the first one, and where no time went by.
     pub fn look(&mut self) -> Option<Interval> {
         let now = self.machine.passed();
-        let look = Look { machine: self.machine, places: &self.places, now };
+        let look = LookContext { machine: self.machine, places: &self.places, now };
         let mut values = Vec::with_capacity(self.columns.len());
         for (source, taken) in &mut self.sources {
             let read = source.read(&look).into_iter().zip(taken);
@@ -352,7 +352,8 @@ impl<'a> Activity<'a> {
 
     /// Takes note of counters that begin again every few minutes, in the middle of a long interval.
     pub fn note(&mut self) {
-        let look = Look { machine: self.machine, places: &self.places, now: self.machine.passed() };
+        let look =
+            LookContext { machine: self.machine, places: &self.places, now: self.machine.passed() };
         self.sources.iter_mut().for_each(|(source, _)| source.note(&look));
     }
 

@@ -3,7 +3,7 @@
 use model::{CpuId, Obstacle, Reading, Unavailable, Unit};
 use sys::clock::{Probe, Tsc};
 
-use super::{Column, Look, Places, Scope, Source, no_interval, share_of_ticks};
+use super::{Column, ColumnSource, LookContext, Places, Scope, no_interval, share_of_ticks};
 use crate::growth::grown;
 use crate::ports::Machine;
 
@@ -19,7 +19,7 @@ const OF_PACKAGES: &[(&str, u32)] =
     &[("pc2", 0x60d), ("pc3", 0x3f8), ("pc6", 0x3f9), ("pc7", 0x3fa)];
 
 /// Those of a kind that this machine has.
-struct Registers {
+struct ResidencyRegisters {
     scope: Scope,
     prefix: &'static str,
     states: Vec<(&'static str, u32)>,
@@ -27,11 +27,11 @@ struct Registers {
     last: Option<(u64, Vec<Vec<Reading<u64>>>)>,
 }
 
-pub(super) fn of_cores(machine: &Machine, places: &Places) -> Reading<Box<dyn Source>> {
+pub(super) fn of_cores(machine: &Machine, places: &Places) -> Reading<Box<dyn ColumnSource>> {
     opened(machine, places, Scope::Core, "CPU%", OF_CORES)
 }
 
-pub(super) fn of_packages(machine: &Machine, places: &Places) -> Reading<Box<dyn Source>> {
+pub(super) fn of_packages(machine: &Machine, places: &Places) -> Reading<Box<dyn ColumnSource>> {
     opened(machine, places, Scope::Package, "Pkg%", OF_PACKAGES)
 }
 
@@ -41,7 +41,7 @@ fn opened(
     scope: Scope,
     prefix: &'static str,
     states: &[(&'static str, u32)],
-) -> Reading<Box<dyn Source>> {
+) -> Reading<Box<dyn ColumnSource>> {
     /// EBX of CPUID leaf 0 is the start of `GenuineIntel`.
     const INTEL: u32 = u32::from_le_bytes(*b"Genu");
     let absent = |why: &str| Unavailable::new(Obstacle::Hardware, QUANTITY, why);
@@ -61,11 +61,11 @@ fn opened(
         .collect();
     match read.into_iter().find_map(Result::err) {
         Some(reason) if there.is_empty() => Err(reason),
-        _ => Ok(Box::new(Registers { scope, prefix, states: there, tsc, last: None })),
+        _ => Ok(Box::new(ResidencyRegisters { scope, prefix, states: there, tsc, last: None })),
     }
 }
 
-impl Source for Registers {
+impl ColumnSource for ResidencyRegisters {
     fn columns(&self) -> Vec<Column> {
         let column = |(state, _): &(&'static str, u32)| Column {
             header: format!("{}{state}", self.prefix).into(),
@@ -78,7 +78,7 @@ impl Source for Registers {
         self.states.iter().map(column).collect()
     }
 
-    fn read(&mut self, look: &Look<'_>) -> Vec<Vec<Reading<f64>>> {
+    fn read(&mut self, look: &LookContext<'_>) -> Vec<Vec<Reading<f64>>> {
         let carriers = look.places.carriers(self.scope);
         let of_state = |(_, register): &(&'static str, u32)| -> Vec<Reading<u64>> {
             carriers.iter().map(|&cpu| look.machine.msr.read(cpu, *register)).collect()

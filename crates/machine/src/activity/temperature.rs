@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{CpuId, Obstacle, Reading, Unavailable, Unit};
 
-use super::{Column, Look, Places, Scope, Source};
+use super::{Column, ColumnSource, LookContext, Places, Scope};
 use crate::conditions::millidegrees;
 use crate::facts::survey::Survey;
 use crate::facts::{cpu_vendor, hidden_from_guest, to_load};
@@ -21,18 +21,18 @@ const FOLDER: &str = "/sys/class/hwmon";
 
 /// What a sensor measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Of {
+enum SensorScope {
     Package(u32),
     /// Package and core.
     Core(u32, u32),
 }
 
-struct Sensors(BTreeMap<Of, String>);
+struct Sensors(BTreeMap<SensorScope, String>);
 
 /// # Source
 /// Linux, `Documentation/hwmon/coretemp.rst` (`Package id N`, `Core N`: the core's id in sysfs) and
 /// `k10temp.rst` (`Tdie`, else `Tctl`, which may lie above it by design).
-pub(super) fn open(machine: &Machine, places: &Places) -> Reading<Box<dyn Source>> {
+pub(super) fn open(machine: &Machine, places: &Places) -> Reading<Box<dyn ColumnSource>> {
     let tree = machine.tree.as_ref();
     let mut sensors = BTreeMap::new();
     for chip in tree.list(FOLDER).unwrap_or_default() {
@@ -75,21 +75,21 @@ fn labelled(tree: &dyn Tree, chip: &str) -> Vec<(String, String)> {
     labelled.collect()
 }
 
-fn coretemp(tree: &dyn Tree, chip: &str) -> Vec<(Of, String)> {
+fn coretemp(tree: &dyn Tree, chip: &str) -> Vec<(SensorScope, String)> {
     let sensors = labelled(tree, chip);
     let number = |label: &str, prefix: &str| label.strip_prefix(prefix)?.trim().parse::<u32>().ok();
     let package = sensors.iter().find_map(|(label, _)| number(label, "Package id"));
     let Some(package) = package else { return Vec::new() };
     let of = |(label, input): (String, String)| {
-        let core = number(&label, "Core").map(|core| Of::Core(package, core));
-        let of = core.or_else(|| number(&label, "Package id").map(Of::Package))?;
+        let core = number(&label, "Core").map(|core| SensorScope::Core(package, core));
+        let of = core.or_else(|| number(&label, "Package id").map(SensorScope::Package))?;
         Some((of, input))
     };
     sensors.into_iter().filter_map(of).collect()
 }
 
 /// One chip a package; its PCI device lies beside that package's CPUs.
-fn k10temp(tree: &dyn Tree, chip: &str, places: &Places) -> Option<(Of, String)> {
+fn k10temp(tree: &dyn Tree, chip: &str, places: &Places) -> Option<(SensorScope, String)> {
     let sensors = labelled(tree, chip);
     let labelled = |wanted: &str| sensors.iter().find(|(label, _)| label == wanted);
     let (_, input) = labelled("Tdie").or_else(|| labelled("Tctl"))?;
@@ -104,12 +104,12 @@ fn k10temp(tree: &dyn Tree, chip: &str, places: &Places) -> Option<(Of, String)>
         // A device that lies beside all packages says nothing.
         of.all(|package| *package == first).then_some(first)?
     };
-    Some((Of::Package(of), input.clone()))
+    Some((SensorScope::Package(of), input.clone()))
 }
 
-impl Source for Sensors {
+impl ColumnSource for Sensors {
     fn columns(&self) -> Vec<Column> {
-        let has = |core: bool| self.0.keys().any(|of| matches!(of, Of::Core(..)) == core);
+        let has = |core: bool| self.0.keys().any(|of| matches!(of, SensorScope::Core(..)) == core);
         let column = |(header, scope, part): (&'static str, Scope, &str)| Column {
             header: header.into(),
             quantity: QUANTITY,
@@ -123,12 +123,12 @@ impl Source for Sensors {
         there.map(column).collect()
     }
 
-    fn read(&mut self, look: &Look<'_>) -> Vec<Vec<Reading<f64>>> {
+    fn read(&mut self, look: &LookContext<'_>) -> Vec<Vec<Reading<f64>>> {
         let of_carrier = |cpu: CpuId, scope: Scope| -> Reading<f64> {
             let place = look.places.place(cpu);
             let of = place.map(|place| match scope {
-                Scope::Core => Of::Core(place.package, place.core),
-                Scope::Cpu | Scope::Package => Of::Package(place.package),
+                Scope::Core => SensorScope::Core(place.package, place.core),
+                Scope::Cpu | Scope::Package => SensorScope::Package(place.package),
             });
             let input = of.and_then(|of| self.0.get(&of)).ok_or_else(|| {
                 let why = format!("there is no sensor for CPU {cpu}");

@@ -6,7 +6,7 @@ use model::{Obstacle, Reading, Unavailable, Unit};
 use simulated::Model;
 use sys::clock::{Probe, Tsc};
 
-use super::{Column, Look, Places, Scope, Source, no_interval};
+use super::{Column, ColumnSource, LookContext, Places, Scope, no_interval};
 use crate::ports::Machine;
 
 const HEADER: &str = "TSC_MHz";
@@ -14,30 +14,30 @@ const QUANTITY: &str = "tsc_rate";
 
 pub(super) const COLUMNS: &[(&str, &str, Unit)] = &[(HEADER, QUANTITY, Unit::Hertz)];
 
-enum Counter {
+enum TscCounter {
     Real(Tsc),
     Simulated(Box<Model>),
 }
 
-impl Counter {
+impl TscCounter {
     fn read(&self) -> f64 {
         match self {
-            Counter::Real(tsc) => tsc.stamp() as f64,
-            Counter::Simulated(model) => model.elapsed.seconds().0 * model.clock.tsc_hz,
+            TscCounter::Real(tsc) => tsc.stamp() as f64,
+            TscCounter::Simulated(model) => model.elapsed.seconds().0 * model.clock.tsc_hz,
         }
     }
 }
 
 struct Stamps {
-    counter: Counter,
+    counter: TscCounter,
     last: Option<(Duration, f64)>,
 }
 
-pub(super) fn open(machine: &Machine, _: &Places) -> Reading<Box<dyn Source>> {
+pub(super) fn open(machine: &Machine, _: &Places) -> Reading<Box<dyn ColumnSource>> {
     let counter = match (&machine.simulated, &machine.elsewhere) {
-        (Some(model), _) => Counter::Simulated(Box::new(model.clone())),
+        (Some(model), _) => TscCounter::Simulated(Box::new(model.clone())),
         (None, Some(elsewhere)) => return Err(super::not_in_files(HEADER, elsewhere)),
-        (None, None) => Counter::Real(Tsc::invariant().ok_or_else(|| {
+        (None, None) => TscCounter::Real(Tsc::invariant().ok_or_else(|| {
             let why = "this CPU has no time stamp counter that runs at one rate";
             Unavailable::new(Obstacle::Hardware, HEADER, why)
         })?),
@@ -45,7 +45,7 @@ pub(super) fn open(machine: &Machine, _: &Places) -> Reading<Box<dyn Source>> {
     Ok(Box::new(Stamps { counter, last: None }))
 }
 
-impl Source for Stamps {
+impl ColumnSource for Stamps {
     fn columns(&self) -> Vec<Column> {
         vec![Column {
             header: HEADER.into(),
@@ -57,7 +57,7 @@ impl Source for Stamps {
         }]
     }
 
-    fn read(&mut self, look: &Look<'_>) -> Vec<Vec<Reading<f64>>> {
+    fn read(&mut self, look: &LookContext<'_>) -> Vec<Vec<Reading<f64>>> {
         // Anew: other sources were read since the look began.
         let now = look.machine.passed();
         let ticks = self.counter.read();

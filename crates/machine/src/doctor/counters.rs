@@ -6,14 +6,14 @@ use model::{CpuId, Reading};
 
 use super::Survey;
 use crate::attempts::PARANOID;
-use crate::facts::rows::{Row, row, text};
+use crate::facts::rows::{FactRow, row, text};
 use crate::perf::limits;
 use crate::permits::Question;
 use crate::pmu::of_cores;
 use crate::ports::Machine;
 
 #[rustfmt::skip]
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[FactRow] = &[
     row("perf", "Perf events, own threads", |s| perf(s).map(text)),
     row("perf.kernel", "Perf events, with the kernel",
         |s| s.permits.ask(Question::PerfKernel).map(text)),

@@ -5,12 +5,12 @@ use model::{Obstacle, Reading};
 
 use super::{Survey, not_permitted};
 use crate::facts::cgroup;
-use crate::facts::rows::{Row, row, text};
+use crate::facts::rows::{FactRow, row, text};
 use crate::facts::{self, can_be_pinned_to, isolated, online};
 use crate::permits::Question;
 
 #[rustfmt::skip]
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[FactRow] = &[
     row("affinity", "Pinning threads", |s| s.permits.ask(Question::Affinity).map(text)),
     row("cpus", "Every online CPU", |s| cpus(s).map(text)),
     row("cpus.quota", "CPUs without a quota", |s| quota(s).map(text)),

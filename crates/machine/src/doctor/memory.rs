@@ -5,13 +5,13 @@ use model::{Obstacle, Reading};
 use super::{Survey, not_permitted, said_elsewhere};
 use crate::facts;
 use crate::facts::cgroup;
-use crate::facts::rows::{Row, row, text};
+use crate::facts::rows::{FactRow, row, text};
 use crate::permits::Question;
 use crate::ports::Machine;
 use crate::text::{bytes, first_number};
 
 #[rustfmt::skip]
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[FactRow] = &[
     row("huge_pages", "Huge pages of 2 MiB", |s| huge_pages(s).map(text)),
     row("huge_pages.1gib", "Huge pages of 1 GiB", |s| gigantic_pages(s).map(text)),
     row("thp", "Transparent huge pages", |s| transparent_huge_pages(s).map(text)),

@@ -16,13 +16,13 @@ use model::{Obstacle, Reading, Unavailable};
 pub(crate) use self::memory::transparent_huge_pages;
 pub use self::surroundings::locked_registers;
 use crate::attempts::Surroundings;
-use crate::facts::rows::{self, Row};
+use crate::facts::rows::{self, FactRow};
 use crate::facts::survey::Survey;
 use crate::ports::Machine;
 use crate::{conditions, facts};
 
 /// In reading order.
-pub(crate) const TABLES: &[&[Row]] =
+pub(crate) const TABLES: &[&[FactRow]] =
     &[registers::ROWS, counters::ROWS, power::ROWS, memory::ROWS, cpus::ROWS, surroundings::ROWS];
 
 /// What can be read and used here. It never fails: what is lacking says why.

@@ -4,12 +4,12 @@ use model::{Obstacle, Reading, Unavailable};
 
 use super::{Survey, not_permitted, said_elsewhere};
 use crate::activity::temperature::with_driver;
-use crate::facts::rows::{Row, row, text};
+use crate::facts::rows::{FactRow, row, text};
 use crate::facts::{self, ON_THE_HOST, first_cpu};
 use crate::permits::Question;
 
 #[rustfmt::skip]
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[FactRow] = &[
     row("cpufreq", "Frequency control (cpufreq)",
         |s| said_elsewhere(s, "cpufreq.driver").map(text)),
     row("cpuidle", "Idle states (cpuidle)", |s| cpuidle(s).map(text)),

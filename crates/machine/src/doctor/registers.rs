@@ -4,13 +4,13 @@ use model::{Obstacle, Reading, Unavailable};
 
 use super::{not_permitted, surroundings};
 use crate::attempts::no_msr_device;
-use crate::facts::rows::{Row, row, text};
+use crate::facts::rows::{FactRow, row, text};
 use crate::facts::survey::Survey;
 use crate::facts::{ON_THE_HOST, first_cpu};
 use crate::permits::Question;
 
 #[rustfmt::skip]
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[FactRow] = &[
     row("msr", "Registers (MSR)", |s| s.permits.ask(Question::MsrDevice).map(text)),
     row("msr.module", "Driver of registers", |s| module(s).map(text)),
     row("aperf_mperf", "Clock by APERF/MPERF", |s| aperf_mperf(s).map(text)),

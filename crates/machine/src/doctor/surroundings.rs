@@ -4,14 +4,14 @@ use model::{Obstacle, Reading, Unavailable};
 
 use super::{Survey, not_permitted, said_elsewhere, surroundings};
 use crate::attempts::{MOUNT_PROC, setcap};
-use crate::facts::rows::{Row, row, text};
+use crate::facts::rows::{FactRow, row, text};
 use crate::facts::{self, Ground, TimeStampCounter};
 use crate::permits::Question;
 use crate::ports::Machine;
 use crate::text::value_of;
 
 #[rustfmt::skip]
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[FactRow] = &[
     row("clock", "Clock of constant rate", |s| clock(s).map(text)),
     row("virtualisation", "Virtualisation", |s| virtualisation(s).map(text)),
     row("container", "Container", |s| container(s).map(text)),

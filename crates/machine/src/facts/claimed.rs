@@ -9,11 +9,11 @@ use super::boost;
 use super::cppc::{Boosted, boosted_by_hwp, boosted_by_levels};
 use super::frequency::{self, gigahertz, stands_for_turbo, turbo_without_number};
 use super::groups::alike;
-use crate::facts::rows::{Row, row, text};
+use crate::facts::rows::{FactRow, row, text};
 use crate::facts::survey::Survey;
 
 #[rustfmt::skip]
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[FactRow] = &[
     row("cpu.disputed_clocks", "Disputed clocks", |s| disputes(s).map(text)),
 ];
 

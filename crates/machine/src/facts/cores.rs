@@ -8,17 +8,17 @@ use crate::ports::Machine;
 
 /// Who a core says it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Core {
+pub(super) enum CoreIdentity {
     Arm(Midr),
     RiscV(RiscV),
 }
 
-impl Core {
+impl CoreIdentity {
     /// Its name, where this version has one.
     pub(super) fn name(&self) -> Reading<String> {
         let name = match self {
-            Core::Arm(midr) => midr.name().map(String::from),
-            Core::RiscV(core) => core.name(),
+            CoreIdentity::Arm(midr) => midr.name().map(String::from),
+            CoreIdentity::RiscV(core) => core.name(),
         };
         name.ok_or_else(|| {
             let why = format!("this version has no name for {}", self.numbers());
@@ -29,25 +29,29 @@ impl Core {
     /// What it says, as it says it.
     pub(super) fn numbers(&self) -> String {
         match self {
-            Core::Arm(midr) => midr.to_string(),
-            Core::RiscV(core) => core.to_string(),
+            CoreIdentity::Arm(midr) => midr.to_string(),
+            CoreIdentity::RiscV(core) => core.to_string(),
         }
     }
 
     /// Who designed it.
     pub(super) fn designer(&self) -> Option<&'static str> {
         match self {
-            Core::Arm(midr) => microarchitecture::implementer(midr.implementer()),
-            Core::RiscV(core) => core.designer(),
+            CoreIdentity::Arm(midr) => microarchitecture::implementer(midr.implementer()),
+            CoreIdentity::RiscV(core) => core.designer(),
         }
     }
 }
 
 /// The core of every CPU that tells it, ascending; empty on other architectures.
-pub(super) fn cores(machine: &Machine, cpuinfo: &Cpuinfo, cpus: &CpuSet) -> Vec<(CpuId, Core)> {
+pub(super) fn cores(
+    machine: &Machine,
+    cpuinfo: &Cpuinfo,
+    cpus: &CpuSet,
+) -> Vec<(CpuId, CoreIdentity)> {
     let listed = |cpu| {
-        let arm = cpuinfo.midr(cpu).map(Core::Arm);
-        arm.or_else(|| cpuinfo.riscv(cpu).map(Core::RiscV))
+        let arm = cpuinfo.midr(cpu).map(CoreIdentity::Arm);
+        arm.or_else(|| cpuinfo.riscv(cpu).map(CoreIdentity::RiscV))
     };
     // `/proc/cpuinfo` may list fewer CPUs; where one has no such file, none has.
     let mut has_files = true;
@@ -55,7 +59,7 @@ pub(super) fn cores(machine: &Machine, cpuinfo: &Cpuinfo, cpus: &CpuSet) -> Vec<
         let core = listed(cpu).or_else(|| {
             let midr = if has_files { midr_of_file(machine, cpu) } else { None };
             has_files = midr.is_some();
-            midr.map(Core::Arm)
+            midr.map(CoreIdentity::Arm)
         })?;
         Some((cpu, core))
     };

@@ -12,12 +12,12 @@ use super::frequency::{base_of_policy, gigahertz};
 use super::groups::{Maker, by_kind, byte, groups, identity, register};
 use super::platform::{hidden_from_guest, no_file, not_offered};
 use super::topology::first_cpu;
-use crate::facts::rows::{Row, row, text};
+use crate::facts::rows::{FactRow, row, text};
 use crate::facts::survey::Survey;
 use crate::text::first_number;
 
 #[rustfmt::skip]
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[FactRow] = &[
     row("cppc.performance", "Performance levels", |s| performance(s).map(text)),
 ];
 

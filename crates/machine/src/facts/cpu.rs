@@ -6,18 +6,18 @@ use std::iter::repeat_n;
 use model::{Obstacle, Reading, Unavailable};
 use sys::cpuid::Leaf;
 
-use super::cores::{self, Core};
+use super::cores::{self, CoreIdentity};
 use super::cpuinfo::{Architecture, CPUINFO, Cpuinfo};
 use super::microarchitecture;
 use super::platform::not_offered;
 use super::topology;
-use crate::facts::rows::{Row, row, text};
+use crate::facts::rows::{FactRow, row, text};
 use crate::facts::survey::Survey;
 use crate::ports::Machine;
 use crate::text::folded;
 
 #[rustfmt::skip]
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[FactRow] = &[
     row("cpu.brand", "CPU", |s| brand(s).map(text)),
     row("cpu.vendor", "Vendor", |s| vendor(s).map(text)),
     row("cpu.family_model_stepping", "Family/model/stepping", |s| numbers(s).map(text)),
@@ -79,11 +79,11 @@ pub enum CpuNumbers {
 /// order in which the kernel lists them.
 pub fn cpu_numbers(machine: &Machine) -> Reading<Vec<CpuNumbers>> {
     let survey = Survey::new(machine);
-    let of_arm = |core: &Core| match core {
-        Core::Arm(midr) => {
+    let of_arm = |core: &CoreIdentity| match core {
+        CoreIdentity::Arm(midr) => {
             Some(CpuNumbers::Arm { implementer: midr.implementer(), part: midr.part() })
         }
-        Core::RiscV(_) => None,
+        CoreIdentity::RiscV(_) => None,
     };
     let cores: Vec<CpuNumbers> = cores(&survey).iter().filter_map(of_arm).collect();
     if !cores.is_empty() {
@@ -159,7 +159,7 @@ pub(super) fn brand_by_cpuid(survey: &Survey<'_>) -> Option<String> {
 }
 
 pub(crate) fn vendor(survey: &Survey<'_>) -> Reading<String> {
-    let of_core = || cores(survey).first().and_then(Core::designer).map(String::from);
+    let of_core = || cores(survey).first().and_then(CoreIdentity::designer).map(String::from);
     let of_architecture = || match survey.architecture()? {
         Architecture::LoongArch => Some("Loongson".to_owned()),
         _ => None,
@@ -222,7 +222,7 @@ fn numbers(survey: &Survey<'_>) -> Reading<String> {
     if let Ok(signature) = signature(survey) {
         return Ok(signature.to_string());
     }
-    let numbers: Vec<String> = cores(survey).iter().map(Core::numbers).collect();
+    let numbers: Vec<String> = cores(survey).iter().map(CoreIdentity::numbers).collect();
     if !numbers.is_empty() {
         return Ok(folded(numbers.iter().map(String::as_str)));
     }
@@ -235,7 +235,7 @@ fn numbers(survey: &Survey<'_>) -> Reading<String> {
 }
 
 /// Who the cores of the online CPUs say they are; empty on architectures where they do not.
-fn cores(survey: &Survey<'_>) -> Vec<Core> {
+fn cores(survey: &Survey<'_>) -> Vec<CoreIdentity> {
     let nothing = Cpuinfo::default();
     let cpuinfo = survey.cpuinfo().unwrap_or(&nothing);
     let cores = cores::cores(survey, cpuinfo, &topology::online(survey));
@@ -248,7 +248,7 @@ fn names_of_cores(survey: &Survey<'_>) -> Option<Reading<String>> {
     if cores.is_empty() {
         return None;
     }
-    let names: Reading<Vec<String>> = cores.iter().map(Core::name).collect();
+    let names: Reading<Vec<String>> = cores.iter().map(CoreIdentity::name).collect();
     let silent = topology::online(survey).len().saturating_sub(cores.len());
     Some(
         names.map(|names| {
@@ -261,8 +261,8 @@ fn names_of_cores(survey: &Survey<'_>) -> Option<Reading<String>> {
 fn full_names(survey: &Survey<'_>) -> Option<String> {
     let names = names_of_cores(survey)?.ok()?;
     match cores(survey).first()? {
-        core @ Core::Arm(_) => Some(format!("{} {names}", core.designer()?)),
-        Core::RiscV(_) => Some(names),
+        core @ CoreIdentity::Arm(_) => Some(format!("{} {names}", core.designer()?)),
+        CoreIdentity::RiscV(_) => Some(names),
     }
 }
 

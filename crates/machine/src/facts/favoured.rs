@@ -9,12 +9,12 @@ use super::claimed::{self, BY_KERNEL};
 use super::frequency::{Policy, gigahertz};
 use super::groups::alike;
 use super::platform::not_offered;
-use crate::facts::rows::{Row, row, text};
+use crate::facts::rows::{FactRow, row, text};
 use crate::facts::survey::Survey;
 use crate::text::first_number;
 
 #[rustfmt::skip]
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[FactRow] = &[
     row("cppc.favoured_cores", "Favoured cores", |s| favoured(s).map(text)),
 ];
 

@@ -12,13 +12,13 @@ use super::kernel::to_load;
 use super::platform::{hidden_from_guest, no_file, not_offered};
 use super::topology::{first_cpu, online};
 use super::{cppc, turbo_ratio};
-use crate::facts::rows::{Row, number, row, text};
+use crate::facts::rows::{FactRow, number, row, text};
 use crate::facts::survey::Survey;
 use crate::ports::Machine;
 use crate::text::{first_number, folded};
 
 #[rustfmt::skip]
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[FactRow] = &[
     row("cpu.base_frequency", "Base frequency (claimed)", base),
     row("cpu.max_frequency", "Highest frequency (claimed)", max),
     row("cpu.min_frequency", "Lowest frequency (claimed)", min),
@@ -243,13 +243,13 @@ pub(crate) fn gigahertz(hertz: f64) -> f64 {
 }
 
 /// Where a frequency is claimed.
-type Source = fn(&Survey<'_>) -> Reading<FactValue>;
+type FrequencySource = fn(&Survey<'_>) -> Reading<FactValue>;
 
 /// The first answer of several sources; the reason of the first where none answers.
 fn first_known(
     survey: &Survey<'_>,
     first: Reading<FactValue>,
-    others: &[Source],
+    others: &[FrequencySource],
 ) -> Reading<FactValue> {
     first.or_else(|reason| others.iter().find_map(|read| read(survey).ok()).ok_or(reason))
 }

@@ -11,7 +11,7 @@ use crate::text::folded;
 
 /// The online CPUs of one kind in one package.
 #[derive(Debug, Clone)]
-pub(super) struct Group {
+pub(super) struct CpuGroup {
     /// Their kind, where the machine has several.
     pub(super) kind: Option<String>,
     /// They themselves.
@@ -20,7 +20,7 @@ pub(super) struct Group {
     pub(super) cores: u32,
 }
 
-impl Group {
+impl CpuGroup {
     /// The one that answers for all.
     pub(super) fn first(&self) -> CpuId {
         self.cpus.as_slice().first().copied().unwrap_or(CpuId(0))
@@ -28,7 +28,7 @@ impl Group {
 }
 
 /// All groups, ascending by package and kind.
-pub(super) fn groups(survey: &Survey<'_>) -> Vec<Group> {
+pub(super) fn groups(survey: &Survey<'_>) -> Vec<CpuGroup> {
     type Members = (Vec<CpuId>, BTreeSet<u32>);
     let mut members: BTreeMap<(u32, Option<&str>), Members> = BTreeMap::new();
     for place in &survey.topology().cpus {
@@ -36,13 +36,13 @@ pub(super) fn groups(survey: &Survey<'_>) -> Vec<Group> {
         cpus.push(place.cpu);
         cores.insert(place.core);
     }
-    let group = |((_, kind), (cpus, cores)): ((u32, Option<&str>), Members)| Group {
+    let group = |((_, kind), (cpus, cores)): ((u32, Option<&str>), Members)| CpuGroup {
         kind: kind.map(String::from),
         cpus: cpus.into_iter().collect(),
         cores: u32::try_from(cores.len()).unwrap_or(u32::MAX),
     };
-    let mut groups: Vec<Group> = members.into_iter().map(group).collect();
-    groups.sort_by_key(Group::first);
+    let mut groups: Vec<CpuGroup> = members.into_iter().map(group).collect();
+    groups.sort_by_key(CpuGroup::first);
     groups
 }
 
@@ -78,12 +78,12 @@ pub(super) fn alike(survey: &Survey<'_>) -> Vec<CpuSet> {
 /// a kind differ, with the number of CPUs that each stands for. The first reason where none says
 /// anything.
 pub(super) fn by_kind(
-    groups: &[Group],
-    read: impl Fn(&Group) -> Reading<String>,
+    groups: &[CpuGroup],
+    read: impl Fn(&CpuGroup) -> Reading<String>,
 ) -> Reading<String> {
     /// Answers, each with the number of CPUs that it stands for.
     type Answers = Vec<(String, usize)>;
-    let answers: Vec<(&Group, Reading<String>)> = groups.iter().map(|g| (g, read(g))).collect();
+    let answers: Vec<(&CpuGroup, Reading<String>)> = groups.iter().map(|g| (g, read(g))).collect();
     if answers.iter().all(|(_, answer)| answer.is_err()) {
         let reason = answers.into_iter().find_map(|(_, answer)| answer.err());
         return Err(reason.unwrap_or_else(super::topology::nothing_known));

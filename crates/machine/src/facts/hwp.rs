@@ -7,11 +7,11 @@
 use model::{CpuId, Obstacle, Reading, Unavailable};
 
 use super::groups::{Maker, by_kind, byte, flag, groups, identity, register};
-use crate::facts::rows::{Row, row, text};
+use crate::facts::rows::{FactRow, row, text};
 use crate::facts::survey::Survey;
 
 #[rustfmt::skip]
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[FactRow] = &[
     row("turbo.hwp", "Hardware P-states (first CPUs)", |s| hwp(s).map(text)),
 ];
 

@@ -9,17 +9,17 @@ use model::record::IdleState;
 use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 
 use super::cpuinfo::Architecture;
-use super::groups::{Group, groups};
+use super::groups::{CpuGroup, groups};
 use super::kernel::parameters;
 use super::platform::{hidden_from_guest, no_file, unknown_ground};
 use super::topology::online;
-use crate::facts::rows::{Row, row, text};
+use crate::facts::rows::{FactRow, row, text};
 use crate::facts::survey::Survey;
 use crate::ports::Machine;
 use crate::text::first_number;
 
 #[rustfmt::skip]
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[FactRow] = &[
     row("idle.driver", "Idle driver", |s| driver(s).map(text)),
     row("idle.states", "Idle states (exit latency/residency)",
         |s| Ok(text(in_words(s.idle_states()?)))),
@@ -192,7 +192,7 @@ fn merge(states: &mut Vec<IdleState>, state: IdleState) {
 
 /// The states of the first CPU of a group that has any, which are those of all; who switched them off
 /// differs. What one of them does not say, or what makes no sense, is missing of it alone.
-fn of_group(machine: &Survey<'_>, group: &Group) -> Reading<Vec<IdleState>> {
+fn of_group(machine: &Survey<'_>, group: &CpuGroup) -> Reading<Vec<IdleState>> {
     let of = |cpu| Some((folder(cpu), numbers(machine, &folder(cpu)).ok()?));
     let Some((folder, numbers)) = group.cpus.iter().find_map(of) else {
         return Err(no_states_of(machine, group.first()));

@@ -10,12 +10,12 @@ use super::cpu::cpuinfo;
 use super::cpuinfo::{Architecture, CPUINFO};
 use super::platform::not_offered;
 use super::topology;
-use crate::facts::rows::{Row, row, text};
+use crate::facts::rows::{FactRow, row, text};
 use crate::facts::survey::Survey;
 use crate::ports::Machine;
 
 #[rustfmt::skip]
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[FactRow] = &[
     row("cpu.isa", "Instruction sets", |s| in_words(s).map(text)),
     row("cpu.isa_not_enabled", "Instruction sets not enabled", |s| not_enabled(s).map(text)),
 ];
@@ -43,7 +43,7 @@ enum Proof {
 }
 
 /// One instruction set.
-struct Entry {
+struct IsaRow {
     isa: Isa,
     /// The kernel's word for it in `/proc/cpuinfo`, where it lists it.
     flag: Option<&'static str>,
@@ -61,16 +61,16 @@ const ZMM: u64 = 0b1110_0110;
 /// Configuration and data of tiles.
 const TILE: u64 = 0b11 << 17;
 
-const fn listed(isa: Isa, flag: &'static str, proof: Proof, xcr0: u64) -> Entry {
-    Entry { isa, flag: Some(flag), proof, xcr0 }
+const fn listed(isa: Isa, flag: &'static str, proof: Proof, xcr0: u64) -> IsaRow {
+    IsaRow { isa, flag: Some(flag), proof, xcr0 }
 }
 
-const fn unlisted(isa: Isa, proof: Proof, xcr0: u64) -> Entry {
-    Entry { isa, flag: None, proof, xcr0 }
+const fn unlisted(isa: Isa, proof: Proof, xcr0: u64) -> IsaRow {
+    IsaRow { isa, flag: None, proof, xcr0 }
 }
 
-const fn arm(isa: Isa, flag: &'static str) -> Entry {
-    Entry { isa, flag: Some(flag), proof: Proof::Feature, xcr0: BASE }
+const fn arm(isa: Isa, flag: &'static str) -> IsaRow {
+    IsaRow { isa, flag: Some(flag), proof: Proof::Feature, xcr0: BASE }
 }
 
 use Proof::{Avx10, Bit};
@@ -85,7 +85,7 @@ const CAPACITY: u32 = 0x8000_0008;
 /// 8000_0008h. Components of XCR0: Intel SDM volume 1, section 13.1. The kernel's words:
 /// `arch/x86/include/asm/cpufeatures.h`, `arch/arm64/kernel/cpuinfo.c`.
 #[rustfmt::skip]
-const TABLE: &[Entry] = &[
+const TABLE: &[IsaRow] = &[
     listed(Isa::Sse2, "sse2", Bit(1, 0, D, 26), BASE),
     listed(Isa::Sse3, "pni", Bit(1, 0, C, 0), BASE),
     listed(Isa::Ssse3, "ssse3", Bit(1, 0, C, 9), BASE),
@@ -245,9 +245,9 @@ fn kernel_list(survey: &Survey<'_>, proof: Proof) -> Reading<Vec<String>> {
 #[derive(Default)]
 struct Offer {
     /// CPU and operating system allow it.
-    allowed: Vec<&'static Entry>,
+    allowed: Vec<&'static IsaRow>,
     /// The CPU has it, and the operating system does not save its registers.
-    not_enabled: Vec<&'static Entry>,
+    not_enabled: Vec<&'static IsaRow>,
 }
 
 /// By CPUID and XCR0; `None` where there is no CPUID.
@@ -259,7 +259,7 @@ fn offer(survey: &Survey<'_>) -> Option<Reading<Offer>> {
         (None, Err(reason)) => return Some(Err(reason)),
         (_, kernel) => kernel.unwrap_or_default(),
     };
-    let is_enabled = |entry: &Entry| match xcr0 {
+    let is_enabled = |entry: &IsaRow| match xcr0 {
         Some(xcr0) => xcr0 & entry.xcr0 == entry.xcr0,
         None => entry.xcr0 == BASE || is_listed(entry, &kernel),
     };
@@ -268,7 +268,7 @@ fn offer(survey: &Survey<'_>) -> Option<Reading<Offer>> {
     Some(Ok(Offer { allowed, not_enabled }))
 }
 
-fn is_listed(entry: &Entry, kernel: &[String]) -> bool {
+fn is_listed(entry: &IsaRow, kernel: &[String]) -> bool {
     entry.flag.is_some_and(|flag| kernel.iter().any(|word| word == flag))
 }
 
@@ -282,7 +282,7 @@ fn by_kernel(survey: &Survey<'_>) -> Reading<Vec<Isa>> {
         Err(reason) => (false, kernel_list(survey, Proof::Feature).map_err(|_| reason)?),
     };
     // The same word may mean two things: `sme` encrypts memory on AMD and is SME on Arm.
-    let fits = |entry: &&Entry| (entry.proof != Proof::Feature) == of_x86;
+    let fits = |entry: &&IsaRow| (entry.proof != Proof::Feature) == of_x86;
     let entries = TABLE.iter().filter(fits).filter(|entry| is_listed(entry, &kernel));
     Ok(entries.map(|entry| entry.isa).collect())
 }
@@ -332,7 +332,7 @@ fn not_enabled(survey: &Survey<'_>) -> Reading<String> {
     };
     let Offer { allowed, not_enabled } = offer?;
     let mut sentences = Vec::new();
-    let mut say = |entries: Vec<&Entry>, what: &str| {
+    let mut say = |entries: Vec<&IsaRow>, what: &str| {
         if !entries.is_empty() {
             let isa: Vec<Isa> = entries.iter().map(|entry| entry.isa).collect();
             sentences.push(format!("{}: {what}", names(&isa)));
@@ -340,9 +340,9 @@ fn not_enabled(survey: &Survey<'_>) -> Reading<String> {
     };
     let kernel = kernel_list(survey, Bit(1, 0, D, 26)).unwrap_or_default();
     let is_missing =
-        |entry: &&&Entry| entry.flag.is_some() && !kernel.is_empty() && !is_listed(entry, &kernel);
+        |entry: &&&IsaRow| entry.flag.is_some() && !kernel.is_empty() && !is_listed(entry, &kernel);
     let missing = allowed.iter().filter(is_missing).copied().collect();
-    let is_more = |entry: &&Entry| {
+    let is_more = |entry: &&IsaRow| {
         let known = allowed.iter().any(|allowed| allowed.isa == entry.isa);
         !known && entry.proof != Proof::Feature && is_listed(entry, &kernel)
     };
@@ -371,7 +371,7 @@ mod tests {
                 assert!(LEAVES.contains(&(leaf, subleaf)), "{}", entry.isa);
                 assert!(bit < 32, "{}", entry.isa);
             }
-            let same = |other: &&Entry| {
+            let same = |other: &&IsaRow| {
                 other.flag.is_some() && other.flag == entry.flag
                     || entry.proof != Proof::Feature && other.proof == entry.proof
             };

@@ -4,11 +4,11 @@ use model::page::tally;
 use model::{Obstacle, Reading, Unavailable, Unit};
 
 use crate::facts::cgroup;
-use crate::facts::rows::{Row, number, row, text};
+use crate::facts::rows::{FactRow, number, row, text};
 use crate::ports::Machine;
 
 #[rustfmt::skip]
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[FactRow] = &[
     row("kernel.release", "Kernel", |s| release(s).map(text)),
     row("kernel.preemption", "Preemption", |s| preemption(s).map(text)),
     row("kernel.timer", "Timer frequency", |s| Ok(number(timer_hz(s)?, Unit::Hertz))),

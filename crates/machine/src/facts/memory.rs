@@ -4,12 +4,12 @@ use model::{Obstacle, Reading, Unavailable, Unit};
 
 use super::platform::{no_file, not_offered};
 use crate::facts::cgroup;
-use crate::facts::rows::{Row, number, row, text};
+use crate::facts::rows::{FactRow, number, row, text};
 use crate::ports::Machine;
 use crate::text::{bytes, first_number, value_of};
 
 #[rustfmt::skip]
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[FactRow] = &[
     row("memory.total", "Memory", |s| Ok(number(total(s)?, Unit::Byte))),
     row("memory.limit", "Memory limit", |s| limit(s).map(text)),
     row("memory.huge_pages", "Huge pages", |s| huge_pages(s).map(text)),

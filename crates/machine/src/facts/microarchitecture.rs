@@ -14,18 +14,18 @@ use std::ops::RangeInclusive;
 use super::cpu::{CpuNumbers, Signature};
 
 /// Models that are alike: vendor, family, models, steppings, name, what they state of their clock.
-type Row = (
+type ModelRow = (
     &'static str,
     u32,
     RangeInclusive<u32>,
     RangeInclusive<u32>,
     &'static str,
-    Option<&'static Clock>,
+    Option<&'static ClockLayout>,
 );
 
 /// Where models state what they say of their clock.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Clock {
+pub(crate) struct ClockLayout {
     /// What ratios are multiplied with, in hertz; none: it is set per product.
     pub(crate) bus: Option<f64>,
     /// How they state turbo limits.
@@ -58,26 +58,27 @@ pub(crate) enum Reasons {
     HaswellServer,
 }
 
-const fn clock(turbo: Turbo, reasons: Option<Reasons>) -> Clock {
-    Clock { bus: Some(100e6), turbo: Some(turbo), reasons }
+const fn clock(turbo: Turbo, reasons: Option<Reasons>) -> ClockLayout {
+    ClockLayout { bus: Some(100e6), turbo: Some(turbo), reasons }
 }
 
 /// Before Nehalem, and in Bonnell, Silvermont and Airmont, the bus clock is set per product (`MSR_FSB_FREQ`).
-const BY_PRODUCT: &Clock = &Clock { bus: None, turbo: None, reasons: None };
-const NEHALEM: &Clock =
-    &Clock { bus: Some(400e6 / 3.0), turbo: Some(Turbo::PerCore(1)), reasons: None };
+const BY_PRODUCT: &ClockLayout = &ClockLayout { bus: None, turbo: None, reasons: None };
+const NEHALEM: &ClockLayout =
+    &ClockLayout { bus: Some(400e6 / 3.0), turbo: Some(Turbo::PerCore(1)), reasons: None };
 /// Those of four sockets and more.
-const NEHALEM_EX: &Clock = &Clock { bus: Some(400e6 / 3.0), turbo: None, reasons: None };
-const SANDY_BRIDGE: &Clock = &clock(Turbo::PerCore(1), None);
-const IVY_BRIDGE_EP: &Clock = &clock(Turbo::PerCore(2), None);
-const HASWELL: &Clock = &clock(Turbo::PerCore(1), Some(Reasons::Haswell));
-const HASWELL_EP: &Clock = &clock(Turbo::PerCore(3), Some(Reasons::HaswellServer));
-const SKYLAKE: &Clock = &clock(Turbo::PerCore(1), Some(Reasons::Client));
-const XEON: &Clock = &clock(Turbo::Groups, None);
-const E_CORE_XEON: &Clock = &clock(Turbo::Modules, None);
-const ATOM: &Clock = &clock(Turbo::Groups, None);
-const HYBRID: &Clock = &clock(Turbo::Hybrid, Some(Reasons::Client));
-const XEON_PHI: &Clock = &clock(Turbo::Differences, None);
+const NEHALEM_EX: &ClockLayout =
+    &ClockLayout { bus: Some(400e6 / 3.0), turbo: None, reasons: None };
+const SANDY_BRIDGE: &ClockLayout = &clock(Turbo::PerCore(1), None);
+const IVY_BRIDGE_EP: &ClockLayout = &clock(Turbo::PerCore(2), None);
+const HASWELL: &ClockLayout = &clock(Turbo::PerCore(1), Some(Reasons::Haswell));
+const HASWELL_EP: &ClockLayout = &clock(Turbo::PerCore(3), Some(Reasons::HaswellServer));
+const SKYLAKE: &ClockLayout = &clock(Turbo::PerCore(1), Some(Reasons::Client));
+const XEON: &ClockLayout = &clock(Turbo::Groups, None);
+const E_CORE_XEON: &ClockLayout = &clock(Turbo::Modules, None);
+const ATOM: &ClockLayout = &clock(Turbo::Groups, None);
+const HYBRID: &ClockLayout = &clock(Turbo::Hybrid, Some(Reasons::Client));
+const XEON_PHI: &ClockLayout = &clock(Turbo::Differences, None);
 
 const INTEL: &str = "GenuineIntel";
 const AMD: &str = "AuthenticAMD";
@@ -86,21 +87,21 @@ const HYGON: &str = "HygonGenuine";
 const ZHAOXIN: [&str; 2] = ["Shanghai", "CentaurHauls"];
 const ANY: RangeInclusive<u32> = 0..=u32::MAX;
 
-const fn intel(model: u32, name: &'static str, clock: &'static Clock) -> Row {
+const fn intel(model: u32, name: &'static str, clock: &'static ClockLayout) -> ModelRow {
     (INTEL, 6, model..=model, ANY, name, Some(clock))
 }
 
-const fn amd(family: u32, first: u32, last: u32, name: &'static str) -> Row {
+const fn amd(family: u32, first: u32, last: u32, name: &'static str) -> ModelRow {
     (AMD, family, first..=last, ANY, name, None)
 }
 
-const fn zhaoxin(as_called: usize, first: u32, last: u32, name: &'static str) -> Row {
+const fn zhaoxin(as_called: usize, first: u32, last: u32, name: &'static str) -> ModelRow {
     (ZHAOXIN[as_called], 7, first..=last, ANY, name, None)
 }
 
 /// The first row that fits counts.
 #[rustfmt::skip]
-const TABLE: &[Row] = &[
+const TABLE: &[ModelRow] = &[
     (INTEL, 15, 0..=6, ANY, "NetBurst", Some(BY_PRODUCT)),
     intel(0x09, "Pentium M", BY_PRODUCT), intel(0x0d, "Pentium M", BY_PRODUCT),
     intel(0x15, "Pentium M", BY_PRODUCT), intel(0x0e, "Core (Yonah)", BY_PRODUCT),
@@ -219,8 +220,8 @@ pub(super) fn is_of_others(called: &str) -> bool {
 }
 
 /// The rows of these numbers; of an unknown stepping all.
-fn rows(vendor: &str, signature: Signature) -> impl Iterator<Item = &'static Row> {
-    let fits = move |(of, family, models, steppings, ..): &&Row| {
+fn rows(vendor: &str, signature: Signature) -> impl Iterator<Item = &'static ModelRow> {
+    let fits = move |(of, family, models, steppings, ..): &&ModelRow| {
         *of == vendor
             && *family == signature.family
             && models.contains(&signature.model)
@@ -248,7 +249,7 @@ pub(super) fn name_of(numbers: &CpuNumbers) -> Option<&'static str> {
 }
 
 /// Where an Intel CPU of any stepping states what it says of its clock; none: this version does not know.
-pub(crate) fn clock_of_intel(family: u32, model: u32) -> Option<&'static Clock> {
+pub(crate) fn clock_of_intel(family: u32, model: u32) -> Option<&'static ClockLayout> {
     rows(INTEL, Signature { family, model, stepping: None }).next()?.5
 }
 
@@ -386,7 +387,7 @@ pub(super) fn numbers(called: &str) -> Option<CpuNumbers> {
 }
 
 /// The first CPU of a row that no earlier row has.
-fn first_of(row: &Row) -> Option<CpuNumbers> {
+fn first_of(row: &ModelRow) -> Option<CpuNumbers> {
     /// Steppings have 4 bits.
     const LAST: u32 = 15;
     let steppings = || (*row.3.start()..=LAST).take_while(|it| row.3.contains(it));

@@ -51,7 +51,7 @@ pub use self::platform::is_guest;
 pub(crate) use self::platform::{
     Ground, ON_THE_HOST, container, ground, hidden_from_guest, is_contained, no_file,
 };
-use self::rows::Row;
+use self::rows::FactRow;
 use self::survey::Survey;
 pub use self::topology::online;
 pub use self::topology::{can_be_pinned_to, not_shown};
@@ -83,7 +83,7 @@ pub fn is_of_others(called: &str) -> bool {
 }
 
 /// In reading order.
-pub(crate) const TABLES: &[&[Row]] = &[
+pub(crate) const TABLES: &[&[FactRow]] = &[
     cpu::ROWS,
     isa::ROWS,
     topology::ROWS,

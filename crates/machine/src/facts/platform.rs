@@ -6,13 +6,13 @@ use model::{Obstacle, Reading, Unavailable};
 use super::cpu::brand_by_cpuid;
 use super::cpuinfo::Architecture;
 use super::groups::flag;
-use crate::facts::rows::{Row, row, text};
+use crate::facts::rows::{FactRow, row, text};
 use crate::facts::survey::Survey;
 use crate::ports::{Machine, Tree};
 use crate::text::value_of;
 
 #[rustfmt::skip]
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[FactRow] = &[
     row("platform.virtualisation", "Virtualisation", |s| virtualisation(s).map(text)),
     row("platform.model", "Model", |s| model(s).map(text)),
     row("platform.firmware", "Firmware", |s| firmware(s).map(text)),

@@ -6,7 +6,7 @@ use model::{Known, Obstacle, Reading, Unavailable, Unit};
 use crate::facts::survey::Survey;
 
 /// One fact: its id, what people call it, how it is read.
-pub(crate) struct Row {
+pub(crate) struct FactRow {
     pub(crate) id: &'static str,
     pub(crate) label: &'static str,
     pub(crate) read: fn(&Survey<'_>) -> Reading<FactValue>,
@@ -17,13 +17,13 @@ pub(crate) const fn row(
     id: &'static str,
     label: &'static str,
     read: fn(&Survey<'_>) -> Reading<FactValue>,
-) -> Row {
-    Row { id, label, read }
+) -> FactRow {
+    FactRow { id, label, read }
 }
 
 /// Reads every row. An absence is called by its label, whatever the port called it.
-pub(crate) fn read(table: &[Row], survey: &Survey<'_>) -> Vec<Fact> {
-    let read = |row: &Row| (row.read)(survey).map_err(|reason| fitting(survey, reason));
+pub(crate) fn read(table: &[FactRow], survey: &Survey<'_>) -> Vec<Fact> {
+    let read = |row: &FactRow| (row.read)(survey).map_err(|reason| fitting(survey, reason));
     table.iter().map(|row| fact(row.id, row.label, read(row))).collect()
 }
 

@@ -10,13 +10,13 @@ use model::record::{TurboLimit, TurboStep};
 use model::{Obstacle, Reading, Unavailable};
 
 use super::cpu::Signature;
-use super::groups::{Group, Maker, bits, byte, groups, identity, register};
+use super::groups::{CpuGroup, Maker, bits, byte, groups, identity, register};
 use super::microarchitecture::{Turbo, clock_of_intel};
-use crate::facts::rows::{Row, row, text};
+use crate::facts::rows::{FactRow, row, text};
 use crate::facts::survey::Survey;
 
 #[rustfmt::skip]
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[FactRow] = &[
     row("turbo.ratio_limits", "Turbo limits", |s| Ok(text(in_words(s.turbo_limits()?)))),
 ];
 
@@ -109,7 +109,7 @@ fn no_limits(why: &str) -> Unavailable {
     Unavailable::new(Obstacle::Hardware, "turbo limits", why)
 }
 
-fn limit(survey: &Survey<'_>, layout: Turbo, bus: f64, group: &Group) -> Reading<TurboLimit> {
+fn limit(survey: &Survey<'_>, layout: Turbo, bus: f64, group: &CpuGroup) -> Reading<TurboLimit> {
     let kind = group.kind.as_deref();
     if layout == Turbo::Hybrid && kind.is_some_and(|kind| !["P", "E"].contains(&kind)) {
         // Low-power cores read the register of efficient ones, and run at less.
@@ -166,7 +166,7 @@ fn limit(survey: &Survey<'_>, layout: Turbo, bus: f64, group: &Group) -> Reading
 }
 
 /// Cores that share an L2; four where nothing tells, as in every such model so far.
-fn cores_of_a_module(survey: &Survey<'_>, group: &Group) -> u32 {
+fn cores_of_a_module(survey: &Survey<'_>, group: &CpuGroup) -> u32 {
     let topology = survey.topology();
     let first = group.first();
     let module = topology.place(first).and_then(|place| Some((place.package, place.module?)));
@@ -190,10 +190,10 @@ fn cores_of_a_module(survey: &Survey<'_>, group: &Group) -> u32 {
 const ANY_CORES: u32 = 0xff;
 
 /// A ratio, and up to how many active cores it holds.
-type Step = (u32, u32);
+type RatioStep = (u32, u32);
 
 /// The steps, and how many registers they were taken from.
-fn decode(layout: Turbo, ratios: u64, rest: &[Reading<u64>]) -> Reading<(Vec<Step>, usize)> {
+fn decode(layout: Turbo, ratios: u64, rest: &[Reading<u64>]) -> Reading<(Vec<RatioStep>, usize)> {
     let second = rest.first().cloned();
     match layout {
         Turbo::Differences => Ok((differences(ratios), 1)),
@@ -226,7 +226,7 @@ fn is_ratio(ratio: u32) -> bool {
 ///
 /// # Source
 /// Intel SDM volume 4, `MSR_TURBO_RATIO_LIMIT` to `_LIMIT2`: byte n is the ratio with n+1 cores.
-fn per_core(registers: &[u64]) -> Vec<Step> {
+fn per_core(registers: &[u64]) -> Vec<RatioStep> {
     let last = registers.len().checked_sub(1).filter(|&last| last > 0);
     let cleared = registers
         .iter()
@@ -241,8 +241,8 @@ fn per_core(registers: &[u64]) -> Vec<Step> {
 ///
 /// # Source
 /// Intel SDM volume 4, Skylake-SP: `MSR_TURBO_RATIO_LIMIT_CORES` holds the counts.
-fn in_groups(ratios: u64, counts: u64) -> Vec<Step> {
-    let mut steps: Vec<Step> = Vec::new();
+fn in_groups(ratios: u64, counts: u64) -> Vec<RatioStep> {
+    let mut steps: Vec<RatioStep> = Vec::new();
     for index in 0..8 {
         let (count, ratio) = (byte(counts, index), byte(ratios, index));
         if !is_ratio(ratio) {
@@ -258,11 +258,11 @@ fn in_groups(ratios: u64, counts: u64) -> Vec<Step> {
 /// # Source
 /// Intel SDM volume 4, Knights Landing, `MSR_TURBO_RATIO_LIMIT`: bits 7:1 count and 15:8 ratio of
 /// the first group; then per byte 4:0 more cores and 7:5 less ratio.
-fn differences(value: u64) -> Vec<Step> {
+fn differences(value: u64) -> Vec<RatioStep> {
     let mut step = (byte(value, 0) >> 1, byte(value, 1));
     let mut steps = Vec::new();
     for index in 2..=8 {
-        if is_ratio(step.1) && steps.last().map_or(0, |&(known, _): &Step| known) < step.0 {
+        if is_ratio(step.1) && steps.last().map_or(0, |&(known, _): &RatioStep| known) < step.0 {
             steps.push(step);
         }
         let next = byte(value, index);
@@ -272,7 +272,7 @@ fn differences(value: u64) -> Vec<Step> {
 }
 
 /// The steps that this many cores can reach, in hertz.
-fn reachable(steps: &[Step], cores: u32, bus: f64) -> Vec<TurboStep> {
+fn reachable(steps: &[RatioStep], cores: u32, bus: f64) -> Vec<TurboStep> {
     let mut before = 0;
     let mut kept = Vec::new();
     for &(count, ratio) in steps {

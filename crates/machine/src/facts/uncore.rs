@@ -8,13 +8,13 @@ use model::{Obstacle, Reading, Unavailable};
 
 use super::frequency::gigahertz;
 use super::groups::{Maker, bits, by_kind, groups, identity, register};
-use crate::facts::rows::{Row, row, text};
+use crate::facts::rows::{FactRow, row, text};
 use crate::facts::survey::Survey;
 use crate::ports::Machine;
 use crate::text::{first_number, folded};
 
 #[rustfmt::skip]
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[FactRow] = &[
     row("uncore.limits", "Uncore limits", |s| limits(s).map(text)),
 ];
 

@@ -12,7 +12,7 @@ use sys::clock::{Cntvct, MonotonicRaw, Tsc};
 
 use super::gauge::{Gauge, gauge};
 pub use super::rates::RateChoice;
-use super::rates::{Role, Source, choose};
+use super::rates::{RateReading, Role, choose};
 use super::{monotonic_raw, sources, thread_usage};
 use crate::facts::survey::Survey;
 use crate::facts::{self, Ground};
@@ -151,7 +151,7 @@ fn fallback(machine: &Machine) -> Result<StampClock, Unavailable> {
             "the kernel refuses CLOCK_MONOTONIC_RAW, and there is no counter of constant rate";
         Unavailable::new(Obstacle::Permission, "stamp clock", why)
     })?;
-    let source = Source {
+    let source = RateReading {
         name: "nanoseconds by definition".into(),
         hertz: Ok(monotonic_raw::HERTZ),
         independent: false,

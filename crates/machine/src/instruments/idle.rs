@@ -26,10 +26,10 @@ pub struct IdleCount {
 /// The counters of one CPU, the shallowest state first.
 pub struct IdleCounters {
     names: Vec<String>,
-    source: Source,
+    source: IdleSource,
 }
 
-enum Source {
+enum IdleSource {
     /// `usage` and `time` of each state, open, so that a look is two calls for each.
     Files(Vec<[File; 2]>),
     Simulated(Box<Model>, CpuId),
@@ -46,7 +46,7 @@ impl IdleCounters {
         if let Some(model) = &machine.simulated {
             return Ok(IdleCounters {
                 names,
-                source: Source::Simulated(Box::new(model.clone()), cpu),
+                source: IdleSource::Simulated(Box::new(model.clone()), cpu),
             });
         }
         let open = |path: String| {
@@ -60,7 +60,7 @@ impl IdleCounters {
             Ok([open(format!("{state}/usage"))?, open(format!("{state}/time"))?])
         };
         let files = numbers.iter().map(files).collect::<Reading<_>>()?;
-        Ok(IdleCounters { names, source: Source::Files(files) })
+        Ok(IdleCounters { names, source: IdleSource::Files(files) })
     }
 
     /// The names of the states, such as `C6`.
@@ -71,7 +71,7 @@ impl IdleCounters {
     /// What they have counted so far.
     pub fn read(&self) -> Option<Vec<IdleCount>> {
         match &self.source {
-            Source::Simulated(model, cpu) => {
+            IdleSource::Simulated(model, cpu) => {
                 let counts = model.idle_counts(*cpu).into_iter();
                 Some(
                     counts
@@ -79,7 +79,7 @@ impl IdleCounters {
                         .collect(),
                 )
             }
-            Source::Files(files) => files.iter().map(count).collect(),
+            IdleSource::Files(files) => files.iter().map(count).collect(),
         }
     }
 }
@@ -109,7 +109,7 @@ mod tests {
         };
         put("7\n", "1500000\n");
         let open = |name: &str| File::open(path(name)).unwrap();
-        let source = Source::Files(vec![[open("usage"), open("time")]]);
+        let source = IdleSource::Files(vec![[open("usage"), open("time")]]);
         let counters = IdleCounters { names: vec!["C1".to_owned()], source };
         assert_eq!(counters.read(), Some(vec![IdleCount { entries: 7, seconds: 1.5 }]));
         put("8\n", "1500000\n");

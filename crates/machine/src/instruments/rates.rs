@@ -18,7 +18,7 @@ pub(super) enum Role {
 
 /// What one source says.
 #[derive(Debug, Clone)]
-pub(super) struct Source {
+pub(super) struct RateReading {
     pub(super) name: String,
     pub(super) hertz: Reading<f64>,
     pub(super) independent: bool,
@@ -45,7 +45,7 @@ pub enum RateChoice {
 /// Chooses among sources in order of preference.
 pub(super) fn choose(
     clock: &str,
-    sources: &[Source],
+    sources: &[RateReading],
     choice: RateChoice,
 ) -> Result<(CalibratedRate, Vec<Finding>), Unavailable> {
     let known = |role| {
@@ -63,7 +63,7 @@ pub(super) fn choose(
         }
         _ => preferred,
     };
-    let replaced = |source: &Source| source.role == Role::Rate && !findings.is_empty();
+    let replaced = |source: &RateReading| source.role == Role::Rate && !findings.is_empty();
     let disagreements: Vec<Finding> = sources
         .iter()
         .filter(|source| !replaced(source))
@@ -82,7 +82,7 @@ fn ppm(hertz: f64, chosen: f64) -> f64 {
     (hertz / chosen - 1.0) * 1e6
 }
 
-fn row(source: &Source, chosen: f64) -> RateSource {
+fn row(source: &RateReading, chosen: f64) -> RateSource {
     RateSource {
         source: source.name.clone(),
         hertz: Known::from(source.hertz.clone()),
@@ -101,7 +101,7 @@ fn no_rate(clock: &str, choice: RateChoice) -> Unavailable {
     Unavailable::new(Obstacle::Hardware, format!("rate of {clock}"), why)
 }
 
-fn disagreement(clock: &str, source: &Source, chosen: (&Source, f64)) -> Option<Finding> {
+fn disagreement(clock: &str, source: &RateReading, chosen: (&RateReading, f64)) -> Option<Finding> {
     let hertz = *source.hertz.as_ref().ok()?;
     let ppm = ppm(hertz, chosen.1);
     let within_steps = match source.role {
@@ -125,7 +125,7 @@ fn disagreement(clock: &str, source: &Source, chosen: (&Source, f64)) -> Option<
     })
 }
 
-fn replaced(clock: &str, announced: (&Source, f64), measured: (&Source, f64)) -> Finding {
+fn replaced(clock: &str, announced: (&RateReading, f64), measured: (&RateReading, f64)) -> Finding {
     Finding::serious(
         "clock.rate-absurd",
         clock,
@@ -146,10 +146,10 @@ fn replaced(clock: &str, announced: (&Source, f64), measured: (&Source, f64)) ->
 mod tests {
     use super::*;
 
-    fn source(name: &str, role: Role, hertz: Option<f64>) -> Source {
+    fn source(name: &str, role: Role, hertz: Option<f64>) -> RateReading {
         let absent = || Unavailable::new(Obstacle::Hardware, name, "absent");
         let hertz = hertz.ok_or_else(absent);
-        Source { name: name.into(), hertz, independent: true, role }
+        RateReading { name: name.into(), hertz, independent: true, role }
     }
 
     fn ids(findings: &[Finding]) -> Vec<&str> {

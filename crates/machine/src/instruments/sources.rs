@@ -6,7 +6,7 @@ use model::{Obstacle, Reading, Unavailable};
 use simulated::Model;
 use sys::clock::{Cntvct, Tsc};
 
-use super::rates::{Role, Source};
+use super::rates::{RateReading, Role};
 use super::regression::{self, Regression};
 use crate::conditions::CLOCKSOURCE;
 use crate::ports::Machine;
@@ -15,7 +15,7 @@ const KERNEL: &str = "kernel's conversion";
 const ADJTIMEX: &str = "NTP discipline (adjtimex)";
 
 /// The sources for the time stamp counter.
-pub(super) fn of_tsc(machine: &Machine, tsc: Tsc) -> Vec<Source> {
+pub(super) fn of_tsc(machine: &Machine, tsc: Tsc) -> Vec<RateReading> {
     let regression = regression::regress(tsc);
     let kernel = sys::perf_page::time_conversion();
     let mut sources = of_cpuid(machine);
@@ -25,7 +25,7 @@ pub(super) fn of_tsc(machine: &Machine, tsc: Tsc) -> Vec<Source> {
 }
 
 /// The sources for the generic timer.
-pub(super) fn of_cntvct(machine: &Machine, timer: Cntvct, announced: u64) -> Vec<Source> {
+pub(super) fn of_cntvct(machine: &Machine, timer: Cntvct, announced: u64) -> Vec<RateReading> {
     let regression = regression::regress(timer);
     let mut sources = vec![source("CNTFRQ_EL0", Ok(announced as f64), true, Role::Rate)];
     sources.extend(measured(machine, regression, &["arch_sys_counter"]));
@@ -33,7 +33,7 @@ pub(super) fn of_cntvct(machine: &Machine, timer: Cntvct, announced: u64) -> Vec
 }
 
 /// The sources as a simulated machine's description has them.
-pub(super) fn of_simulated(machine: &Machine, model: &Model) -> Vec<Source> {
+pub(super) fn of_simulated(machine: &Machine, model: &Model) -> Vec<RateReading> {
     let claims = &model.clock.claims;
     let claimed = |name: &str, hertz: Option<f64>| {
         let why = "this simulated machine has no such source";
@@ -49,7 +49,7 @@ pub(super) fn of_simulated(machine: &Machine, model: &Model) -> Vec<Source> {
     sources
 }
 
-fn source(name: &str, hertz: Reading<f64>, independent: bool, role: Role) -> Source {
+fn source(name: &str, hertz: Reading<f64>, independent: bool, role: Role) -> RateReading {
     let hertz = hertz.and_then(|hertz| {
         let plausible = hertz.is_finite() && (1e5..1e12).contains(&hertz);
         plausible.then_some(hertz).ok_or_else(|| {
@@ -57,10 +57,10 @@ fn source(name: &str, hertz: Reading<f64>, independent: bool, role: Role) -> Sou
             Unavailable::new(Obstacle::Hardware, name, why)
         })
     });
-    Source { name: name.into(), hertz, independent, role }
+    RateReading { name: name.into(), hertz, independent, role }
 }
 
-fn of_cpuid(machine: &Machine) -> Vec<Source> {
+fn of_cpuid(machine: &Machine) -> Vec<RateReading> {
     vec![
         source("CPUID 15h", crystal(machine), true, Role::Rate),
         source("hypervisor (CPUID 40000010h)", hypervisor(machine), true, Role::Rate),
@@ -137,7 +137,11 @@ fn kernels_rate(answer: io::Result<Option<sys::perf_page::TimeConversion>>) -> R
 ///
 /// Where the kernel makes its own time from the same counter (`derived`), the regression can only
 /// show what the kernel believes.
-fn measured(machine: &Machine, regression: Option<Regression>, derived: &[&str]) -> [Source; 2] {
+fn measured(
+    machine: &Machine,
+    regression: Option<Regression>,
+    derived: &[&str],
+) -> [RateReading; 2] {
     let kernels = machine.tree.read(CLOCKSOURCE).unwrap_or_default();
     let independent =
         !kernels.is_empty() && !derived.iter().any(|clock| kernels.starts_with(clock));

@@ -15,7 +15,7 @@ pub(crate) struct RealIsst;
 impl Isst for RealIsst {
     fn open(&self) -> Reading<Box<dyn IsstDevice + '_>> {
         match sys::isst::Device::open(Path::new(DEVICE)) {
-            Ok(device) => Ok(Box::new(Open(device))),
+            Ok(device) => Ok(Box::new(OpenDevice(device))),
             Err(error) => {
                 let tree = Folder::real();
                 let here = Surroundings::here(&tree);
@@ -27,9 +27,9 @@ impl Isst for RealIsst {
     }
 }
 
-struct Open(sys::isst::Device);
+struct OpenDevice(sys::isst::Device);
 
-impl IsstDevice for Open {
+impl IsstDevice for OpenDevice {
     fn call(&self, message: &mut Message) -> Result<u32, Refusal> {
         let request = message.request();
         self.0.call(request, message.argument()).map_err(|error| {

@@ -40,16 +40,16 @@ impl RecordedIsst {
 impl Isst for RecordedIsst {
     fn open(&self) -> Reading<Box<dyn IsstDevice + '_>> {
         let registers = TpmiRegisters::read(&*self.tree)?;
-        Ok(Box::new(Open { registers, msr: &*self.msr }))
+        Ok(Box::new(OpenRecording { registers, msr: &*self.msr }))
     }
 }
 
-struct Open<'a> {
+struct OpenRecording<'a> {
     registers: TpmiRegisters,
     msr: &'a dyn Msr,
 }
 
-impl Open<'_> {
+impl OpenRecording<'_> {
     /// Each entry by a register of its CPU, up to the first that is not known: the driver stops there, too.
     fn each<T: Layout>(
         message: &mut Message,
@@ -92,7 +92,7 @@ fn not_recorded(why: &str) -> Refusal {
     Refusal::Unavailable(reason.with_remedy(CAPTURE_AS_ROOT))
 }
 
-impl IsstDevice for Open<'_> {
+impl IsstDevice for OpenRecording<'_> {
     fn call(&self, message: &mut Message) -> Result<u32, Refusal> {
         match message.request().number {
             // No version of a driver: there is none.

@@ -9,7 +9,7 @@ use crate::facts::survey::Survey;
 use crate::facts::{Policy, boosted_by_hwp, boosted_by_levels, is_sold};
 
 /// The clock of a CPU by one of the sources, in hertz.
-type Told<'a> = &'a dyn Fn(CpuId) -> Option<f64>;
+type ClockOf<'a> = &'a dyn Fn(CpuId) -> Option<f64>;
 
 /// What is said beyond the kernel's highest clocks, by the first of these that says it: the driver of AMD, levels of
 /// the firmware, registers of HWP. Of CPUs without boost alone: while it is on, the kernel's word holds.
@@ -39,7 +39,7 @@ pub(super) fn clocks(
         let with_boost = |it: &AllowedClock| base.is_some_and(|base| it.hertz > base * 1.01);
         is_sold(hertz) && stated.is_none_or(|it| hertz > it.hertz && !with_boost(it))
     };
-    let sources: [(&str, Told<'_>); 4] = [
+    let sources: [(&str, ClockOf<'_>); 4] = [
         (BY_DRIVER, &by_driver),
         (BY_LIST, &|cpu| Some(boosted_file(cpu)? * 1e3)),
         ("ACPI `_CPC`: highest level over nominal one, times the nominal clock", &|cpu| {
@@ -49,7 +49,7 @@ pub(super) fn clocks(
             Some(boosted_by_hwp(survey, cpu)?.hertz)
         }),
     ];
-    let of_source = |(source, of): &(&str, Told<'_>)| {
+    let of_source = |(source, of): &(&str, ClockOf<'_>)| {
         let told = cpus.iter().filter_map(|cpu| Some((cpu, of(cpu)?)));
         let told: Vec<(CpuId, f64)> = told.filter(|(cpu, hertz)| beyond(*cpu, *hertz)).collect();
         together(told.into_iter(), source)

@@ -25,7 +25,7 @@ use crate::facts::{Maker, hidden_from_guest, identity};
 use crate::ports::Machine;
 
 /// A register of a CPU, or of the package that it is the first of.
-type Place = (u32, CpuId);
+type RegisterPlace = (u32, CpuId);
 
 /// Where a machine has its registers of reasons: found once, so that a look between two jobs is short.
 #[derive(Default, Clone)]
@@ -54,7 +54,7 @@ pub enum Meanwhile {
 #[derive(Default)]
 pub struct Looked {
     of: Reasons,
-    values: BTreeMap<Place, Reading<u64>>,
+    values: BTreeMap<RegisterPlace, Reading<u64>>,
 }
 
 /// The first of these CPUs in each package, with its number.

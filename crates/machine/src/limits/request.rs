@@ -107,7 +107,7 @@ fn by_hwp(survey: &Survey<'_>, cpus: &CpuSet) -> Reading<Vec<AllowedClock>> {
 const BY_HWP: &str = "request to the hardware (HWP)";
 
 /// Less is asked for than there is, and nothing states which clock that is.
-fn no_ratio(cpu: CpuId, Asked { highest, most }: &Asked) -> Unavailable {
+fn no_ratio(cpu: CpuId, HwpLevels { highest, most }: &HwpLevels) -> Unavailable {
     let why = format!(
         "CPU {cpu} may choose level {most} of {highest} at most, and no register states the clock of a level there"
     );
@@ -119,7 +119,7 @@ const RATIO_HERTZ: f64 = 100e6;
 
 /// Levels of performance.
 #[derive(Debug, PartialEq, Eq)]
-struct Asked {
+struct HwpLevels {
     /// The highest one that there is.
     highest: u8,
     /// The highest one that the hardware may choose.
@@ -133,7 +133,12 @@ struct Asked {
 /// `IA32_HWP_CAPABILITIES` highest in bits 7:0; `IA32_HWP_REQUEST` maximum in bits 15:8, desired in 23:16 (0:
 /// the hardware chooses), package control in 42, desired valid in 61, maximum valid in 62;
 /// `IA32_HWP_REQUEST_PKG` alike.
-fn decode(enabled: u64, capabilities: u64, request: u64, package: Option<u64>) -> Option<Asked> {
+fn decode(
+    enabled: u64,
+    capabilities: u64,
+    request: u64,
+    package: Option<u64>,
+) -> Option<HwpLevels> {
     if bits(enabled, 0, 1) == 0 {
         return None;
     }
@@ -146,7 +151,7 @@ fn decode(enabled: u64, capabilities: u64, request: u64, package: Option<u64>) -
     let (most, desired) = (asked(62, 8)?, asked(61, 16)?);
     let most = if desired > 0 { most.min(desired) } else { most };
     let highest = bits(capabilities, 0, 8) as u8;
-    (highest > 0 && most > 0).then_some(Asked { highest, most })
+    (highest > 0 && most > 0).then_some(HwpLevels { highest, most })
 }
 
 #[cfg(test)]
@@ -155,7 +160,7 @@ mod tests {
 
     #[test]
     fn the_highest_level_that_is_asked_for() {
-        let asked = |most| Some(Asked { highest: 38, most });
+        let asked = |most| Some(HwpLevels { highest: 38, most });
         // Minimum 8 and maximum 38; then maximum 20; then desired 15; then by the package.
         assert_eq!(decode(1, 0x80b_1426, 0x8000_2608, None), asked(38));
         assert_eq!(decode(1, 0x80b_1426, 0x8000_1408, None), asked(20));

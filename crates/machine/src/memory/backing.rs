@@ -116,12 +116,12 @@ pub fn backing(machine: &Machine, range: &Range<usize>) -> Reading<Backing> {
 }
 
 /// A mapping in smaps: a line of addresses, and the lines after it.
-struct Entry<'a> {
+struct SmapsEntry<'a> {
     addresses: Range<usize>,
     lines: Vec<&'a str>,
 }
 
-impl Entry<'_> {
+impl SmapsEntry<'_> {
     fn bytes(&self, key: &str) -> Option<u64> {
         let size = self.lines.iter().find_map(|line| value_of(line, key))?;
         whole_number(SMAPS, size).ok()?.checked_mul(1024)
@@ -146,11 +146,11 @@ fn addresses(line: &str) -> Option<Range<usize>> {
     Some(number(start)?..number(end)?)
 }
 
-fn entries(smaps: &str) -> Vec<Entry<'_>> {
-    let mut entries: Vec<Entry<'_>> = Vec::new();
+fn entries(smaps: &str) -> Vec<SmapsEntry<'_>> {
+    let mut entries: Vec<SmapsEntry<'_>> = Vec::new();
     for line in smaps.lines() {
         if let Some(addresses) = addresses(line) {
-            entries.push(Entry { addresses, lines: Vec::new() });
+            entries.push(SmapsEntry { addresses, lines: Vec::new() });
         } else if let Some(entry) = entries.last_mut() {
             entry.lines.push(line);
         }

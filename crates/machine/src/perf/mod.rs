@@ -20,17 +20,17 @@ use crate::ports::{Machine, Perf, Tree};
 pub use crate::ports::{Reader, Sample, Wanted, Way};
 
 /// Counters of the kernel that this process runs on.
-pub(crate) struct Kernel {
+pub(crate) struct KernelCounters {
     tree: Box<dyn Tree>,
 }
 
-impl Kernel {
-    pub(crate) fn new(tree: Box<dyn Tree>) -> Kernel {
-        Kernel { tree }
+impl KernelCounters {
+    pub(crate) fn new(tree: Box<dyn Tree>) -> KernelCounters {
+        KernelCounters { tree }
     }
 }
 
-impl Perf for Kernel {
+impl Perf for KernelCounters {
     fn open(&self, wanted: &Wanted<'_>, leader: Option<&Reader>) -> Reading<Reader> {
         let leader = match leader {
             Some(Reader::Rdpmc(leader)) => Some(leader.counter()),

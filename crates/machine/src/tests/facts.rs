@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use simulated::Files;
 
 use super::{check_absences, machine_of, said, say, simulated};
-use crate::facts::rows::Row;
+use crate::facts::rows::FactRow;
 use crate::ports::Machine;
 use crate::{conditions, facts};
 
@@ -116,7 +116,8 @@ fn a_machine_that_says_nothing_is_no_reason_to_panic() {
 #[test]
 fn rows_have_unique_ids_and_labels() {
     for table in facts::TABLES.iter().chain(&[conditions::TABLE]) {
-        let unique = |key: fn(&Row) -> &'static str| table.iter().map(key).collect::<BTreeSet<_>>();
+        let unique =
+            |key: fn(&FactRow) -> &'static str| table.iter().map(key).collect::<BTreeSet<_>>();
         assert_eq!(unique(|row| row.id).len(), table.len());
         assert_eq!(unique(|row| row.label).len(), table.len());
     }

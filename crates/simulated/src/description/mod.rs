@@ -272,7 +272,7 @@ pub struct Cache {
 #[serde(deny_unknown_fields)]
 pub struct Memory {
     /// Caches, nearest first; the last one is shared by the cores of a package.
-    pub cache: Vec<Level>,
+    pub cache: Vec<CacheLevel>,
     /// How long a pointer takes that lies in memory of the own node, in seconds.
     pub latency_seconds: f64,
     /// What one core moves to and from memory at most, in bytes per second.
@@ -298,7 +298,7 @@ pub struct Memory {
 /// A level of caches.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Level {
+pub struct CacheLevel {
     /// What it really holds.
     pub bytes: u64,
     /// How long a pointer takes that lies in it, in seconds.
@@ -310,7 +310,7 @@ pub struct Level {
 impl Memory {
     /// The nearest level that holds so many bytes, where so many cores use the last one alike; none:
     /// memory.
-    pub fn level(&self, bytes: u64, sharing: u64) -> Option<&Level> {
+    pub fn level(&self, bytes: u64, sharing: u64) -> Option<&CacheLevel> {
         let last = self.cache.len().saturating_sub(1);
         self.cache.iter().enumerate().find_map(|(index, level)| {
             let needed = if index == last { bytes * sharing } else { bytes };

@@ -9,7 +9,7 @@ use sys::isst::structures::MailboxCommand;
 
 use super::state::{BASE_FREQ, Firmware, TURBO_FREQ, bytes};
 use crate::description::speed_select::{Level, passes};
-use crate::state::{At, What};
+use crate::state::{At, FirmwareItem};
 
 /// Bits that reach the hardware.
 const PARAMETER_BITS: u32 = 0x3fff;
@@ -41,7 +41,7 @@ impl Firmware<'_> {
             (0xd0, 0x00) => self.association_word(at, parameter, request, sticks),
             (0xd0, 0x01) => {
                 let class = parameter & 3;
-                self.word(at, What::Class(class), parameter, request, sticks)?;
+                self.word(at, FirmwareItem::Class(class), parameter, request, sticks)?;
                 Ok(self.class(at, class) as u32)
             }
             // The status, which nobody writes.
@@ -52,7 +52,7 @@ impl Firmware<'_> {
                 if was_on && is_off && !self.may_forget_priorities(at) {
                     return Err(ENXIO);
                 }
-                self.word(at, What::Priorities, parameter, request, sticks)?;
+                self.word(at, FirmwareItem::Priorities, parameter, request, sticks)?;
                 Ok(self.priorities(at) as u32)
             }
             (0x95, _) if !self.is.core_power => Err(ENXIO),
@@ -62,7 +62,7 @@ impl Firmware<'_> {
                     return Err(ENXIO);
                 }
                 if sticks {
-                    self.hold(at, What::CorePower, on).map_err(|_| EIO)?;
+                    self.hold(at, FirmwareItem::CorePower, on).map_err(|_| EIO)?;
                 }
                 Ok(0)
             }
@@ -71,7 +71,14 @@ impl Firmware<'_> {
     }
 
     /// Stores a word where the parameter says so.
-    fn word(&self, at: At, what: What, parameter: u32, word: u32, sticks: bool) -> Result<(), i32> {
+    fn word(
+        &self,
+        at: At,
+        what: FirmwareItem,
+        parameter: u32,
+        word: u32,
+        sticks: bool,
+    ) -> Result<(), i32> {
         if parameter & SET == 0 || !sticks {
             return Ok(());
         }
@@ -81,7 +88,7 @@ impl Firmware<'_> {
     fn association_word(&self, at: At, parameter: u32, word: u32, sticks: bool) -> Response {
         let core = parameter & 0xff;
         let class = word & 3 << 16;
-        self.word(at, What::Association(core), parameter, class >> 16, sticks)?;
+        self.word(at, FirmwareItem::Association(core), parameter, class >> 16, sticks)?;
         Ok((self.association(at, core) as u32) << 16)
     }
 
@@ -116,7 +123,7 @@ impl Firmware<'_> {
         }
         let features = u64::from(base) * BASE_FREQ + u64::from(turbo) * TURBO_FREQ;
         if sticks {
-            self.hold(at, What::Features, features).map_err(|_| EIO)?;
+            self.hold(at, FirmwareItem::Features, features).map_err(|_| EIO)?;
         }
         Ok(0)
     }
@@ -187,11 +194,12 @@ impl Firmware<'_> {
 
     /// A register in memory, written.
     pub(super) fn set_register(&self, at: At, register: u32, value: u32) -> Result<(), i32> {
-        let hold = |what: What, value: u32| self.hold(at, what, value.into()).map_err(|_| EIO);
+        let hold =
+            |what: FirmwareItem, value: u32| self.hold(at, what, value.into()).map_err(|_| EIO);
         match register {
-            0x04 => hold(What::Priorities, value),
-            0x08..=0x14 => hold(What::Class((register - 0x08) / 4), value),
-            0x20.. => hold(What::Association((register - 0x20) / 4), value >> 16 & 3),
+            0x04 => hold(FirmwareItem::Priorities, value),
+            0x08..=0x14 => hold(FirmwareItem::Class((register - 0x08) / 4), value),
+            0x20.. => hold(FirmwareItem::Association((register - 0x20) / 4), value >> 16 & 3),
             _ => Ok(()),
         }
     }

@@ -23,7 +23,7 @@ pub use crate::description::speed_select::{BaseFreq, Level, SpeedSelect, TurboFr
 use crate::faults::Fault;
 pub use crate::faults::{FirmwareFault, Harm};
 pub use crate::state::Held;
-use crate::state::{At, What};
+use crate::state::{At, FirmwareItem};
 use crate::tpmi::{COMMANDS_MAX, call};
 
 /// The driver of a simulated machine.
@@ -198,7 +198,8 @@ impl Firmware<'_> {
         match (command.msr, command.write) {
             (0x1ad, 1) if !sticks => {}
             (0x1ad, 1) => {
-                self.hold((package, 0), What::TurboLimits, command.data).map_err(|_| EIO)?;
+                self.hold((package, 0), FirmwareItem::TurboLimits, command.data)
+                    .map_err(|_| EIO)?;
             }
             (_, 1) => return Err(EIO),
             (0x1ad, _) => command.data = self.turbo_limits(package),

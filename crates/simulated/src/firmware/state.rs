@@ -4,7 +4,7 @@ use model::{CpuId, CpuSet};
 
 use crate::description::Model;
 use crate::description::speed_select::{Level, SpeedSelect};
-use crate::state::{At, Held, What};
+use crate::state::{At, FirmwareItem, Held};
 
 /// The firmware of a machine that has one.
 #[derive(Clone, Copy)]
@@ -15,7 +15,7 @@ pub(crate) struct Firmware<'a> {
 
 /// Where a CPU is in the hardware.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct HardwarePlace {
     pub(super) package: u32,
     pub(super) domain: u32,
     /// The hardware's number of its module.
@@ -41,7 +41,7 @@ impl<'a> Firmware<'a> {
     }
 
     /// Where a CPU is; none: there is no such CPU.
-    pub(super) fn place(&self, cpu: CpuId) -> Option<Place> {
+    pub(super) fn place(&self, cpu: CpuId) -> Option<HardwarePlace> {
         if cpu.0 >= self.model.cpus().len() as u32 {
             return None;
         }
@@ -56,7 +56,12 @@ impl<'a> Firmware<'a> {
         })?;
         let within = if per_module > 1 { core % per_module } else { self.model.thread_of(cpu) };
         let module = self.module_number(core / per_module);
-        Some(Place { package: self.model.package_of(cpu), domain: domain as u32, module, within })
+        Some(HardwarePlace {
+            package: self.model.package_of(cpu),
+            domain: domain as u32,
+            module,
+            within,
+        })
     }
 
     fn module_number(&self, nth: u32) -> u32 {
@@ -113,16 +118,16 @@ impl<'a> Firmware<'a> {
         chosen.map_or(all, |chosen| chosen & all)
     }
 
-    fn held(&self, at: At, what: What) -> Option<u64> {
+    fn held(&self, at: At, what: FirmwareItem) -> Option<u64> {
         let held = Held { at, what };
         self.model.settings.firmware(held).or_else(|| self.is.came_with.get(&held).copied())
     }
 
     /// What is as the machine came is not kept: what was put back leaves no trace.
-    pub(super) fn hold(&self, at: At, what: What, value: u64) -> std::io::Result<()> {
+    pub(super) fn hold(&self, at: At, what: FirmwareItem, value: u64) -> std::io::Result<()> {
         let came = match what {
-            What::TurboLimits => self.turbo_limits_of_level(at.0),
-            What::Class(_) => OPEN_CLASS,
+            FirmwareItem::TurboLimits => self.turbo_limits_of_level(at.0),
+            FirmwareItem::Class(_) => OPEN_CLASS,
             _ => 0,
         };
         let value = (value != came).then_some(value);
@@ -130,7 +135,7 @@ impl<'a> Firmware<'a> {
     }
 
     pub(super) fn current(&self, at: At) -> u8 {
-        self.held(at, What::Level).map_or(0, |level| level as u8)
+        self.held(at, FirmwareItem::Level).map_or(0, |level| level as u8)
     }
 
     pub(super) fn current_level(&self, at: At) -> Option<&'a Level> {
@@ -139,17 +144,17 @@ impl<'a> Firmware<'a> {
 
     /// What is on: [`BASE_FREQ`], [`TURBO_FREQ`].
     pub(super) fn features(&self, at: At) -> u64 {
-        self.held(at, What::Features).unwrap_or(0)
+        self.held(at, FirmwareItem::Features).unwrap_or(0)
     }
 
     /// Switches to a level, which switches the features of levels off; of one with cores, the turbo limits
     /// of the package are those of the level again.
     pub(super) fn switch(&self, at: At, level: u8) -> std::io::Result<()> {
-        self.hold(at, What::Level, level.into())?;
-        self.hold(at, What::Features, 0)?;
+        self.hold(at, FirmwareItem::Level, level.into())?;
+        self.hold(at, FirmwareItem::Features, 0)?;
         if (at.1 as usize) < self.is.modules.len() {
             let limits = self.turbo_limits_of_level(at.0);
-            self.hold((at.0, 0), What::TurboLimits, limits)?;
+            self.hold((at.0, 0), FirmwareItem::TurboLimits, limits)?;
         }
         Ok(())
     }
@@ -161,21 +166,21 @@ impl<'a> Firmware<'a> {
 
     /// Whether the firmware heeds priorities.
     pub(super) fn core_power(&self, at: At) -> bool {
-        self.held(at, What::CorePower) == Some(1)
+        self.held(at, FirmwareItem::CorePower) == Some(1)
     }
 
     /// Interface 1: bit 1 priorities on, bit 2 in the order of classes. Others: bit 2 alone.
     pub(super) fn priorities(&self, at: At) -> u64 {
-        self.held(at, What::Priorities).unwrap_or(0)
+        self.held(at, FirmwareItem::Priorities).unwrap_or(0)
     }
 
     /// Bits 7:4 weight, 15:8 lowest, 23:16 highest ratio.
     pub(super) fn class(&self, at: At, class: u32) -> u64 {
-        self.held(at, What::Class(class)).unwrap_or(OPEN_CLASS)
+        self.held(at, FirmwareItem::Class(class)).unwrap_or(OPEN_CLASS)
     }
 
     pub(super) fn association(&self, at: At, module: u32) -> u64 {
-        self.held(at, What::Association(module)).unwrap_or(0)
+        self.held(at, FirmwareItem::Association(module)).unwrap_or(0)
     }
 
     /// Whether cores have the limits and the rank of their classes. Of interface 1 both switches must be on.
@@ -205,7 +210,7 @@ impl<'a> Firmware<'a> {
 
     /// Register 1ADh, as set or as the level says.
     pub(crate) fn turbo_limits(&self, package: u32) -> u64 {
-        let held = self.held((package, 0), What::TurboLimits);
+        let held = self.held((package, 0), FirmwareItem::TurboLimits);
         held.unwrap_or_else(|| self.turbo_limits_of_level(package))
     }
 
@@ -224,7 +229,8 @@ impl<'a> Firmware<'a> {
     /// What is written to register 1ADh holds at most while so many cores are active, in hertz.
     pub(crate) fn most_hz(&self, cpu: CpuId, active: u32) -> f64 {
         let place = self.place(cpu);
-        let limits = place.and_then(|place| self.held((place.package, 0), What::TurboLimits));
+        let limits =
+            place.and_then(|place| self.held((place.package, 0), FirmwareItem::TurboLimits));
         let ratio = limits.map_or(0, |limits| limits >> (8 * self.group(active)) & 0xff);
         if ratio == 0 { f64::INFINITY } else { ratio as f64 * 1e8 }
     }

@@ -8,7 +8,7 @@ use sys::isst::structures::{
 
 use super::state::Firmware;
 use crate::description::speed_select::Level;
-use crate::state::{At, What};
+use crate::state::{At, FirmwareItem};
 use crate::tpmi::Tpmi;
 
 impl Firmware<'_> {
@@ -62,9 +62,9 @@ impl Tpmi for Firmware<'_> {
             return fits
                 && may_be
                 && (!sticks
-                    || self.hold(at, What::CorePower, of.enable.into()).is_ok()
+                    || self.hold(at, FirmwareItem::CorePower, of.enable.into()).is_ok()
                         && self
-                            .hold(at, What::Priorities, u64::from(of.priority_type) << 2)
+                            .hold(at, FirmwareItem::Priorities, u64::from(of.priority_type) << 2)
                             .is_ok());
         }
         of.supported = self.is.core_power.into();
@@ -81,7 +81,7 @@ impl Tpmi for Firmware<'_> {
         if of.set == 1 {
             let [min, max] = [of.min_mhz, of.max_mhz].map(|mhz| u64::from((mhz / 100) & 0xff));
             let word = u64::from(of.weight & 0xf) << 4 | min << 8 | max << 16;
-            let what = What::Class(of.clos.into());
+            let what = FirmwareItem::Class(of.clos.into());
             return !sticks || self.hold(at, what, word).is_ok();
         }
         let word = self.class(at, of.clos.into());
@@ -97,7 +97,7 @@ impl Tpmi for Firmware<'_> {
             return false;
         }
         if set {
-            let what = What::Association(of.core.into());
+            let what = FirmwareItem::Association(of.core.into());
             return !sticks || self.hold(at, what, of.clos.into()).is_ok();
         }
         of.clos = self.association(at, of.core.into()) as u16;
@@ -139,7 +139,7 @@ impl Tpmi for Firmware<'_> {
         let is_one_too_many = to.feature == 3 && self.is.exclusive_features;
         is_one_too_many
             || !sticks
-            || self.hold(at, What::Features, (to.feature & has).into()).is_ok()
+            || self.hold(at, FirmwareItem::Features, (to.feature & has).into()).is_ok()
     }
 
     fn level(&self, of: &mut PerfLevelInfo) -> bool {

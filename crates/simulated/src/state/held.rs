@@ -13,11 +13,11 @@ pub(crate) type At = (u32, u32);
 #[serde(try_from = "String", into = "String")]
 pub struct Held {
     pub(crate) at: At,
-    pub(crate) what: What,
+    pub(crate) what: FirmwareItem,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum What {
+pub(crate) enum FirmwareItem {
     /// The number of the present level.
     Level,
     /// What of the level is on, a bit each.
@@ -39,13 +39,13 @@ impl fmt::Display for Held {
         let (package, domain) = self.at;
         write!(f, "{package}.{domain}/")?;
         match self.what {
-            What::Level => f.write_str("level"),
-            What::Features => f.write_str("features"),
-            What::CorePower => f.write_str("core-power"),
-            What::Priorities => f.write_str("priorities"),
-            What::Class(class) => write!(f, "class/{class}"),
-            What::Association(module) => write!(f, "association/{module}"),
-            What::TurboLimits => f.write_str("msr/1ad"),
+            FirmwareItem::Level => f.write_str("level"),
+            FirmwareItem::Features => f.write_str("features"),
+            FirmwareItem::CorePower => f.write_str("core-power"),
+            FirmwareItem::Priorities => f.write_str("priorities"),
+            FirmwareItem::Class(class) => write!(f, "class/{class}"),
+            FirmwareItem::Association(module) => write!(f, "association/{module}"),
+            FirmwareItem::TurboLimits => f.write_str("msr/1ad"),
         }
     }
 }
@@ -59,14 +59,14 @@ impl FromStr for Held {
             let (package, domain) = at.split_once('.')?;
             let number = |prefix: &str| what.strip_prefix(prefix)?.parse().ok();
             let what = match what {
-                "level" => What::Level,
-                "features" => What::Features,
-                "core-power" => What::CorePower,
-                "priorities" => What::Priorities,
-                "msr/1ad" => What::TurboLimits,
+                "level" => FirmwareItem::Level,
+                "features" => FirmwareItem::Features,
+                "core-power" => FirmwareItem::CorePower,
+                "priorities" => FirmwareItem::Priorities,
+                "msr/1ad" => FirmwareItem::TurboLimits,
                 _ => number("class/")
-                    .map(What::Class)
-                    .or_else(|| number("association/").map(What::Association))?,
+                    .map(FirmwareItem::Class)
+                    .or_else(|| number("association/").map(FirmwareItem::Association))?,
             };
             Some(Held { at: (package.parse().ok()?, domain.parse().ok()?), what })
         };

@@ -29,12 +29,12 @@ pub(crate) struct Log {
 
 /// A limit that somebody asks for, until it is dropped.
 #[derive(Debug)]
-pub struct Request {
+pub struct LatencyRequest {
     idled: Idled,
     number: u64,
 }
 
-impl Drop for Request {
+impl Drop for LatencyRequest {
     fn drop(&mut self) {
         self.idled.log().limits.remove(&self.number);
     }
@@ -55,12 +55,12 @@ impl Idled {
     }
 
     /// Allows only states that are left within this time, for as long as the request is held.
-    pub fn request(&self, latency: Seconds) -> Request {
+    pub fn request(&self, latency: Seconds) -> LatencyRequest {
         let mut log = self.log();
         log.requests += 1;
         let number = log.requests;
         log.limits.insert(number, latency);
-        Request { idled: self.clone(), number }
+        LatencyRequest { idled: self.clone(), number }
     }
 
     /// The strictest limit that somebody asks for.

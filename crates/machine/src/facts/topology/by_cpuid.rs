@@ -49,12 +49,12 @@ struct Seat {
     die: Option<u32>,
     module: Option<u32>,
     core: u32,
-    kind: Option<Kind>,
+    kind: Option<CoreKind>,
     caches: Vec<Share>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum CoreKind {
     Performance,
     Efficiency,
 }
@@ -69,12 +69,12 @@ struct Fields {
 }
 
 /// A CPU that can be asked.
-struct Asked<'a> {
+struct CpuidReader<'a> {
     cpuid: &'a dyn Cpuid,
     cpu: CpuId,
 }
 
-impl Asked<'_> {
+impl CpuidReader<'_> {
     fn leaf(&self, leaf: u32, subleaf: u32) -> Option<Leaf> {
         self.cpuid.leaf_of(self.cpu, leaf, subleaf)
     }
@@ -143,7 +143,7 @@ struct AmdNode {
 
 impl Seat {
     fn of(cpuid: &dyn Cpuid, cpu: CpuId) -> Option<Seat> {
-        let asked = Asked { cpuid, cpu };
+        let asked = CpuidReader { cpuid, cpu };
         let node = asked.amd_node();
         let (apic, fields) = levels(&asked, 0x1f)
             .or_else(|| amd_levels(&asked))
@@ -175,9 +175,9 @@ impl Seat {
     /// Efficient cores without a third-level cache, where others have one, are those of low power.
     fn kind_name(&self, others_have_third: bool) -> Option<&'static str> {
         Some(match self.kind? {
-            Kind::Performance => "P",
-            Kind::Efficiency if self.reaches_third() || !others_have_third => "E",
-            Kind::Efficiency => "LP-E",
+            CoreKind::Performance => "P",
+            CoreKind::Efficiency if self.reaches_third() || !others_have_third => "E",
+            CoreKind::Efficiency => "LP-E",
         })
     }
 }
@@ -194,7 +194,7 @@ fn bits_for(count: u32) -> u32 {
 
 /// Leaves 1Fh and 0Bh: each sub-leaf names a level and how many bits lie below the next one. 0Bh
 /// knows threads and cores only.
-fn levels(asked: &Asked<'_>, leaf: u32) -> Option<(u32, Fields)> {
+fn levels(asked: &CpuidReader<'_>, leaf: u32) -> Option<(u32, Fields)> {
     const THREAD: u32 = 1;
     const CORE: u32 = 2;
     const MODULE: u32 = 3;
@@ -214,7 +214,7 @@ fn levels(asked: &Asked<'_>, leaf: u32) -> Option<(u32, Fields)> {
 }
 
 /// AMD's 8000_0026h: each sub-leaf names a level and where its own number begins.
-fn amd_levels(asked: &Asked<'_>) -> Option<(u32, Fields)> {
+fn amd_levels(asked: &CpuidReader<'_>) -> Option<(u32, Fields)> {
     const CORE: u32 = 1;
     const DIE: u32 = 3;
     const PACKAGE: u32 = 4;
@@ -230,7 +230,7 @@ fn amd_levels(asked: &Asked<'_>) -> Option<(u32, Fields)> {
 
 /// AMD before 0Bh: 8000_001Eh has the number, 8000_0008h ECX\[15:12\] how many of its bits lie
 /// inside a package.
-fn amd_fields(asked: &Asked<'_>, node: Option<&AmdNode>) -> Option<(u32, Fields)> {
+fn amd_fields(asked: &CpuidReader<'_>, node: Option<&AmdNode>) -> Option<(u32, Fields)> {
     if !asked.is_amd() {
         return None;
     }
@@ -252,7 +252,7 @@ fn amd_fields(asked: &Asked<'_>, node: Option<&AmdNode>) -> Option<(u32, Fields)
 
 /// Before 0Bh: leaf 1 has a number of eight bits, and how many CPUs a package has room for; leaf 4
 /// how many cores.
-fn legacy_fields(asked: &Asked<'_>) -> Option<(u32, Fields)> {
+fn legacy_fields(asked: &CpuidReader<'_>) -> Option<(u32, Fields)> {
     const HAS_SEVERAL: u32 = 1 << 28;
     let leaf = asked.leaf(1, 0)?;
     let several = leaf.edx & HAS_SEVERAL != 0;
@@ -263,18 +263,18 @@ fn legacy_fields(asked: &Asked<'_>) -> Option<(u32, Fields)> {
 }
 
 /// Intel's 1Ah; AMD's 8000_0026h, where EAX\[30\] says that cores differ.
-fn kind(asked: &Asked<'_>) -> Option<Kind> {
+fn kind(asked: &CpuidReader<'_>) -> Option<CoreKind> {
     if asked.is_amd() {
         let leaf = asked.leaf(0x8000_0026, 0).filter(|leaf| leaf.eax >> 30 & 1 == 1)?;
         return match leaf.ebx >> 28 {
-            0 => Some(Kind::Performance),
-            1 => Some(Kind::Efficiency),
+            0 => Some(CoreKind::Performance),
+            1 => Some(CoreKind::Efficiency),
             _ => None,
         };
     }
     match asked.leaf(0x1a, 0)?.eax >> 24 {
-        0x40 => Some(Kind::Performance),
-        0x20 => Some(Kind::Efficiency),
+        0x40 => Some(CoreKind::Performance),
+        0x20 => Some(CoreKind::Efficiency),
         _ => None,
     }
 }
@@ -315,7 +315,7 @@ impl Users {
 
 /// The caches of a CPU which are known to hold whatever those further in hold, or not to.
 pub(super) fn inclusive(cpuid: &dyn Cpuid, cpu: CpuId) -> Vec<(u8, CacheKind, bool)> {
-    let asked = Asked { cpuid, cpu };
+    let asked = CpuidReader { cpuid, cpu };
     let described = described(&asked, asked.amd_node().as_ref()).unwrap_or_default();
     let known = |leaf: &Leaf| {
         let shape = shape(leaf)?;
@@ -325,7 +325,7 @@ pub(super) fn inclusive(cpuid: &dyn Cpuid, cpu: CpuId) -> Vec<(u8, CacheKind, bo
 }
 
 /// The caches of a CPU by leaf 4, of AMD by 8000_001Dh; `None` of AMD before that.
-fn described(asked: &Asked<'_>, node: Option<&AmdNode>) -> Option<Vec<Leaf>> {
+fn described(asked: &CpuidReader<'_>, node: Option<&AmdNode>) -> Option<Vec<Leaf>> {
     let leaf = match (asked.is_amd(), node) {
         (false, _) => 4,
         (true, Some(_)) => 0x8000_001d,
@@ -334,7 +334,12 @@ fn described(asked: &Asked<'_>, node: Option<&AmdNode>) -> Option<Vec<Leaf>> {
     Some(asked.subleaves(leaf, |leaf| leaf.eax & 0x1f != 0))
 }
 
-fn shares(asked: &Asked<'_>, apic: u32, fields: Fields, node: Option<&AmdNode>) -> Vec<Share> {
+fn shares(
+    asked: &CpuidReader<'_>,
+    apic: u32,
+    fields: Fields,
+    node: Option<&AmdNode>,
+) -> Vec<Share> {
     let Some(described) = described(asked, node) else {
         return amd_legacy_shares(asked, apic, fields);
     };
@@ -378,7 +383,7 @@ fn shape(leaf: &Leaf) -> Option<Shape> {
 /// AMD before 8000_001Dh: 8000_0005h ECX and EDX are the first level, 8000_0006h ECX and EDX the
 /// second and third, the third of all nodes of a package together (the kernel's
 /// `arch/x86/kernel/cpu/cacheinfo.c` halves it, too).
-fn amd_legacy_shares(asked: &Asked<'_>, apic: u32, fields: Fields) -> Vec<Share> {
+fn amd_legacy_shares(asked: &CpuidReader<'_>, apic: u32, fields: Fields) -> Vec<Share> {
     let at = |low: u32| Users::above(low, apic);
     let first = |word: u32, kind| {
         let bytes = u64::from(word >> 24) << 10;

@@ -36,7 +36,7 @@ impl Caches {
         cpuinfo: &Cpuinfo,
         disputes: &Disputes,
     ) -> Caches {
-        let source = Source { machine, online, cores, disputes };
+        let source = CacheSource { machine, online, cores, disputes };
         let mut rows: BTreeMap<Key, Vec<CpuSet>> = BTreeMap::new();
         let mut ids = BTreeMap::new();
         let all = source.folders();
@@ -195,14 +195,14 @@ const CACHE_BYTES_MAX: u64 = 64 << 30;
 type Folders = BTreeMap<CpuId, String>;
 
 /// What caches are read from.
-struct Source<'a> {
+struct CacheSource<'a> {
     machine: &'a Machine,
     online: &'a CpuSet,
     cores: Option<&'a Groups>,
     disputes: &'a Disputes,
 }
 
-impl Source<'_> {
+impl CacheSource<'_> {
     /// The folder of each CPU's cache of each sort.
     fn folders(&self) -> BTreeMap<Sort, Folders> {
         let mut folders: BTreeMap<Sort, Folders> = BTreeMap::new();

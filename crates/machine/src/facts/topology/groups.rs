@@ -111,13 +111,13 @@ impl Numbered {
 #[derive(Debug, Default)]
 pub(super) struct Claims {
     /// By their list.
-    claims: BTreeMap<String, Claim>,
+    claims: BTreeMap<String, SharingClaim>,
     /// How many more CPUs lists may name: lists that all name thousands are not worth the time.
     left: usize,
 }
 
 #[derive(Debug)]
-struct Claim {
+struct SharingClaim {
     cpus: CpuSet,
     by: BTreeSet<CpuId>,
 }
@@ -141,7 +141,7 @@ impl Claims {
             }
         } else if listed.contains(cpu) {
             self.left = self.left.saturating_sub(listed.len());
-            self.claims.insert(name, Claim { cpus: listed.clone(), by: [cpu].into() });
+            self.claims.insert(name, SharingClaim { cpus: listed.clone(), by: [cpu].into() });
         }
     }
 
@@ -163,9 +163,9 @@ impl Claims {
         cpus: &CpuSet,
         fits: impl Fn(&CpuSet) -> bool,
     ) -> (Groups, Option<String>) {
-        let mut order: Vec<(&Claim, CpuSet)> =
+        let mut order: Vec<(&SharingClaim, CpuSet)> =
             self.claims.values().map(|claim| (claim, claim.cpus.intersection(cpus))).collect();
-        let rank = |(claim, here): &(&Claim, CpuSet)| {
+        let rank = |(claim, here): &(&SharingClaim, CpuSet)| {
             let votes = claim.by.len();
             (!fits(here), std::cmp::Reverse(votes), here.len() - votes.min(here.len()), first(here))
         };
@@ -185,7 +185,8 @@ impl Claims {
             cpus.iter().filter(|cpu| !taken.contains(cpu)).map(|cpu| CpuSet::from_iter([cpu])),
         );
         let dispute = refused.map(|refused| {
-            let overlaps = |claim: &Claim| !claim.cpus.intersection(&refused.cpus).is_empty();
+            let overlaps =
+                |claim: &SharingClaim| !claim.cpus.intersection(&refused.cpus).is_empty();
             let rivals = order.iter().map(|(claim, _)| *claim).filter(|claim| overlaps(claim));
             in_words(&rivals.collect::<Vec<_>>())
         });
@@ -194,10 +195,10 @@ impl Claims {
 }
 
 /// Claims that exclude each other, the believed one first.
-fn in_words(rivals: &[&Claim]) -> String {
+fn in_words(rivals: &[&SharingClaim]) -> String {
     /// More of them tell nobody more.
     const SHOWN: usize = 3;
-    let say = |claim: &Claim| {
+    let say = |claim: &SharingClaim| {
         let by: CpuSet = claim.by.iter().copied().collect();
         let verb = if by.len() == 1 { "lists" } else { "list" };
         format!("{} {verb} {}", by.named(), claim.cpus)

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{CpuId, CpuSet};
 
-use super::super::cores::{Core, cores as cores_of};
+use super::super::cores::{CoreIdentity, cores as cores_of};
 use super::super::cpuinfo::Cpuinfo;
 use super::caches::Caches;
 use super::groups::Groups;
@@ -133,12 +133,12 @@ fn by_core(machine: &Machine, online: &CpuSet, cpuinfo: &Cpuinfo) -> BTreeMap<Cp
 }
 
 /// Revisions of a core are no kinds.
-fn name(core: &Core) -> String {
+fn name(core: &CoreIdentity) -> String {
     core.name().unwrap_or_else(|_| match core {
-        Core::Arm(midr) => {
+        CoreIdentity::Arm(midr) => {
             format!("implementer {:#x} part {:#x}", midr.implementer(), midr.part())
         }
-        Core::RiscV(core) => core.to_string(),
+        CoreIdentity::RiscV(core) => core.to_string(),
     })
 }
 

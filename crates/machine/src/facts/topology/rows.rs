@@ -10,12 +10,12 @@ use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 use super::super::cpu;
 use super::super::platform::{no_file, not_offered};
 use super::{dies, kinds, nothing_known, sysfs};
-use crate::facts::rows::{Row, row, text};
+use crate::facts::rows::{FactRow, row, text};
 use crate::facts::survey::Survey;
 use crate::text::{bytes, sysfs_bytes};
 
 #[rustfmt::skip]
-pub(in crate::facts) const ROWS: &[Row] = &[
+pub(in crate::facts) const ROWS: &[FactRow] = &[
     row("cpu.cores", "Cores", cores),
     row("cpu.kinds", "Kinds of cores", kinds),
     row("cpu.dies", "Dies", dies),

@@ -33,11 +33,11 @@ const APERF: u32 = 0xe8;
 /// Where the counters are read.
 #[derive(Clone)]
 pub struct CycleCounters {
-    source: Source,
+    source: CounterSource,
 }
 
 #[derive(Clone)]
-enum Source {
+enum CounterSource {
     Msr(Arc<dyn Msr>),
     Rdpru(Rdpru),
     Perf(Arc<Events>),
@@ -62,7 +62,7 @@ impl CycleCounters {
             return Err(Unavailable::new(Obstacle::Cpudyno, WHAT, why));
         }
         if let Some(model) = &machine.simulated {
-            let source = Source::Simulated(Arc::new(model.clone()));
+            let source = CounterSource::Simulated(Arc::new(model.clone()));
             return model.cycle_counters().map(|_| CycleCounters { source });
         }
         let usable = machine.host.affinity()?;
@@ -73,12 +73,12 @@ impl CycleCounters {
             let counters = CycleCounters { source };
             counters.try_on(cpu).map(|_| counters)
         };
-        let by_registers = tried(Source::Msr(Arc::clone(&machine.msr)));
+        let by_registers = tried(CounterSource::Msr(Arc::clone(&machine.msr)));
         by_registers.or_else(|reason| {
-            let rdpru = Rdpru::new().and_then(|rdpru| tried(Source::Rdpru(rdpru)).ok());
+            let rdpru = Rdpru::new().and_then(|rdpru| tried(CounterSource::Rdpru(rdpru)).ok());
             let by_perf = || {
                 let events = Events::named(machine.tree.as_ref(), "aperf", "mperf").ok()?;
-                tried(Source::Perf(Arc::new(events))).ok()
+                tried(CounterSource::Perf(Arc::new(events))).ok()
             };
             rdpru.or_else(by_perf).ok_or(reason)
         })
@@ -109,18 +109,18 @@ impl CycleCounters {
     /// Where the source refuses, or the calling thread is on another CPU and the source is RDPRU.
     pub fn read(&self, cpu: CpuId) -> Reading<Counts> {
         match &self.source {
-            Source::Msr(msr) => of_registers(msr.read_many(cpu, &[MPERF, APERF])),
-            Source::Rdpru(rdpru) => of_rdpru(*rdpru, cpu),
-            Source::Perf(events) => events.read(cpu),
+            CounterSource::Msr(msr) => of_registers(msr.read_many(cpu, &[MPERF, APERF])),
+            CounterSource::Rdpru(rdpru) => of_rdpru(*rdpru, cpu),
+            CounterSource::Perf(events) => events.read(cpu),
             // Within jobs the executor computes them.
-            Source::Simulated(model) => model.counts_of_work(cpu).map(Counts::from),
+            CounterSource::Simulated(model) => model.counts_of_work(cpu).map(Counts::from),
         }
     }
 
     /// The same of several CPUs, by a thread that may be on any. Where only the CPU itself can read
     /// them, the thread goes there, and returns.
     pub fn read_each(&self, cpus: &[CpuId]) -> Vec<Reading<Counts>> {
-        if !matches!(self.source, Source::Rdpru(_)) {
+        if !matches!(self.source, CounterSource::Rdpru(_)) {
             return cpus.iter().map(|&cpu| self.read(cpu)).collect();
         }
         let home = sys::affinity::current();
@@ -141,16 +141,16 @@ impl CycleCounters {
 
     /// Whether they are events of the kernel, which it closes when a CPU goes offline.
     pub(crate) fn are_the_kernels(&self) -> bool {
-        matches!(self.source, Source::Perf(_))
+        matches!(self.source, CounterSource::Perf(_))
     }
 
     /// Where the counters are read, in words, for the record.
     pub fn source(&self) -> &'static str {
         match self.source {
-            Source::Msr(_) => "MSR 0xe8 over 0xe7",
-            Source::Rdpru(_) => "RDPRU, register 1 over 0",
-            Source::Perf(_) => "perf PMU `msr`, aperf over mperf",
-            Source::Simulated(_) => "simulated MSR 0xe8 over 0xe7",
+            CounterSource::Msr(_) => "MSR 0xe8 over 0xe7",
+            CounterSource::Rdpru(_) => "RDPRU, register 1 over 0",
+            CounterSource::Perf(_) => "perf PMU `msr`, aperf over mperf",
+            CounterSource::Simulated(_) => "simulated MSR 0xe8 over 0xe7",
         }
     }
 

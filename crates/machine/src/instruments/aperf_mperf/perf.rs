@@ -17,10 +17,10 @@ use crate::ports::Tree;
 pub(super) struct Events {
     aperf: Event,
     mperf: Event,
-    open: Mutex<BTreeMap<CpuId, Arc<Pair>>>,
+    open: Mutex<BTreeMap<CpuId, Arc<CounterFiles>>>,
 }
 
-struct Pair {
+struct CounterFiles {
     aperf: File,
     mperf: File,
 }
@@ -51,13 +51,13 @@ impl Events {
         })
     }
 
-    fn pair(&self, cpu: CpuId) -> io::Result<Arc<Pair>> {
+    fn pair(&self, cpu: CpuId) -> io::Result<Arc<CounterFiles>> {
         let mut open_pairs = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(pair) = open_pairs.get(&cpu) {
             return Ok(Arc::clone(pair));
         }
         let file = |event| open(event, Scope::Everybody(cpu)).map(File::from);
-        let pair = Arc::new(Pair { aperf: file(self.aperf)?, mperf: file(self.mperf)? });
+        let pair = Arc::new(CounterFiles { aperf: file(self.aperf)?, mperf: file(self.mperf)? });
         open_pairs.insert(cpu, Arc::clone(&pair));
         Ok(pair)
     }

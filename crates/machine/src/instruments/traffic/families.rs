@@ -5,7 +5,7 @@ use std::io;
 use model::page::tally;
 use model::{Obstacle, Reading, Unavailable};
 
-use super::{Counter, WHAT, Way};
+use super::{ControllerEvent, WHAT, Way};
 use crate::attempts::{Surroundings, load_uncore, refusal};
 use crate::permits::Question;
 use crate::pmu::{self, PMUS, Pmu};
@@ -14,19 +14,19 @@ use crate::text::or_empty;
 use crate::text::value_of;
 
 /// PMUs of one kind: how they are called, and their events.
-struct Family {
+struct PmuFamily {
     /// Their name, up to a number.
     name: &'static str,
     /// The CPUs that it is true of, as models of Intel's family 6; none: all.
     models: &'static [u32],
-    read: Of,
-    written: Of,
+    read: EventNames,
+    written: EventNames,
     /// What a count stands for where the kernel does not say: a burst to or from memory, in bytes.
     burst: f64,
 }
 
 /// Events that are summed.
-enum Of {
+enum EventNames {
     /// The one that the kernel has this name for, or those of sub-channels.
     Named(&'static str),
     /// Those of these terms, each with the name that its maker has: the kernel has none, or gives it to
@@ -58,53 +58,53 @@ const LINE: f64 = 64.0;
 /// first one alone, later ones `_sch0` and `_sch1`; before Linux 6.4 (743767d6f6b8) the kernel has no
 /// names at all for Sapphire and Emerald Rapids. The free-running events `read` and `write` of servers
 /// are left out: older kernels have a wrong scale for them, and `cas_count_*` are there, too.
-const FAMILIES: &[Family] = &[
-    Family {
+const FAMILIES: &[PmuFamily] = &[
+    PmuFamily {
         name: "uncore_imc",
         models: TWO_SCHEDULERS,
-        read: Of::Terms(&[
+        read: EventNames::Terms(&[
             ("event=0x05,umask=0xcf", "unc_m_cas_count_sch0.rd"),
             ("event=0x06,umask=0xcf", "unc_m_cas_count_sch1.rd"),
         ]),
-        written: Of::Terms(&[
+        written: EventNames::Terms(&[
             ("event=0x05,umask=0xf0", "unc_m_cas_count_sch0.wr"),
             ("event=0x06,umask=0xf0", "unc_m_cas_count_sch1.wr"),
         ]),
         burst: LINE,
     },
-    Family {
+    PmuFamily {
         name: "uncore_imc",
         models: &[],
-        read: Of::Named("cas_count_read"),
-        written: Of::Named("cas_count_write"),
+        read: EventNames::Named("cas_count_read"),
+        written: EventNames::Named("cas_count_write"),
         burst: LINE,
     },
-    Family {
+    PmuFamily {
         name: "uncore_imc",
         models: ONE_SCHEDULER,
-        read: Of::Terms(&[("event=0x05,umask=0xcf", "unc_m_cas_count.rd")]),
-        written: Of::Terms(&[("event=0x05,umask=0xf0", "unc_m_cas_count.wr")]),
+        read: EventNames::Terms(&[("event=0x05,umask=0xcf", "unc_m_cas_count.rd")]),
+        written: EventNames::Terms(&[("event=0x05,umask=0xf0", "unc_m_cas_count.wr")]),
         burst: LINE,
     },
-    Family {
+    PmuFamily {
         name: "uncore_imc_free_running",
         models: &[],
-        read: Of::Named("data_read"),
-        written: Of::Named("data_write"),
+        read: EventNames::Named("data_read"),
+        written: EventNames::Named("data_write"),
         burst: LINE,
     },
-    Family {
+    PmuFamily {
         name: "uncore_imc",
         models: &[],
-        read: Of::Named("data_reads"),
-        written: Of::Named("data_writes"),
+        read: EventNames::Named("data_reads"),
+        written: EventNames::Named("data_writes"),
         burst: LINE,
     },
-    Family {
+    PmuFamily {
         name: "amd_umc",
         models: &[],
-        read: Of::Terms(&[("event=0x0a,rdwrmask=0x1", "umc_cas_cmd.rd")]),
-        written: Of::Terms(&[("event=0x0a,rdwrmask=0x2", "umc_cas_cmd.wr")]),
+        read: EventNames::Terms(&[("event=0x0a,rdwrmask=0x1", "umc_cas_cmd.rd")]),
+        written: EventNames::Terms(&[("event=0x0a,rdwrmask=0x2", "umc_cas_cmd.wr")]),
         burst: LINE,
     },
 ];
@@ -133,7 +133,7 @@ const UNCHECKED: &str = "nobody has compared what it counts with what a program 
 const BY_HAND: &str = "`perf list` has its events, and `perf stat -a` counts them";
 
 /// All counters of the memory controllers, or why there are none.
-pub(super) fn counters(here: &Surroundings<'_>) -> Reading<Vec<Counter>> {
+pub(super) fn counters(here: &Surroundings<'_>) -> Reading<Vec<ControllerEvent>> {
     let whole = |reason| Unavailable { what: WHAT.into(), ..reason };
     let names = or_empty(PMUS, pmu::names(here.tree)).map_err(whole)?;
     if let Some(name) = names.iter().find(|name| is_of(name, OTHER_MEMORY)) {
@@ -142,7 +142,7 @@ pub(super) fn counters(here: &Surroundings<'_>) -> Reading<Vec<Counter>> {
         );
         return Err(Unavailable::new(Obstacle::Cpudyno, WHAT, why).with_remedy(BY_HAND));
     }
-    let cpu = Cpu::of(here.tree);
+    let cpu = CpuModel::of(here.tree);
     for family in FAMILIES.iter().filter(|family| family.fits(cpu.as_ref())) {
         let of_family = names.iter().filter(|name| is_of(name, family.name));
         let pmus: Vec<Pmu<'_>> = of_family.map(|name| Pmu::new(here.tree, name)).collect();
@@ -155,10 +155,10 @@ pub(super) fn counters(here: &Surroundings<'_>) -> Reading<Vec<Counter>> {
 }
 
 /// Why there are none, where no family fits.
-fn absent(here: &Surroundings<'_>, names: &[String], cpu: Option<&Cpu>) -> Unavailable {
+fn absent(here: &Surroundings<'_>, names: &[String], cpu: Option<&CpuModel>) -> Unavailable {
     for (start, why) in UNKNOWN {
         let Some(name) = names.iter().find(|name| name.starts_with(start)) else { continue };
-        if *start == "amd_df" && cpu.is_some_and(Cpu::has_amd_umc) {
+        if *start == "amd_df" && cpu.is_some_and(CpuModel::has_amd_umc) {
             let why = format!(
                 "this kernel has `{name}` and no `amd_umc`, by which memory controllers of this CPU \
                  count; Linux has it since 6.7"
@@ -181,18 +181,18 @@ fn absent(here: &Surroundings<'_>, names: &[String], cpu: Option<&Cpu>) -> Unava
 }
 
 /// The first CPU, as the kernel says.
-struct Cpu {
+struct CpuModel {
     vendor: String,
     family: u32,
     model: u32,
 }
 
-impl Cpu {
-    fn of(tree: &dyn Tree) -> Option<Cpu> {
+impl CpuModel {
+    fn of(tree: &dyn Tree) -> Option<CpuModel> {
         let text = tree.read("/proc/cpuinfo").ok()?;
         let number = |key| value_of(&text, key)?.parse().ok();
         let vendor = value_of(&text, "vendor_id")?.to_owned();
-        Some(Cpu { vendor, family: number("cpu family")?, model: number("model")? })
+        Some(CpuModel { vendor, family: number("cpu family")?, model: number("model")? })
     }
 
     /// # Source
@@ -211,16 +211,16 @@ fn is_of(name: &str, family: &str) -> bool {
     rest.is_empty() || (!number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit()))
 }
 
-impl Family {
-    fn fits(&self, cpu: Option<&Cpu>) -> bool {
-        let is_model = |cpu: &Cpu| {
+impl PmuFamily {
+    fn fits(&self, cpu: Option<&CpuModel>) -> bool {
+        let is_model = |cpu: &CpuModel| {
             cpu.vendor == "GenuineIntel" && cpu.family == 6 && self.models.contains(&cpu.model)
         };
         self.models.is_empty() || cpu.is_some_and(is_model)
     }
 
     /// The counters of all its PMUs; none where no PMU has its event of reads.
-    fn counters(&self, pmus: &[Pmu<'_>]) -> Reading<Vec<Counter>> {
+    fn counters(&self, pmus: &[Pmu<'_>]) -> Reading<Vec<ControllerEvent>> {
         let mut counters = Vec::new();
         let mut is_there = false;
         for pmu in pmus {
@@ -236,12 +236,12 @@ impl Family {
     }
 
     /// The counters of one PMU. One that lacks what others have would be left out of every sum.
-    fn add(&self, counters: &mut Vec<Counter>, pmu: Pmu<'_>) -> Reading<()> {
+    fn add(&self, counters: &mut Vec<ControllerEvent>, pmu: Pmu<'_>) -> Reading<()> {
         let (kind, cpus) = (pmu.kind()?, pmu.cpus()?);
         for (way, of) in [(Way::Read, &self.read), (Way::Written, &self.written)] {
             for event in of.names(pmu)? {
                 let (config, bytes) = of.resolve(pmu, &event, self.burst)?;
-                counters.extend(cpus.iter().map(|&cpu| Counter {
+                counters.extend(cpus.iter().map(|&cpu| ControllerEvent {
                     pmu: pmu.name().to_owned(),
                     event: event.clone(),
                     kind,
@@ -260,20 +260,20 @@ impl Family {
     }
 }
 
-impl Of {
+impl EventNames {
     /// What it is called: of several, the first.
     fn word(&self) -> &'static str {
         match self {
-            Of::Named(name) => name,
-            Of::Terms(all) => all.first().map_or("", |(_, name)| name),
+            EventNames::Named(name) => name,
+            EventNames::Terms(all) => all.first().map_or("", |(_, name)| name),
         }
     }
 
     /// The names of its events on a PMU.
     fn names(&self, pmu: Pmu<'_>) -> Reading<Vec<String>> {
         match self {
-            Of::Terms(all) => Ok(all.iter().map(|(_, name)| (*name).to_owned()).collect()),
-            Of::Named(name) => {
+            EventNames::Terms(all) => Ok(all.iter().map(|(_, name)| (*name).to_owned()).collect()),
+            EventNames::Named(name) => {
                 let mut events = pmu.events()?;
                 events.retain(|event| {
                     let rest = event.strip_prefix(name);
@@ -287,11 +287,11 @@ impl Of {
     /// What one of them is to the kernel, and the bytes that a count stands for.
     fn resolve(&self, pmu: Pmu<'_>, event: &str, burst: f64) -> Reading<(u64, f64)> {
         let (config, bytes) = match self {
-            Of::Terms(all) => {
+            EventNames::Terms(all) => {
                 let terms = all.iter().find(|(_, name)| *name == event).map_or("", |(it, _)| it);
                 (pmu.encode(terms)?, burst)
             }
-            Of::Named(_) => {
+            EventNames::Named(_) => {
                 let named = pmu.event(event)?;
                 (named.config, bytes(event, &named, burst)?)
             }
@@ -351,15 +351,16 @@ mod tests {
         }
     }
 
-    fn found(files: &Files, guest: bool) -> Reading<Vec<Counter>> {
+    fn found(files: &Files, guest: bool) -> Reading<Vec<ControllerEvent>> {
         let ground = if guest { Ground::Guest } else { Ground::Machine };
         counters(&Surroundings { tree: files, ground })
     }
 
     /// PMU, event, config, CPU and bytes.
     fn rows(files: &Files) -> Vec<(String, u64, u32, f64)> {
-        let row =
-            |c: Counter| (format!("{} {} {:?}", c.pmu, c.event, c.way), c.config, c.cpu.0, c.bytes);
+        let row = |c: ControllerEvent| {
+            (format!("{} {} {:?}", c.pmu, c.event, c.way), c.config, c.cpu.0, c.bytes)
+        };
         found(files, false).unwrap().into_iter().map(row).collect()
     }
 

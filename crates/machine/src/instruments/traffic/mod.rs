@@ -33,7 +33,7 @@ pub enum Way {
 
 /// One counter: of one event, of one PMU, where one CPU reads it.
 #[derive(Debug, Clone, PartialEq)]
-struct Counter {
+struct ControllerEvent {
     pmu: String,
     event: String,
     kind: u32,
@@ -46,11 +46,11 @@ struct Counter {
 
 /// The counters of all memory controllers, open.
 pub struct TrafficCounters {
-    counters: Vec<Counter>,
-    source: Source,
+    counters: Vec<ControllerEvent>,
+    source: TrafficSource,
 }
 
-enum Source {
+enum TrafficSource {
     /// In the order of the counters.
     Open(Vec<perf_open::Counter>),
     Simulated(Box<Model>),
@@ -59,13 +59,13 @@ enum Source {
 /// A reading of all counters, one after the other.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrafficCounts {
-    counts: Vec<Count>,
+    counts: Vec<DirectedBytes>,
     /// When the first one was about to be read, and when the last one had been.
     between: [Duration; 2],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Count {
+struct DirectedBytes {
     way: Way,
     bytes: f64,
     reading: perf_open::Count,
@@ -102,26 +102,26 @@ impl TrafficCounters {
         let ground = Survey::new(machine).ground();
         let here = Surroundings { tree: &*machine.tree, ground };
         let counters = counters(&here)?;
-        let refused = |counter: &Counter, error: std::io::Error| {
+        let refused = |counter: &ControllerEvent, error: std::io::Error| {
             let reason = refusal(Question::PerfUncore, &error, &here);
-            let Counter { pmu, event, cpu, .. } = counter;
+            let ControllerEvent { pmu, event, cpu, .. } = counter;
             let why = format!("`{event}` of `{pmu}` on CPU {cpu}: {}", reason.why);
             Unavailable { what: WHAT.into(), why, ..reason }
         };
-        let open = |counter: &Counter| {
+        let open = |counter: &ControllerEvent| {
             let event = Event { kind: counter.kind, config: counter.config, kernel: true };
             perf_open::Counter::open(event, Scope::Everybody(counter.cpu))
                 .map_err(|error| refused(counter, error))
         };
         let source = match &machine.simulated {
-            None => Source::Open(counters.iter().map(open).collect::<Reading<_>>()?),
+            None => TrafficSource::Open(counters.iter().map(open).collect::<Reading<_>>()?),
             Some(model) => {
                 for counter in &counters {
-                    let Counter { pmu, config, cpu, .. } = counter;
+                    let ControllerEvent { pmu, config, cpu, .. } = counter;
                     let count = model.controller_count(pmu, *config, *cpu);
                     count.map_err(|error| refused(counter, error))?;
                 }
-                Source::Simulated(Box::new(model.clone()))
+                TrafficSource::Simulated(Box::new(model.clone()))
             }
         };
         Ok(TrafficCounters { counters, source })
@@ -134,23 +134,23 @@ impl TrafficCounters {
     /// Where one cannot be read.
     pub fn read(&self) -> Reading<TrafficCounts> {
         let begun = self.now();
-        if let Source::Simulated(model) = &self.source {
+        if let TrafficSource::Simulated(model) = &self.source {
             model.elapsed.advance(self.simulated_cost());
         }
-        let one = |(index, counter): (usize, &Counter)| {
+        let one = |(index, counter): (usize, &ControllerEvent)| {
             let reading = match &self.source {
-                Source::Open(open) => open[index].read(),
-                Source::Simulated(model) => {
-                    let Counter { pmu, config, cpu, .. } = counter;
+                TrafficSource::Open(open) => open[index].read(),
+                TrafficSource::Simulated(model) => {
+                    let ControllerEvent { pmu, config, cpu, .. } = counter;
                     model.controller_count(pmu, *config, *cpu)
                 }
             };
             let reading = reading.map_err(|error| {
-                let Counter { pmu, event, .. } = counter;
+                let ControllerEvent { pmu, event, .. } = counter;
                 let why = format!("reading `{event}` of `{pmu}` failed: {error}");
                 Unavailable::new(Obstacle::Hardware, WHAT, why)
             })?;
-            Ok(Count { way: counter.way, bytes: counter.bytes, reading })
+            Ok(DirectedBytes { way: counter.way, bytes: counter.bytes, reading })
         };
         let counts = self.counters.iter().enumerate().map(one).collect::<Reading<_>>()?;
         Ok(TrafficCounts { counts, between: [begun, self.now()] })
@@ -159,8 +159,8 @@ impl TrafficCounters {
     /// By the clock that goes on while counters count.
     fn now(&self) -> Duration {
         match &self.source {
-            Source::Open(_) => sys::clock::monotonic_raw(),
-            Source::Simulated(model) => Duration::from_secs_f64(model.elapsed.seconds().0),
+            TrafficSource::Open(_) => sys::clock::monotonic_raw(),
+            TrafficSource::Simulated(model) => Duration::from_secs_f64(model.elapsed.seconds().0),
         }
     }
 
@@ -176,8 +176,10 @@ impl TrafficCounters {
         let mut refused = None;
         for _ in 0..WINDOWS {
             match &self.source {
-                Source::Open(_) => std::thread::sleep(WINDOW),
-                Source::Simulated(model) => model.elapsed.advance(Seconds(WINDOW.as_secs_f64())),
+                TrafficSource::Open(_) => std::thread::sleep(WINDOW),
+                TrafficSource::Simulated(model) => {
+                    model.elapsed.advance(Seconds(WINDOW.as_secs_f64()))
+                }
             }
             let after = self.read()?;
             let seconds = after.between[0].saturating_sub(before.between[0]).as_secs_f64();
@@ -205,7 +207,7 @@ impl TrafficCounters {
                 events.push(&counter.event);
             }
         }
-        let simulated = matches!(self.source, Source::Simulated(_));
+        let simulated = matches!(self.source, TrafficSource::Simulated(_));
         let prefix = if simulated { "simulated " } else { "" };
         let more = match pmus.len() {
             1 => String::new(),
@@ -222,7 +224,7 @@ impl TrafficCounters {
     pub fn gauge(&self) -> Reading<TrafficGauge> {
         const READINGS: usize = 8;
         let step_bytes = self.counters.iter().map(|c| c.bytes).fold(f64::INFINITY, f64::min);
-        if let Source::Simulated(_) = self.source {
+        if let TrafficSource::Simulated(_) = self.source {
             return Ok(TrafficGauge { step_bytes, own_cost: self.simulated_cost() });
         }
         let mut own_cost = Seconds(f64::INFINITY);
@@ -379,7 +381,8 @@ mod tests {
     fn reads_and_writes_are_summed_apart_over_all_counters() {
         let reading = |values: [u64; 3], at| {
             let ways = [(Way::Read, 64.0), (Way::Written, 64.0), (Way::Read, 32.0)];
-            let one = |(value, (way, bytes))| Count { way, bytes, reading: count(value, at, at) };
+            let one =
+                |(value, (way, bytes))| DirectedBytes { way, bytes, reading: count(value, at, at) };
             let counts = values.into_iter().zip(ways).map(one).collect();
             TrafficCounts { counts, between: [Duration::from_nanos(at); 2] }
         };
