@@ -107,16 +107,18 @@ fn end_at_the_second(mut signals: iterator::Signals, deaf: &AtomicUsize) {
     for signal in signals.forever() {
         let since_first = first.get_or_insert_with(Instant::now).elapsed();
         match answer(since_first, deaf.load(Ordering::Relaxed) > 0) {
-            Answer::Nothing => {}
-            Answer::Wait => output::remark("settings are put back first; nothing ends that"),
-            Answer::End => low_level::exit(128 + signal),
+            SignalResponse::Nothing => {}
+            SignalResponse::Wait => {
+                output::remark("settings are put back first; nothing ends that")
+            }
+            SignalResponse::End => low_level::exit(128 + signal),
         }
     }
 }
 
 /// What a signal brings about beside the wish to stop.
 #[derive(Debug, PartialEq)]
-enum Answer {
+enum SignalResponse {
     /// It belongs to the first one, or is it.
     Nothing,
     /// There is something that must not be left half done.
@@ -125,11 +127,11 @@ enum Answer {
     End,
 }
 
-fn answer(since_first: Duration, deaf: bool) -> Answer {
+fn answer(since_first: Duration, deaf: bool) -> SignalResponse {
     match since_first {
-        _ if since_first < ONE_WISH => Answer::Nothing,
-        _ if deaf => Answer::Wait,
-        _ => Answer::End,
+        _ if since_first < ONE_WISH => SignalResponse::Nothing,
+        _ if deaf => SignalResponse::Wait,
+        _ => SignalResponse::End,
     }
 }
 
@@ -140,7 +142,13 @@ mod tests {
     #[test]
     fn the_second_wish_ends_the_process_unless_settings_are_changed() {
         let (soon, late) = (Duration::from_millis(100), Duration::from_millis(600));
-        assert_eq!([answer(soon, false), answer(soon, true)], [Answer::Nothing, Answer::Nothing]);
-        assert_eq!([answer(late, false), answer(late, true)], [Answer::End, Answer::Wait]);
+        assert_eq!(
+            [answer(soon, false), answer(soon, true)],
+            [SignalResponse::Nothing, SignalResponse::Nothing]
+        );
+        assert_eq!(
+            [answer(late, false), answer(late, true)],
+            [SignalResponse::End, SignalResponse::Wait]
+        );
     }
 }

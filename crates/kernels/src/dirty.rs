@@ -41,7 +41,7 @@ impl DirtyUpper {
 #[derive(Debug, Clone, Copy)]
 pub struct Dirtier {
     register: &'static str,
-    entry: Entry,
+    entry: DirtyFn,
     /// The parts of the register that XSAVE knows as upper halves, as bits of XINUSE.
     components: u64,
 }
@@ -94,9 +94,9 @@ fn in_use() -> Option<u64> {
 }
 
 #[cfg(target_arch = "x86_64")]
-type Entry = unsafe extern "sysv64" fn();
+type DirtyFn = unsafe extern "sysv64" fn();
 #[cfg(target_arch = "aarch64")]
-type Entry = unsafe extern "C" fn();
+type DirtyFn = unsafe extern "C" fn();
 
 /// A dirtier: the register, the instruction that fills it, and its components of XINUSE.
 macro_rules! dirtier {

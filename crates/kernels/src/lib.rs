@@ -70,4 +70,4 @@ mod xstate;
 pub use arithmetic::Operands;
 pub use dirty::{Dirtier, DirtyUpper};
 pub use in_loop::{InLoop, MULTIPLIES_MAX};
-pub use stream::{Beside, Data, Kind, Runnable, StreamRow, Weight, WrongAnswer};
+pub use stream::{CompanionInstruction, Data, Kind, Runnable, StreamRow, Weight, WrongAnswer};

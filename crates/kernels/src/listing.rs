@@ -19,7 +19,7 @@ const CACHE_LINE: usize = 64;
 
 /// What a row says about its listing.
 #[derive(Clone)]
-struct Claim {
+struct ListingClaim {
     mnemonic: &'static str,
     followers: &'static [&'static str],
     beside: Option<&'static str>,
@@ -38,14 +38,14 @@ struct Claim {
     sled: usize,
 }
 
-impl From<&InLoop> for Claim {
+impl From<&InLoop> for ListingClaim {
     fn from(kernel: &InLoop) -> Self {
         let ops = kernel.ops_per_iteration() as usize;
-        Claim { ops, sled: MULTIPLIES_MAX as usize, ..Claim::from(kernel.row) }
+        ListingClaim { ops, sled: MULTIPLIES_MAX as usize, ..ListingClaim::from(kernel.row) }
     }
 }
 
-impl From<&StreamRow> for Claim {
+impl From<&StreamRow> for ListingClaim {
     fn from(row: &StreamRow) -> Self {
         let scalar_bits = match row.kind {
             Kind::Spin => 32,
@@ -56,7 +56,7 @@ impl From<&StreamRow> for Claim {
         let op_bits = row.width_bits.filter(|_| row.beside.is_none()).or(tile_bits);
         let numbered = op_bits.is_some() || !row.followers.is_empty();
         let vector_op = row.beside.map_or(row.arithmetic, |beside| beside.arithmetic);
-        Claim {
+        ListingClaim {
             mnemonic: row.mnemonic,
             followers: row.followers,
             beside: row.beside.map(|beside| beside.mnemonic),
@@ -100,7 +100,7 @@ fn decode(bytes: &[u8], address: u64) -> Option<Vec<Instruction>> {
 }
 
 /// Holds a listing against a claim; the error says what is wrong.
-fn check(listing: &[Instruction], claim: &Claim) -> Result<(), String> {
+fn check(listing: &[Instruction], claim: &ListingClaim) -> Result<(), String> {
     if listing.iter().any(Instruction::is_invalid) {
         return Err("an instruction that is none".to_owned());
     }
@@ -149,7 +149,7 @@ fn check(listing: &[Instruction], claim: &Claim) -> Result<(), String> {
 fn without_sled<'a>(
     ops: &'a [Instruction],
     listing: &[Instruction],
-    claim: &Claim,
+    claim: &ListingClaim,
     end: u64,
 ) -> Result<&'a [Instruction], String> {
     const JUMP: &str = "jmp r8";
@@ -242,7 +242,7 @@ pub(crate) fn check_rights(listing: &[Instruction], needed: &[Isa]) -> Result<()
 
 /// That tiles are released and upper halves of registers are zero at the return, where something may
 /// have changed them.
-fn check_cleaning(listing: &[Instruction], claim: &Claim) -> Result<(), String> {
+fn check_cleaning(listing: &[Instruction], claim: &ListingClaim) -> Result<(), String> {
     let is_legacy = |one: &Instruction| one.code().encoding() == EncodingKind::Legacy;
     if listing.iter().all(is_legacy) {
         return Ok(());
@@ -276,7 +276,7 @@ fn check_cleaning(listing: &[Instruction], claim: &Claim) -> Result<(), String> 
 
 /// That nothing around the loop is wider than what is in it: one wide instruction is enough for a
 /// CPU to lower its clock. Dirty upper halves are made on purpose.
-fn check_width(listing: &[Instruction], claim: &Claim) -> Result<(), String> {
+fn check_width(listing: &[Instruction], claim: &ListingClaim) -> Result<(), String> {
     let widest = claim.register_bits.max(claim.beside_bits.unwrap_or(0)).max(128);
     let is_wide = |register: Register| (register.size() * 8) as u32 > widest;
     match listing.iter().find(|one| registers(one).any(is_wide)) {
@@ -313,7 +313,7 @@ fn check_registers(instruction: &Instruction, bits: u32) -> Result<(), String> {
 }
 
 /// The instruction beside the ops: one where it is claimed.
-fn check_beside(beside: &[&Instruction], claim: &Claim) -> Result<(), String> {
+fn check_beside(beside: &[&Instruction], claim: &ListingClaim) -> Result<(), String> {
     match (claim.beside, beside) {
         (None, _) => Ok(()),
         (Some(_), [one]) => {
@@ -332,7 +332,7 @@ fn check_mask(instruction: &Instruction, masked: bool) -> Result<(), String> {
 }
 
 /// The number of ops, that there is nothing else, and the registers that they work on.
-fn check_ops(ops: &[&Instruction], claim: &Claim, end: u64) -> Result<(), String> {
+fn check_ops(ops: &[&Instruction], claim: &ListingClaim, end: u64) -> Result<(), String> {
     let of_one_op = iter::once(&claim.mnemonic).chain(claim.followers);
     for (one, &expected) in ops.iter().zip(of_one_op.cycle()) {
         if name(one) != expected {
@@ -359,7 +359,7 @@ fn check_ops(ops: &[&Instruction], claim: &Claim, end: u64) -> Result<(), String
 
 /// The number of chains, and that each op waits for the former one of its chain and for no other;
 /// or for none at all, where it is done when it is renamed.
-fn check_chains(instructions: &[&Instruction], claim: &Claim) -> Result<(), String> {
+fn check_chains(instructions: &[&Instruction], claim: &ListingClaim) -> Result<(), String> {
     if claim.kind == Kind::Spin {
         return Ok(());
     }
@@ -405,7 +405,7 @@ fn check_chains(instructions: &[&Instruction], claim: &Claim) -> Result<(), Stri
 fn every_listing_is_what_its_row_says() {
     for row in every_row() {
         let listing = disassemble(row.entry as *const ());
-        if let Err(wrong) = check(&listing, &Claim::from(row)) {
+        if let Err(wrong) = check(&listing, &ListingClaim::from(row)) {
             panic!("stream `{}`: {wrong}", row.id);
         }
     }
@@ -415,7 +415,7 @@ fn every_listing_is_what_its_row_says() {
 fn every_kernel_with_the_ruler_in_its_loop_is_what_it_says() {
     for kernel in every_row().flat_map(|row| row.in_loop) {
         let listing = disassemble(kernel.entry as *const ());
-        if let Err(wrong) = check(&listing, &Claim::from(kernel)) {
+        if let Err(wrong) = check(&listing, &ListingClaim::from(kernel)) {
             panic!("stream `{}` with {} ops: {wrong}", kernel.row.id, kernel.ops_per_iteration());
         }
     }
@@ -425,8 +425,8 @@ fn every_kernel_with_the_ruler_in_its_loop_is_what_it_says() {
 fn a_wrong_sled_does_not_pass() {
     let kernel = &streams::fma::AVX256_FMA.in_loop[0];
     let good = disassemble(kernel.entry as *const ());
-    let claim = Claim::from(kernel);
-    let wrong = |listing: &[Instruction], change: fn(&mut Claim)| {
+    let claim = ListingClaim::from(kernel);
+    let wrong = |listing: &[Instruction], change: fn(&mut ListingClaim)| {
         let mut claim = claim.clone();
         change(&mut claim);
         check(listing, &claim).unwrap_err()
@@ -461,8 +461,8 @@ fn a_wrong_sled_does_not_pass() {
 
 #[test]
 fn a_wrong_row_does_not_pass() {
-    let wrong = |row: &StreamRow, change: fn(&mut Claim)| {
-        let mut claim = Claim::from(row);
+    let wrong = |row: &StreamRow, change: fn(&mut ListingClaim)| {
+        let mut claim = ListingClaim::from(row);
         change(&mut claim);
         check(&disassemble(row.entry as *const ()), &claim).unwrap_err()
     };
@@ -495,8 +495,8 @@ fn a_wrong_row_does_not_pass() {
 
 #[test]
 fn a_wrong_row_of_scalar_ops_does_not_pass() {
-    let wrong = |row: &StreamRow, change: fn(&mut Claim)| {
-        let mut claim = Claim::from(row);
+    let wrong = |row: &StreamRow, change: fn(&mut ListingClaim)| {
+        let mut claim = ListingClaim::from(row);
         change(&mut claim);
         check(&disassemble(row.entry as *const ()), &claim).unwrap_err()
     };
@@ -516,7 +516,7 @@ fn a_wrong_row_of_scalar_ops_does_not_pass() {
 }
 
 /// A claim of scalar adds in one chain.
-const ADDS: Claim = Claim {
+const ADDS: ListingClaim = ListingClaim {
     mnemonic: "add",
     followers: &[],
     beside: None,
@@ -533,7 +533,7 @@ const ADDS: Claim = Claim {
 
 /// Three additions of r11 to rax in a loop, assembled by hand, held against a claim of such adds.
 fn check_by_hand(bytes: &[u8], address: u64, ops: usize) -> Result<(), String> {
-    let claim = Claim { ops, ..ADDS };
+    let claim = ListingClaim { ops, ..ADDS };
     check(&decode(bytes, address).ok_or("no return")?, &claim)
 }
 
@@ -578,7 +578,7 @@ fn chains_that_mix_are_refused() {
         0xC5, 0xF8, 0x77, 0xC3,
     ];
     let listing = decode(&bytes, 0).expect("there is a return");
-    let claim = Claim {
+    let claim = ListingClaim {
         mnemonic: "vfmadd132pd",
         kind: Kind::Throughput,
         chains: 2,
@@ -604,7 +604,7 @@ fn more_than_a_zero_idiom_is_refused() {
         ];
         decode(&bytes.concat(), 0).expect("there is a return")
     };
-    let claim = Claim {
+    let claim = ListingClaim {
         mnemonic: "vpxor",
         kind: Kind::Rename,
         ops: 1,
@@ -616,7 +616,7 @@ fn more_than_a_zero_idiom_is_refused() {
     assert_eq!(check(&kernel(0, &[]), &claim), Ok(()));
     let toggling = check(&kernel(1, &[]), &claim);
     assert_eq!(toggling.unwrap_err(), "op 0 does not continue its own chain alone");
-    let claim = Claim { needs: &[Isa::Avx2], ..claim };
+    let claim = ListingClaim { needs: &[Isa::Avx2], ..claim };
     let wide = check(&kernel(0, &XOR_WIDE), &claim);
     assert_eq!(wide.unwrap_err(), "vpxor is wider than 128 bits");
 }
@@ -631,7 +631,7 @@ fn triples_that_are_none_are_refused() {
     let checked = |compare: [u8; 4], branch: [u8; 2]| {
         let end = [0x48, 0xFF, 0xCF, 0x75, 0xF1, 0xC3]; // dec rdi; jnz to the first byte; ret
         let bytes = [ADD.as_slice(), &compare, &branch, &end].concat();
-        let claim = Claim {
+        let claim = ListingClaim {
             mnemonic: "addsd",
             followers: &["ucomisd", "jp"],
             ops: 1,

@@ -103,7 +103,7 @@ pub(crate) const fn rounds(ops: u64, chains: u64) -> u64 {
 
 /// An instruction that stands in each iteration once, beside the ops.
 #[derive(Debug, Clone, Copy)]
-pub struct Beside {
+pub struct CompanionInstruction {
     /// The instruction, as an assembler spells it.
     pub mnemonic: &'static str,
     pub(crate) arithmetic: Arithmetic,
@@ -138,7 +138,7 @@ pub struct StreamRow {
     /// The instructions that follow the one under study in each op.
     pub followers: &'static [&'static str],
     /// The instruction beside the ops, if there is one.
-    pub beside: Option<Beside>,
+    pub beside: Option<CompanionInstruction>,
     /// The number of the first chain's vector register.
     pub first_register: u32,
     pub(crate) arithmetic: Arithmetic,
@@ -470,7 +470,7 @@ macro_rules! beside {
         None
     };
     ($arithmetic:ident $mnemonic:literal) => {
-        Some($crate::stream::Beside {
+        Some($crate::stream::CompanionInstruction {
             mnemonic: $mnemonic,
             arithmetic: $crate::arithmetic::Arithmetic::$arithmetic,
         })
@@ -597,7 +597,9 @@ pub(crate) mod tests {
                 let ops = iterations * row.ops_per_iteration;
                 let expected = match (row.arithmetic, row.beside) {
                     (Arithmetic::Product, _) => 3_u64.wrapping_pow(ops as u32),
-                    (_, Some(Beside { arithmetic: Arithmetic::Fused, .. })) => ops + iterations,
+                    (_, Some(CompanionInstruction { arithmetic: Arithmetic::Fused, .. })) => {
+                        ops + iterations
+                    }
                     (
                         Arithmetic::Sum
                         | Arithmetic::DotBytes

@@ -11,7 +11,7 @@ use crate::targets::targets;
 
 /// A setting and the value that it is to have.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct SettingSpec {
     /// What was typed before `=`.
     pub name: String,
     /// The row.
@@ -26,25 +26,25 @@ pub struct Asked {
     pub value: String,
 }
 
-impl Asked {
+impl SettingSpec {
     /// The same with the row that this machine has: where there is none for all CPUs, that of each group.
-    pub(crate) fn here(&self, machine: &Machine) -> Asked {
+    pub(crate) fn here(&self, machine: &Machine) -> SettingSpec {
         let is_there = |lever| {
             let all = targets(machine, lever, self.state.as_deref(), self.cpus.as_ref());
             all.iter().any(|target| target.object.read(machine).is_ok())
         };
         let other = self.lever.of_groups().filter(|other| other.scope != self.lever.scope);
         match other.filter(|other| !is_there(self.lever) && is_there(other)) {
-            Some(lever) => Asked { lever, ..self.clone() },
+            Some(lever) => SettingSpec { lever, ..self.clone() },
             None => self.clone(),
         }
     }
 }
 
-impl FromStr for Asked {
+impl FromStr for SettingSpec {
     type Err = Error;
 
-    fn from_str(text: &str) -> Result<Asked, Error> {
+    fn from_str(text: &str) -> Result<SettingSpec, Error> {
         let malformed = |why: String| Error::Malformed { text: text.to_owned(), why };
         let Some((setting, value)) = text.split_once('=') else {
             return Err(malformed("a setting looks like governor=performance".to_owned()));
@@ -89,7 +89,7 @@ impl FromStr for Asked {
                 (Some(cpus), None)
             }
         };
-        Ok(Asked {
+        Ok(SettingSpec {
             name: name.to_owned(),
             lever,
             state: state.map(str::to_owned),

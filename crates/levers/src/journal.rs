@@ -60,7 +60,7 @@ pub struct Kept {
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Line {
+pub(crate) enum JournalLine {
     /// This is there, and will be changed.
     Keeps {
         object: Object,
@@ -138,14 +138,17 @@ impl Kept {
     }
 }
 
-impl Line {
+impl JournalLine {
     /// Whether it must be on disk before anything else is done, with all lines before it. One that
     /// names no value only tells what was in the hands of a process that was killed, or what it had done with;
     /// who forgets it with the whole machine forgets the settings, too.
     fn is_forced(&self) -> bool {
         !matches!(
             self,
-            Line::Again { .. } | Line::Restored { .. } | Line::Hidden { .. } | Line::Settled
+            JournalLine::Again { .. }
+                | JournalLine::Restored { .. }
+                | JournalLine::Hidden { .. }
+                | JournalLine::Settled
         )
     }
 }
@@ -366,7 +369,7 @@ fn read(path: &Path) -> Result<Option<Pending>, Error> {
         // One line that was spoiled is no reason to leave all others as they are.
         match serde_json::from_slice(line) {
             // Whoever wrote it: nothing is written but what levers are for.
-            Ok(Line::Keeps { object, .. }) if !rows::knows(&object) => {
+            Ok(JournalLine::Keeps { object, .. }) if !rows::knows(&object) => {
                 pending.broken.push(format!("line {}: {object} is no setting", index + 1));
             }
             Ok(line) => pending.kept.note(line),
@@ -470,32 +473,32 @@ impl Ledger {
         hidden.or_else(|| self.of(object)?.limit(machine, shown))
     }
 
-    fn note(&mut self, line: Line) {
+    fn note(&mut self, line: JournalLine) {
         match line {
-            Line::Keeps { object, setting, former, follows, was_open } => {
+            JournalLine::Keeps { object, setting, former, follows, was_open } => {
                 self.keep(&New { object, setting, former, follows, writes: None, was_open });
             }
-            Line::Writes { object, text } => self.add(&object, text, true),
-            Line::Found { object, text } => self.add(&object, text, false),
-            Line::Again { settings } => {
+            JournalLine::Writes { object, text } => self.add(&object, text, true),
+            JournalLine::Found { object, text } => self.add(&object, text, false),
+            JournalLine::Again { settings } => {
                 let again = self.kept.iter_mut().filter(|kept| settings.contains(&kept.setting));
                 for kept in again {
                     kept.unsettled |= !kept.ours.is_empty();
                     kept.is_restored = false;
                 }
             }
-            Line::Restored { object } => {
+            JournalLine::Restored { object } => {
                 if let Some(kept) = self.get_mut(&object) {
                     kept.is_restored = true;
                 }
             }
-            Line::Hidden { object, limit: Some(limit) } => {
+            JournalLine::Hidden { object, limit: Some(limit) } => {
                 self.hidden.insert(object, limit);
             }
-            Line::Hidden { object, limit: None } => {
+            JournalLine::Hidden { object, limit: None } => {
                 self.hidden.remove(&object);
             }
-            Line::Settled => self.kept.iter_mut().for_each(|kept| kept.unsettled = false),
+            JournalLine::Settled => self.kept.iter_mut().for_each(|kept| kept.unsettled = false),
         }
     }
 
@@ -555,7 +558,7 @@ pub(crate) struct Journal {
     file: File,
     pending: Pending,
     /// What is to be noted when writes are settled.
-    heard: Vec<Line>,
+    heard: Vec<JournalLine>,
 }
 
 /// An object that is about to be changed.
@@ -588,7 +591,7 @@ impl Journal {
             let follows = |leader: &&Object| !known.is_some_and(|k| k.follows.contains(leader));
             let leader = new.follows.as_ref().filter(follows);
             if known.is_none() || leader.is_some() {
-                lines.push(Line::Keeps {
+                lines.push(JournalLine::Keeps {
                     object: new.object.clone(),
                     setting: new.setting.clone(),
                     former: new.former.clone(),
@@ -601,13 +604,16 @@ impl Journal {
                 // Under the name by which it was noted: it may have followed another setting then.
                 Some(text) if is_known(text) => again.extend(known.map(|k| k.setting.clone())),
                 Some(text) => {
-                    lines.push(Line::Writes { object: new.object.clone(), text: text.clone() });
+                    lines.push(JournalLine::Writes {
+                        object: new.object.clone(),
+                        text: text.clone(),
+                    });
                 }
                 None => {}
             }
         }
         if !again.is_empty() {
-            lines.push(Line::Again { settings: again });
+            lines.push(JournalLine::Again { settings: again });
         }
         self.note(lines)
     }
@@ -622,7 +628,8 @@ impl Journal {
                 Some(asked) => Some(asked.to_owned()),
                 None => open::is_set(machine, &object, &shown).then_some(shown),
             };
-            (known.hidden.get(&object) != limit.as_ref()).then_some(Line::Hidden { object, limit })
+            (known.hidden.get(&object) != limit.as_ref())
+                .then_some(JournalLine::Hidden { object, limit })
         };
         let lines = limits.into_iter().filter_map(news).collect();
         self.note_anyway(lines);
@@ -635,7 +642,8 @@ impl Journal {
             object.read(machine).is_ok_and(shows)
         };
         let shown = self.pending.kept.hidden.iter().filter(is_shown);
-        let over = |(object, _): (&Object, _)| Line::Hidden { object: object.clone(), limit: None };
+        let over =
+            |(object, _): (&Object, _)| JournalLine::Hidden { object: object.clone(), limit: None };
         let lines = shown.map(over).collect();
         self.note_anyway(lines);
     }
@@ -643,13 +651,13 @@ impl Journal {
     /// Notes that another limit was asked for, where this is one.
     pub(crate) fn replaced(&mut self, object: &Object) {
         if self.pending.kept.hidden.contains_key(object) {
-            self.note_anyway(vec![Line::Hidden { object: object.clone(), limit: None }]);
+            self.note_anyway(vec![JournalLine::Hidden { object: object.clone(), limit: None }]);
         }
     }
 
     /// Notes that former values will be written; on disk when it returns.
     pub(crate) fn begin(&mut self, writes: Vec<(Object, String)>) {
-        let line = |(object, text)| Line::Writes { object, text };
+        let line = |(object, text)| JournalLine::Writes { object, text };
         self.note_anyway(writes.into_iter().map(line).collect());
     }
 
@@ -662,13 +670,13 @@ impl Journal {
         if !is_news || !matches!(kept.object, Object::SpeedSelect(_)) {
             return;
         }
-        self.note_anyway(vec![Line::Restored { object: kept.object.clone() }]);
+        self.note_anyway(vec![JournalLine::Restored { object: kept.object.clone() }]);
     }
 
     /// What was found after a write and is not what was written; on disk with [`Journal::settle`].
     pub(crate) fn hear(&mut self, object: &Object, found: String) {
         if self.pending.kept.of(object).is_some_and(|kept| !kept.ours.contains(&found)) {
-            let line = Line::Found { object: object.clone(), text: found };
+            let line = JournalLine::Found { object: object.clone(), text: found };
             self.pending.kept.note(line.clone());
             self.heard.push(line);
         }
@@ -678,14 +686,14 @@ impl Journal {
     pub(crate) fn settle(&mut self) -> Result<(), Error> {
         let mut lines = std::mem::take(&mut self.heard);
         if !lines.is_empty() || self.pending.kept.iter().any(|kept| kept.unsettled) {
-            lines.push(Line::Settled);
+            lines.push(JournalLine::Settled);
         }
         self.note(lines)
     }
 
     /// Notes what must not stop anybody. Where it cannot be written on disk, it is known all the same: then only a
     /// kill in the middle is harder to mend.
-    fn note_anyway(&mut self, lines: Vec<Line>) {
+    fn note_anyway(&mut self, lines: Vec<JournalLine>) {
         if self.note(lines.clone()).is_err() {
             for line in lines {
                 self.pending.kept.note(line);
@@ -693,12 +701,12 @@ impl Journal {
         }
     }
 
-    fn note(&mut self, lines: Vec<Line>) -> Result<(), Error> {
+    fn note(&mut self, lines: Vec<JournalLine>) -> Result<(), Error> {
         if lines.is_empty() {
             return Ok(());
         }
         let texts: Vec<_> = lines.iter().map(serde_json::to_string).collect();
-        self.append(&texts, lines.iter().any(Line::is_forced))?;
+        self.append(&texts, lines.iter().any(JournalLine::is_forced))?;
         for line in lines {
             self.pending.kept.note(line);
         }

@@ -1,6 +1,6 @@
 //! Settings of a machine: what can be moved, and how it is written, read back and undone.
 //!
-//! A [`Lever`] is one row of [`rows::LEVERS`]. What a user [asks](ask::Asked) for becomes a
+//! A [`Lever`] is one row of [`rows::LEVERS`]. What a user [asks](ask::SettingSpec) for becomes a
 //! [`Plan`](plan::Plan) of changes, each with the value that is there now. A [`Session`] keeps them in
 //! a [`journal`] on disk before it writes, reads each value back, and gives the former ones
 //! back; after a crash [`undo`] does that from the journal.
@@ -32,5 +32,5 @@ pub use object::Object;
 pub use port::Levers;
 pub use rows::{LEVERS, Lever};
 pub use session::{NotMade, Session, undo};
-pub use targets::Of;
+pub use targets::SettingOwner;
 pub use undone::{Changed, Others, Undone};

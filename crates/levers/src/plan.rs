@@ -13,7 +13,7 @@ use machine::isst::DomainAddress;
 use machine::isst::settable::{Address, Die, Settable, What};
 use model::{CpuSet, Unavailable};
 
-use crate::ask::Asked;
+use crate::ask::SettingSpec;
 use crate::deciders;
 use crate::drivers::{self, Drivers};
 use crate::error::Error;
@@ -21,7 +21,7 @@ use crate::object::Object;
 use crate::open::{self, OPEN_KHZ};
 use crate::port::Levers;
 use crate::rows::{Lever, Loss, PERFORMANCE};
-use crate::targets::{self, NO_IDLE_STATES, Of, Target};
+use crate::targets::{self, NO_IDLE_STATES, SettingOwner, Target};
 
 /// One change.
 #[derive(Debug, Clone)]
@@ -31,7 +31,7 @@ pub struct Change {
     /// The row.
     pub lever: &'static Lever,
     /// Whose setting it is.
-    pub of: Of,
+    pub of: SettingOwner,
     /// What is written to.
     pub object: Object,
     /// What is there.
@@ -61,11 +61,11 @@ impl Change {
 
 /// What a command with a name of its own is about to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct PlannedWrite {
     /// What it belongs to, in the words of that command.
     pub setting: String,
     /// Whose it is.
-    pub of: Of,
+    pub of: SettingOwner,
     /// What is written to.
     pub object: Object,
     /// What is to be there.
@@ -114,15 +114,15 @@ impl Plan {
     pub fn new(
         machine: &Machine,
         levers: &dyn Levers,
-        asked: &[Asked],
+        asked: &[SettingSpec],
         force: bool,
     ) -> Result<Plan, Error> {
-        let asked: Vec<Asked> = asked.iter().map(|asked| asked.here(machine)).collect();
+        let asked: Vec<SettingSpec> = asked.iter().map(|asked| asked.here(machine)).collect();
         let asked = asked.as_slice();
         let mut drivers = Drivers::of(machine);
         let mut plan = Plan::default();
         // What is said of some CPUs goes before what is said of all.
-        let (some, all): (Vec<&Asked>, Vec<&Asked>) =
+        let (some, all): (Vec<&SettingSpec>, Vec<&SettingSpec>) =
             asked.iter().partition(|asked| asked.cpus.is_some() || asked.part.is_some());
         let mut taken = HashSet::new();
         for asked in some {
@@ -151,7 +151,7 @@ impl Plan {
     pub fn of_steps(
         machine: &Machine,
         levers: &dyn Levers,
-        steps: Vec<Step>,
+        steps: Vec<PlannedWrite>,
         force: bool,
     ) -> Result<Plan, Error> {
         let mut plan = Plan::default();
@@ -213,8 +213,8 @@ impl Plan {
     /// What belongs to CPUs that leave is not set: it would be gone before it could be read back.
     fn spare(&mut self, leaving: &CpuSet) {
         let leaves = |change: &Change| match change.of {
-            Of::Cpu(cpu) => leaving.contains(cpu) && change.lever.id != "online",
-            Of::Machine | Of::Part(_) => false,
+            SettingOwner::Cpu(cpu) => leaving.contains(cpu) && change.lever.id != "online",
+            SettingOwner::Machine | SettingOwner::Part(_) => false,
         };
         let mut gone: Vec<String> =
             self.changes.iter().filter(|c| leaves(c)).map(|c| c.setting.clone()).collect();
@@ -231,7 +231,7 @@ impl Plan {
     pub fn arms(
         machine: &Machine,
         levers: &dyn Levers,
-        asked: [&[Asked]; 2],
+        asked: [&[SettingSpec]; 2],
         force: bool,
     ) -> Result<([Vec<Change>; 2], Vec<String>), Error> {
         let [a, b] = asked.map(|asked| Plan::new(machine, levers, asked, force));
@@ -250,7 +250,7 @@ impl Plan {
         machine: &Machine,
         levers: &dyn Levers,
         drivers: &Drivers,
-        asked: &Asked,
+        asked: &SettingSpec,
         taken: &mut HashSet<Object>,
         repeated: Repeated<'_>,
     ) -> Result<(), Error> {
@@ -273,8 +273,8 @@ impl Plan {
     }
 
     /// Who honours what changes, under the governors that there will be.
-    fn rules(&mut self, machine: &Machine, drivers: &mut Drivers, asked: &[Asked]) {
-        let governor = |of: &Of| {
+    fn rules(&mut self, machine: &Machine, drivers: &mut Drivers, asked: &[SettingSpec]) {
+        let governor = |of: &SettingOwner| {
             let is_its = |change: &&Change| change.lever.id == "governor" && change.of == *of;
             let planned = self.changes.iter().find(is_its).map(|change| change.wanted.clone());
             planned.or_else(|| targets::governor(machine, of))
@@ -287,10 +287,10 @@ impl Plan {
         let others = self.changes.iter().chain(&self.already).filter(is_other);
         drivers.governor =
             others.filter_map(|it| governor(&it.of)).find(|governor| governor == PERFORMANCE);
-        let changes = |asked: &&Asked| {
+        let changes = |asked: &&SettingSpec| {
             asked.lever.id == "epp" || self.changes.iter().any(|c| c.setting == asked.name)
         };
-        let rule = |asked: &Asked| {
+        let rule = |asked: &SettingSpec| {
             let rule = (asked.lever.rule)(drivers)?;
             Some(format!("`{}`: {rule}", asked.name))
         };
@@ -303,7 +303,7 @@ impl Plan {
         machine: &Machine,
         levers: &dyn Levers,
         leaving: &CpuSet,
-        asked: &Asked,
+        asked: &SettingSpec,
         force: bool,
     ) -> Result<(), Error> {
         if !self.changes.iter().any(|change| change.setting == asked.name) {
@@ -385,7 +385,7 @@ impl Plan {
     /// The CPUs that would be switched off.
     fn leaving(&self, machine: &Machine) -> CpuSet {
         let off = |change: &Change| match (&change.of, change.lever.id, &*change.wanted) {
-            (Of::Cpu(cpu), "online", "0") => CpuSet::from_iter([*cpu]),
+            (SettingOwner::Cpu(cpu), "online", "0") => CpuSet::from_iter([*cpu]),
             (_, "smt", "off") => drivers::online(machine).difference(&first_threads(machine)),
             _ => CpuSet::default(),
         };
@@ -483,11 +483,15 @@ fn follower(leader: &Change, object: &Object, former: &str) -> Change {
     }
 }
 
-fn absent(asked: &Asked, why: impl Into<String>, remedy: Option<String>) -> Error {
+fn absent(asked: &SettingSpec, why: impl Into<String>, remedy: Option<String>) -> Error {
     Error::Absent { setting: asked.name.clone(), why: why.into(), remedy }
 }
 
-fn targets_of(machine: &Machine, drivers: &Drivers, asked: &Asked) -> Result<Vec<Target>, Error> {
+fn targets_of(
+    machine: &Machine,
+    drivers: &Drivers,
+    asked: &SettingSpec,
+) -> Result<Vec<Target>, Error> {
     if let Some(why) = asked.lever.unknown_here(drivers) {
         return Err(absent(asked, why, None));
     }
@@ -513,16 +517,16 @@ fn targets_of(machine: &Machine, drivers: &Drivers, asked: &Asked) -> Result<Vec
 /// Those of a part with that name, or with an agent of that name.
 fn of_part(
     machine: &Machine,
-    asked: &Asked,
+    asked: &SettingSpec,
     part: &str,
     all: Vec<Target>,
 ) -> Result<Vec<Target>, Error> {
     let names: Vec<String> = all.iter().map(|target| target.of.named(machine)).collect();
     let is_it = |target: &Target| match &target.of {
-        Of::Part(name) => {
+        SettingOwner::Part(name) => {
             name == part || machine::facts::uncore_agents(machine, name).contains(&part)
         }
-        Of::Machine | Of::Cpu(_) => false,
+        SettingOwner::Machine | SettingOwner::Cpu(_) => false,
     };
     let found: Vec<Target> = all.into_iter().filter(is_it).collect();
     if found.is_empty() && !names.is_empty() {
@@ -532,7 +536,7 @@ fn of_part(
     Ok(found)
 }
 
-fn none_there(machine: &Machine, asked: &Asked) -> String {
+fn none_there(machine: &Machine, asked: &SettingSpec) -> String {
     match &asked.state {
         Some(state) => {
             let cpu = drivers::online(machine).iter().next().unwrap_or(model::CpuId(0));
@@ -551,7 +555,7 @@ fn change(
     machine: &Machine,
     levers: &dyn Levers,
     drivers: &Drivers,
-    asked: &Asked,
+    asked: &SettingSpec,
     target: Target,
 ) -> Result<Change, Error> {
     let former = target.object.read(machine).map_err(|reason| {
@@ -587,8 +591,8 @@ fn change(
 }
 
 /// Why there is nothing to set on a CPU that is off.
-fn is_off(machine: &Machine, asked: &Asked, of: &Of) -> Option<Error> {
-    let Of::Cpu(cpu) = of else { return None };
+fn is_off(machine: &Machine, asked: &SettingSpec, of: &SettingOwner) -> Option<Error> {
+    let SettingOwner::Cpu(cpu) = of else { return None };
     drivers::off(machine).contains(*cpu).then(|| {
         let bring = || format!("`cpudyno set online@{cpu}=on` brings it back");
         let remedy = deciders::smt_off(machine).unwrap_or_else(bring);
@@ -597,8 +601,8 @@ fn is_off(machine: &Machine, asked: &Asked, of: &Of) -> Option<Error> {
 }
 
 /// The change of a step, with what is there.
-fn change_of(machine: &Machine, levers: &dyn Levers, step: Step) -> Result<Change, Error> {
-    let Step { setting, of, object, wanted, is_effective } = step;
+fn change_of(machine: &Machine, levers: &dyn Levers, step: PlannedWrite) -> Result<Change, Error> {
+    let PlannedWrite { setting, of, object, wanted, is_effective } = step;
     let lever = Lever::of(&object).ok_or_else(|| Error::Malformed {
         text: setting.clone(),
         why: format!("{object} is no setting"),
@@ -631,7 +635,7 @@ fn firmware_follows(object: &Object) -> Vec<Object> {
     vec![of(*at, What::Features), of(Address::Registers(registers), What::TurboLimits)]
 }
 
-fn unreadable(machine: &Machine, asked: &Asked, reason: Unavailable) -> Error {
+fn unreadable(machine: &Machine, asked: &SettingSpec, reason: Unavailable) -> Error {
     match Error::unread(asked.name.clone(), reason) {
         Error::Rights { setting, why, remedy: None } if machine.host.is_root() => {
             Error::Rights { setting, why, remedy: Some(REFUSES_ROOT.to_owned()) }
@@ -643,7 +647,7 @@ fn unreadable(machine: &Machine, asked: &Asked, reason: Unavailable) -> Error {
 fn permitted(
     machine: &Machine,
     levers: &dyn Levers,
-    asked: &Asked,
+    asked: &SettingSpec,
     object: &Object,
 ) -> Result<(), Error> {
     if let Some(reason) = locked(machine, object) {

@@ -41,7 +41,7 @@ pub fn of(machine: &Machine) -> Option<Box<dyn Levers>> {
         }
         (None, None) => {
             let isst = Some(Setter::of(machine));
-            Some(Box::new(Kernel { isst, ..Kernel::below("/", "/dev/cpu") }))
+            Some(Box::new(KernelPort { isst, ..KernelPort::below("/", "/dev/cpu") }))
         }
     }
 }
@@ -65,7 +65,7 @@ impl Levers for Nowhere {
 }
 
 /// Files and registers of a kernel.
-pub struct Kernel {
+pub struct KernelPort {
     /// The folder in which its files lie: `/`.
     root: PathBuf,
     /// The folder that is laid out like `/dev/cpu`.
@@ -76,11 +76,11 @@ pub struct Kernel {
     isst: Option<Setter>,
 }
 
-impl Kernel {
+impl KernelPort {
     /// Files below a folder, and registers that are files in a folder laid out like `/dev/cpu`.
-    pub fn below(root: impl Into<PathBuf>, registers: impl Into<PathBuf>) -> Kernel {
+    pub fn below(root: impl Into<PathBuf>, registers: impl Into<PathBuf>) -> KernelPort {
         let (root, registers) = (root.into(), registers.into());
-        Kernel { root, registers, requests: HashMap::new(), isst: None }
+        KernelPort { root, registers, requests: HashMap::new(), isst: None }
     }
 
     /// The file of an object, opened for writing; none is made.
@@ -103,7 +103,7 @@ impl Kernel {
 /// Linux, include/uapi/linux/capability.h, drivers/platform/x86/intel/speed_select_if.
 const SYS_ADMIN: u32 = 21;
 
-impl Kernel {
+impl KernelPort {
     /// Whether this process may write to firmware.
     fn permits_firmware(&self) -> io::Result<()> {
         let setter = self.isst.as_ref().ok_or(io::ErrorKind::Unsupported)?;
@@ -119,7 +119,7 @@ impl Kernel {
     }
 }
 
-impl Levers for Kernel {
+impl Levers for KernelPort {
     fn permits(&self, object: &Object) -> io::Result<()> {
         match object {
             Object::SpeedSelect(_) => self.permits_firmware(),

@@ -10,7 +10,7 @@ use crate::object::Object;
 use crate::plan::{REFUSES_ROOT, locked, wanted};
 use crate::port::Levers;
 use crate::rows::{Lever, Scope, Values};
-use crate::targets::{self, NO_IDLE_STATES, Of, Target};
+use crate::targets::{self, NO_IDLE_STATES, SettingOwner, Target};
 
 /// A setting with one value, and everybody who has it.
 #[derive(Debug, Clone)]
@@ -162,7 +162,7 @@ pub(crate) fn whose(machine: &Machine, lever: &Lever, targets: &[&Target]) -> St
     let cpus: CpuSet = targets
         .iter()
         .filter_map(|target| match target.of {
-            Of::Cpu(cpu) => Some(cpu),
+            SettingOwner::Cpu(cpu) => Some(cpu),
             _ => None,
         })
         .flat_map(|cpu| match lever.scope {
@@ -172,7 +172,7 @@ pub(crate) fn whose(machine: &Machine, lever: &Lever, targets: &[&Target]) -> St
         .collect();
     let parts: Vec<String> = targets
         .iter()
-        .filter(|target| matches!(target.of, Of::Part(_)))
+        .filter(|target| matches!(target.of, SettingOwner::Part(_)))
         .map(|target| target.of.named(machine))
         .collect();
     match (cpus.len(), parts.as_slice()) {

@@ -7,13 +7,13 @@ use model::{CpuId, CpuSet};
 
 use crate::drivers::{CPU, online, present};
 use crate::object::Object;
-use crate::rows::{Lever, Place, Scope};
+use crate::rows::{Lever, LeverPlace, Scope};
 
 /// One of what a lever moves.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     /// Whose it is, in words: `CPU 3`, `package_00_die_00`, `machine`.
-    pub of: Of,
+    pub of: SettingOwner,
     /// What is written to.
     pub object: Object,
     /// Where the words are listed that it may be set to.
@@ -24,7 +24,7 @@ pub(crate) struct Target {
 
 /// Whose a setting is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Of {
+pub enum SettingOwner {
     /// The machine's.
     Machine,
     /// That of one CPU, or of a group that it stands for.
@@ -33,16 +33,18 @@ pub enum Of {
     Part(String),
 }
 
-impl Of {
+impl SettingOwner {
     /// In words; of a part with its agents, where the kernel names them: `uncore01 (io)`.
     pub(crate) fn named(&self, machine: &Machine) -> String {
         match self {
-            Of::Machine => "machine".to_owned(),
-            Of::Cpu(cpu) => format!("CPU {cpu}"),
-            Of::Part(part) => match machine::facts::uncore_agents(machine, part).as_slice() {
-                [] => part.clone(),
-                agents => format!("{part} ({})", agents.join(", ")),
-            },
+            SettingOwner::Machine => "machine".to_owned(),
+            SettingOwner::Cpu(cpu) => format!("CPU {cpu}"),
+            SettingOwner::Part(part) => {
+                match machine::facts::uncore_agents(machine, part).as_slice() {
+                    [] => part.clone(),
+                    agents => format!("{part} ({})", agents.join(", ")),
+                }
+            }
         }
     }
 }
@@ -70,18 +72,18 @@ impl Gaps<'_> {
         path
     }
 
-    fn target(&self, machine: &Machine, lever: &'static Lever, of: Of) -> Target {
+    fn target(&self, machine: &Machine, lever: &'static Lever, of: SettingOwner) -> Target {
         let object = match lever.place {
-            Place::File(path) => Object::File(self.fill(path)),
-            Place::Request(device) => Object::Request(device.to_owned()),
-            Place::SpeedSelect(_) => unreachable!("BUG: asked for by name"),
-            Place::Bit { register, bit, .. } => {
+            LeverPlace::File(path) => Object::File(self.fill(path)),
+            LeverPlace::Request(device) => Object::Request(device.to_owned()),
+            LeverPlace::SpeedSelect(_) => unreachable!("BUG: asked for by name"),
+            LeverPlace::Bit { register, bit, .. } => {
                 let cpu = self.cpu.expect("BUG: a register belongs to a CPU");
                 Object::Bit { cpu, register, bit }
             }
         };
         let listed = lever.list().map(|path| self.fill(path));
-        let governor = || governor(machine, &Of::Cpu(self.cpu?));
+        let governor = || governor(machine, &SettingOwner::Cpu(self.cpu?));
         let each = |form: &&str| {
             let form = self.fill(form);
             if !form.contains("{governor}") {
@@ -133,8 +135,8 @@ pub(crate) fn memory_kibibytes(machine: &Machine, key: &str) -> Option<u64> {
 }
 
 /// The governor of a CPU.
-pub(crate) fn governor(machine: &Machine, of: &Of) -> Option<String> {
-    let Of::Cpu(cpu) = of else { return None };
+pub(crate) fn governor(machine: &Machine, of: &SettingOwner) -> Option<String> {
+    let SettingOwner::Cpu(cpu) = of else { return None };
     let governor = machine.tree.read(&format!("{CPU}/cpu{cpu}/cpufreq/scaling_governor"));
     governor.ok().map(|governor| governor.trim().to_owned())
 }
@@ -149,10 +151,10 @@ pub(crate) fn targets(
     let all = || if lever.id == "online" { present(machine) } else { online(machine) };
     let chosen = cpus.cloned().unwrap_or_else(all);
     let one = |cpu: CpuId| {
-        Gaps { cpu: Some(cpu), ..Gaps::default() }.target(machine, lever, Of::Cpu(cpu))
+        Gaps { cpu: Some(cpu), ..Gaps::default() }.target(machine, lever, SettingOwner::Cpu(cpu))
     };
     match lever.scope {
-        Scope::Machine => vec![Gaps::default().target(machine, lever, Of::Machine)],
+        Scope::Machine => vec![Gaps::default().target(machine, lever, SettingOwner::Machine)],
         Scope::Cpu => chosen.iter().map(one).collect(),
         Scope::Policy => leaders(machine, &chosen).into_iter().map(one).collect(),
         // They are asked for by commands that know power domains.
@@ -161,14 +163,14 @@ pub(crate) fn targets(
             let of = |cpu: CpuId| {
                 let index = states(machine, cpu).into_iter().find(|s| Some(&*s.name) == state)?;
                 let gaps = Gaps { cpu: Some(cpu), state: Some(&index.index), die: None };
-                Some(gaps.target(machine, lever, Of::Cpu(cpu)))
+                Some(gaps.target(machine, lever, SettingOwner::Cpu(cpu)))
             };
             chosen.iter().filter_map(of).collect()
         }
         Scope::UncoreDie => {
             let part = |die: &String| {
                 let gaps = Gaps { die: Some(die), ..Gaps::default() };
-                gaps.target(machine, lever, Of::Part(die.clone()))
+                gaps.target(machine, lever, SettingOwner::Part(die.clone()))
             };
             dies(machine).iter().map(part).collect()
         }

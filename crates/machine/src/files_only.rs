@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
+use model::{CpuSet, Obstacle, Reading, Unavailable};
 use simulated::Files;
 use sys::cpuid::Leaf;
 
@@ -95,14 +95,6 @@ struct FilesOnly;
 
 impl Cpuid for FilesOnly {
     fn leaf(&self, _leaf: u32, _subleaf: u32) -> Option<Leaf> {
-        None
-    }
-
-    fn leaf_of(&self, _cpu: CpuId, _leaf: u32, _subleaf: u32) -> Option<Leaf> {
-        None
-    }
-
-    fn xcr0(&self) -> Option<u64> {
         None
     }
 }

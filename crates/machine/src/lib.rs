@@ -48,6 +48,6 @@ pub mod text;
 
 pub use describe::describe;
 pub use error::Error;
-pub use ports::{Cpuid, Host, Isst, IsstDevice, Machine, Msr, Perf, Tree};
+pub use ports::{Cpuid, Host, Isst, IsstDevice, KnownHost, Machine, Msr, Perf, Tree};
 pub use registers::MsrFolder;
 pub use simulated::Files;

@@ -120,10 +120,6 @@ impl Cpuid for SimulatedCpuid {
     fn leaf_of(&self, cpu: CpuId, leaf: u32, subleaf: u32) -> Option<Leaf> {
         self.0.leaf_of(cpu, leaf, subleaf)
     }
-
-    fn xcr0(&self) -> Option<u64> {
-        None
-    }
 }
 
 /// A plain user on a kernel whose settings are the default but for what may be counted.

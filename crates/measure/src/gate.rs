@@ -10,7 +10,7 @@ use model::{CpuSet, Seconds, Unit};
 use crate::areas::AREAS;
 use crate::run::area::{Area, Names};
 use crate::run::plan::Cell;
-use crate::run::{Asked, Request};
+use crate::run::{AreaRequest, Request};
 use crate::sheet;
 
 /// Why a text is no bound, and what helps.
@@ -220,7 +220,7 @@ pub fn request(
             let asked = |area: &&'static dyn Area| {
                 let mut wishes = area.wishes(plan);
                 wishes.cells.retain(|cell| bounds.iter().any(|b| needs(b, area.id(), cell)));
-                Asked { area: *area, wishes }
+                AreaRequest { area: *area, wishes }
             };
             Ok(needed.map(asked).collect())
         }),

@@ -1,8 +1,8 @@
 //! A command, and what went on beside it: can its result be trusted?
 //!
-//! [`Watched::begin`] looks before it starts, [`Watched::end`] after it has ended; the command itself is
-//! started by the caller. What disturbs a command is what disturbs a measurement: other work, a hypervisor,
-//! quotas, heat, limits of power, a clock that is not the same at its end as at its beginning.
+//! [`CommandWatch::begin`] looks before it starts, [`CommandWatch::end`] after it has ended; the command
+//! itself is started by the caller. What disturbs a command is what disturbs a measurement: other work, a
+//! hypervisor, quotas, heat, limits of power, a clock that is not the same at its end as at its beginning.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use model::record::{ClockRecord, CommandEnd, Fact, QuietRun, Ran, Trust};
 use model::stats::paired::Arm;
 use model::{CpuSet, Finding, Hertz, Known, Obstacle, Seconds, Severity, Unavailable, Unit};
 
-use crate::ab::surroundings::Surroundings;
+use crate::ab::surroundings::InterferenceWatch;
 use crate::proof::Observer;
 use crate::run::neighbours::TELLING;
 use rig::executor::{RunError, Stop};
@@ -34,7 +34,7 @@ const OTHERS_MAX: f64 = 0.05;
 const SWITCHES_MIN: u64 = 10;
 
 /// What is watched while a command runs.
-pub struct Watched<'m> {
+pub struct CommandWatch<'m> {
     machine: &'m Machine,
     observer: Result<Observer<'m>, Unavailable>,
     cpus: CpuSet,
@@ -43,12 +43,12 @@ pub struct Watched<'m> {
     activity: Result<Activity<'m>, Unavailable>,
     reasons: Reasons,
     looked: Looked,
-    surroundings: Surroundings,
+    surroundings: InterferenceWatch,
 }
 
 /// How a command ended.
 #[derive(Debug, Clone)]
-pub struct Ended {
+pub struct CommandOutcome {
     /// The name of the program.
     pub program: String,
     /// By itself, or by a signal.
@@ -62,7 +62,7 @@ pub struct Ended {
 }
 
 /// What was seen of it.
-pub struct Seen {
+pub struct WatchReport {
     /// What goes into the record.
     pub run: QuietRun,
     /// What spoils its result.
@@ -86,13 +86,13 @@ pub fn refused(reasons: &[Unavailable]) -> Vec<Finding> {
     reasons.iter().map(finding).collect()
 }
 
-impl<'m> Watched<'m> {
+impl<'m> CommandWatch<'m> {
     /// From now on. A short measurement of the clock comes first.
     pub fn begin(
         machine: &'m Machine,
         observer: Result<Observer<'m>, Unavailable>,
         stop: &Stop,
-    ) -> Result<Watched<'m>, RunError> {
+    ) -> Result<CommandWatch<'m>, RunError> {
         let cpus = machine.host.affinity().unwrap_or_default();
         let mut observer = observer;
         let clock = clock(&mut observer, &cpus)?;
@@ -106,9 +106,9 @@ impl<'m> Watched<'m> {
         }
         let reasons = Reasons::of(machine, &cpus);
         let looked = reasons.look(machine);
-        let surroundings = Surroundings::watch(machine, cpus.clone(), Seconds(0.0));
+        let surroundings = InterferenceWatch::watch(machine, cpus.clone(), Seconds(0.0));
         let busy = BusySnapshot::read(machine);
-        Ok(Watched {
+        Ok(CommandWatch {
             machine,
             observer,
             cpus,
@@ -132,9 +132,10 @@ impl<'m> Watched<'m> {
     pub const EVERY: Duration = Duration::from_secs(10);
 
     /// Until now; `refused` are settings that were asked for and not made.
-    pub fn end(self, ended: Ended, refused: Vec<Unavailable>) -> Seen {
-        let Watched { machine, mut observer, cpus, clock: before, busy, reasons, looked, .. } =
-            self;
+    pub fn end(self, ended: CommandOutcome, refused: Vec<Unavailable>) -> WatchReport {
+        let CommandWatch {
+            machine, mut observer, cpus, clock: before, busy, reasons, looked, ..
+        } = self;
         let clock_meanwhile = self.activity.and_then(|activity| busy_clock(activity, machine));
         let others = busy.and_then(|then| Ok(BusySnapshot::read(machine)?.since(&then)));
         let after_look = reasons.look(machine);
@@ -204,7 +205,7 @@ impl<'m> Watched<'m> {
             refused,
             trust,
         };
-        Seen { run, findings, conditions: around.conditions, clock: limits }
+        WatchReport { run, findings, conditions: around.conditions, clock: limits }
     }
 }
 

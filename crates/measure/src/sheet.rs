@@ -8,7 +8,7 @@ use model::{CpuSet, Seconds};
 use crate::areas::contained::wishes;
 use crate::areas::{AREAS, turbo};
 use crate::run::area::Area;
-use crate::run::{Asked, Request, Span};
+use crate::run::{AreaRequest, Request, Span};
 use rig::job::Manner;
 use rig::placement::Choice;
 
@@ -25,8 +25,9 @@ pub fn request(
         cpus: Choice::usual(cpus),
         streams: streams.unwrap_or_else(|| kernels::streams::SHEET.to_vec()),
         ask: Box::new(move |plan| {
-            let asked = |area: &&'static dyn Area| Asked { area: *area, wishes: area.wishes(plan) };
-            let questions = Asked {
+            let asked =
+                |area: &&'static dyn Area| AreaRequest { area: *area, wishes: area.wishes(plan) };
+            let questions = AreaRequest {
                 area: &turbo::Questions,
                 wishes: wishes(turbo::Questions.id(), || turbo::questions(plan, budget)),
             };

@@ -9,7 +9,7 @@ use machine::Machine;
 use machine::perf::{Reader, Wanted};
 use model::CpuId;
 use perf_event::events::Software;
-use pmu::counting::{CounterSet, Part, base, software};
+use pmu::counting::{CounterSet, PartIndex, base, software};
 use pmu::events::Encoded;
 use simulated::Model;
 use sys::perf_open::{Attributes, Event};
@@ -67,7 +67,7 @@ fn switch(what: &str, machine: &Machine, events: &[Encoded]) {
             let what = format!("switch_to with {} counters: {what}", events.len());
             told(&what, || {
                 part ^= 1;
-                set.switch_to(Part(part));
+                set.switch_to(PartIndex(part));
             });
         }
         Err(reason) => println!("switch_to, {what}: {}", reason.why),

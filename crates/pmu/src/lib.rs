@@ -23,7 +23,7 @@ pub mod events;
 pub mod metrics;
 
 pub use counting::{
-    Budget, CounterSet, DataSheet, Drift, EventList, Expected, Part, Profile, Report, is_available,
-    measure, profile, profile_to, report, sheet,
+    Budget, CounterSet, DataSheet, Drift, EventList, Expected, PartIndex, Profile, Report,
+    is_available, measure, profile, profile_to, report, sheet,
 };
 pub use events::Encoded;

@@ -7,8 +7,8 @@ use machine::isst::RecordedIsst;
 use machine::links::Linked;
 use machine::perf::Elsewhere;
 use machine::permits::{Permits, Question};
-use machine::ports::{Cpuid, Host, Machine, Msr, Tree};
-use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
+use machine::ports::{Cpuid, KnownHost, Machine, Msr, Tree};
+use model::{CpuId, Obstacle, Reading, Unavailable};
 use simulated::files::missing;
 use sys::cpuid::Leaf;
 
@@ -63,7 +63,7 @@ pub(crate) fn machine(capture: Capture) -> Machine {
         msr,
         permits: Box::new(Answers(capture.permits)),
         perf: Box::new(Elsewhere(elsewhere.clone())),
-        host: Box::new(Then { captured, is_root, affinity }),
+        host: Box::new(then(captured, is_root, &affinity)),
         elsewhere: Some(elsewhere),
         simulated,
         worker: None,
@@ -237,37 +237,13 @@ impl Permits for Answers {
     }
 }
 
-/// The surroundings when the capture was taken.
-struct Then {
-    captured: String,
-    is_root: bool,
-    affinity: Answer,
-}
-
-impl Host for Then {
-    fn now_utc(&self) -> String {
-        self.captured.clone()
-    }
-
-    fn run_id(&self) -> String {
-        "captured0000".into()
-    }
-
-    /// Nothing is drawn: nothing can be measured on a capture.
-    fn seed(&self) -> u64 {
-        0
-    }
-
-    fn affinity(&self) -> Reading<CpuSet> {
-        let what = "CPU affinity";
-        match &self.affinity {
-            Answer::Text(list) => list.parse().map_err(|_| not_captured(what, true)),
-            Answer::Refused(reason) => Err(reason.unavailable(what.to_owned(), "")),
-            _ => Err(not_captured(what, true)),
-        }
-    }
-
-    fn is_root(&self) -> bool {
-        self.is_root
-    }
+/// The surroundings when the capture was taken. Nothing is drawn: nothing can be measured on a capture.
+fn then(captured: String, is_root: bool, affinity: &Answer) -> KnownHost {
+    let what = "CPU affinity";
+    let affinity = match affinity {
+        Answer::Text(list) => list.parse().map_err(|_| not_captured(what, true)),
+        Answer::Refused(reason) => Err(reason.unavailable(what.to_owned(), "")),
+        _ => Err(not_captured(what, true)),
+    };
+    KnownHost { now_utc: captured, run_id: "captured0000".to_owned(), seed: 0, affinity, is_root }
 }

@@ -16,7 +16,7 @@ pub struct Band {
     /// Where it lies: `88 % of it`.
     pub position: String,
     /// Whether that is normal.
-    pub verdict: Verdict,
+    pub verdict: BandVerdict,
     /// The nearest that is normal over what was measured, where that is outside.
     pub missing: Option<f64>,
     /// What shows more of it, or mends it, where it is outside.
@@ -25,7 +25,7 @@ pub struct Band {
 
 /// Whether a number is normal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum BandVerdict {
     /// It lies where such numbers lie.
     Normal,
     /// It does not, and this is the likely reason.
@@ -34,12 +34,12 @@ pub enum Verdict {
     CannotTell(String),
 }
 
-impl Verdict {
+impl BandVerdict {
     pub(crate) fn text(&self) -> Text {
         match self {
-            Verdict::Normal => Text::toned("normal", Tone::Good),
-            Verdict::Outside(why) => Text::toned(format!("outside: {why}"), Tone::Warning),
-            Verdict::CannotTell(why) => Text::toned(format!("cannot tell: {why}"), Tone::Faint),
+            BandVerdict::Normal => Text::toned("normal", Tone::Good),
+            BandVerdict::Outside(why) => Text::toned(format!("outside: {why}"), Tone::Warning),
+            BandVerdict::CannotTell(why) => Text::toned(format!("cannot tell: {why}"), Tone::Faint),
         }
     }
 }

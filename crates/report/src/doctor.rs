@@ -31,7 +31,7 @@ pub fn doctor(record: &Record, verbosity: u8) -> Page {
 }
 
 /// Those who may stand in the way.
-struct Group {
+struct ObstacleGroup {
     obstacle: Obstacle,
     heading: &'static str,
     /// How the summary counts them.
@@ -41,29 +41,29 @@ struct Group {
 }
 
 /// Those that somebody can do something about come first.
-const GROUPS: &[Group] = &[
-    Group {
+const GROUPS: &[ObstacleGroup] = &[
+    ObstacleGroup {
         obstacle: Obstacle::Permission,
         heading: "Not allowed by kernel, hypervisor or container",
         clause: "not allowed by kernel, hypervisor or container",
         mark: "not allowed",
         tone: Tone::Warning,
     },
-    Group {
+    ObstacleGroup {
         obstacle: Obstacle::Hardware,
         heading: "Not offered by the hardware",
         clause: "not offered by the hardware",
         mark: "not there",
         tone: Tone::Faint,
     },
-    Group {
+    ObstacleGroup {
         obstacle: Obstacle::Cpudyno,
         heading: "Not known to cpudyno",
         clause: "not known to cpudyno",
         mark: "not known",
         tone: Tone::Faint,
     },
-    Group {
+    ObstacleGroup {
         obstacle: Obstacle::Measurement,
         heading: "Not measured",
         clause: "not measured",
@@ -126,7 +126,7 @@ fn available(capabilities: &[Fact]) -> Block {
 }
 
 /// One remark per reason and remedy: what is missing for the same reason comes with it.
-fn remarks(capabilities: &[Fact], group: &Group) -> Vec<Remark> {
+fn remarks(capabilities: &[Fact], group: &ObstacleGroup) -> Vec<Remark> {
     let mut reasons: Vec<(&Unavailable, Vec<&Fact>)> = Vec::new();
     for (fact, reason) in missing(capabilities).filter(|(_, r)| r.obstacle == group.obstacle) {
         let same =
@@ -139,7 +139,7 @@ fn remarks(capabilities: &[Fact], group: &Group) -> Vec<Remark> {
     reasons.into_iter().map(|(reason, facts)| remark(&facts, reason, group)).collect()
 }
 
-fn remark(facts: &[&Fact], reason: &Unavailable, group: &Group) -> Remark {
+fn remark(facts: &[&Fact], reason: &Unavailable, group: &ObstacleGroup) -> Remark {
     let mut text = format!("{}.", reason.why.trim_end_matches('.'));
     for fact in facts {
         let Some(about) = about(&fact.id) else { continue };

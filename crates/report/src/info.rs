@@ -13,7 +13,7 @@ use model::{CpuSet, Known, Unit};
 use crate::kit::{self, Absences, columns, value_text};
 
 /// A line of the page: facts that people read together.
-enum Line {
+enum FactLine {
     /// A label, and pieces with a comma between them; left out where none is known.
     Of(&'static str, &'static [Piece]),
     /// What is drawn from the topology, or folded by families.
@@ -37,13 +37,13 @@ const fn unless(unless: &'static [&'static str], id: &'static str, words: &'stat
     Piece { id, words, unless }
 }
 
-use Line::{By, Of};
+use FactLine::{By, Of};
 
 const NONE: &[&str] = &["none"];
 
 /// The page in reading order; groups have an empty line between them.
 #[rustfmt::skip]
-const GROUPS: &[&[Line]] = &[
+const GROUPS: &[&[FactLine]] = &[
     &[
         Of("CPU", &[piece("cpu.brand", "{}")]),
         Of("Type", &[
@@ -143,7 +143,7 @@ pub fn info(record: &Record, verbosity: u8) -> Page {
 /// What bears on the clock of a machine, before anything was measured: claims, limits, and what registers say.
 pub fn limits_of_clock(record: &Record) -> Vec<Block> {
     const LABELS: &[&str] = &["Claimed clock", "Disputed", "Turbo limits"];
-    let is_its = |line: &&Line| matches!(line, Of(label, _) if LABELS.contains(label));
+    let is_its = |line: &&FactLine| matches!(line, Of(label, _) if LABELS.contains(label));
     let lines = GROUPS.iter().copied().flatten().filter(is_its);
     let claims = lines.flat_map(|line| line.pairs(record));
     let pairs: Vec<(String, Text)> =
@@ -186,7 +186,7 @@ fn title(record: &Record) -> Block {
     Block::Title { text, subtitle }
 }
 
-impl Line {
+impl FactLine {
     fn pairs(&self, record: &Record) -> Vec<(String, Text)> {
         match self {
             By(draw) => draw(record),
@@ -315,7 +315,7 @@ fn nodes(record: &Record) -> Vec<(String, Text)> {
 }
 
 /// CPUs that may have less than they are said to reach: the clock that they may have, and the one that they reach.
-type Held = (CpuSet, f64, f64);
+type LimitedCpus = (CpuSet, f64, f64);
 
 /// Where firmware or kernel allow less than CPUs are said to reach: somebody set it, or a driver that cools.
 fn held(record: &Record) -> Vec<(String, Text)> {
@@ -328,7 +328,7 @@ fn held(record: &Record) -> Vec<(String, Text)> {
         let cpus = passed_on.fold(cpus, |cpus, (passed, ..)| cpus.difference(passed));
         (!cpus.is_empty()).then_some((cpus, allowed, reach))
     });
-    let by_kernel: Vec<Held> = by_kernel.collect();
+    let by_kernel: Vec<LimitedCpus> = by_kernel.collect();
     let mut said = Vec::new();
     if !by_firmware.is_empty() {
         let how = format!("{}, by firmware (`{BY_FIRMWARE}`)", held_words(&by_firmware));
@@ -348,7 +348,7 @@ fn held(record: &Record) -> Vec<(String, Text)> {
 const SAME: f64 = 0.01;
 
 /// Those that such a source holds down.
-fn held_by(clock: &ClockRecord, source: &str) -> Vec<Held> {
+fn held_by(clock: &ClockRecord, source: &str) -> Vec<LimitedCpus> {
     let allowed = clock.allowed.iter().filter(|it| it.source == source);
     let held = allowed.flat_map(|allowed| {
         let higher = clock.highest.iter().filter(|it| it.hertz * (1.0 - SAME) > allowed.hertz);
@@ -360,8 +360,8 @@ fn held_by(clock: &ClockRecord, source: &str) -> Vec<Held> {
     held.collect()
 }
 
-fn held_words(held: &[Held]) -> String {
-    let said = |(cpus, allowed, reach): &Held| {
+fn held_words(held: &[LimitedCpus]) -> String {
+    let said = |(cpus, allowed, reach): &LimitedCpus| {
         let [hertz, of] = [*allowed, *reach].map(|hertz| si::format(hertz, Unit::Hertz));
         format!("{} at {hertz} of {of}", cpus_text(cpus))
     };
@@ -369,20 +369,21 @@ fn held_words(held: &[Held]) -> String {
 }
 
 /// The settings that let them have all.
-fn raised(held: &[Held]) -> String {
+fn raised(held: &[LimitedCpus]) -> String {
     let megahertz = |hertz: f64| (hertz / 1e6).floor() as u64;
     let reaches: BTreeSet<u64> = held.iter().map(|(_, _, reach)| megahertz(*reach)).collect();
     if let (Some(reach), 1) = (reaches.first(), reaches.len()) {
         return format!("max_freq={reach}MHz");
     }
     // One value for all would be cut to what each CPU has, and what is cut is put back.
-    let raise = |(cpus, _, reach): &Held| format!("max_freq@{cpus}={}MHz", megahertz(*reach));
+    let raise =
+        |(cpus, _, reach): &LimitedCpus| format!("max_freq@{cpus}={}MHz", megahertz(*reach));
     held.iter().map(raise).collect::<Vec<_>>().join(" ")
 }
 
 /// The share of the clock that the driver allows, where it is not all of it.
 fn share(record: &Record) -> Vec<(String, Text)> {
-    const LINE: Line = Of("Driver's share", &[unless(NONE, "cpufreq.share", "{}")]);
+    const LINE: FactLine = Of("Driver's share", &[unless(NONE, "cpufreq.share", "{}")]);
     LINE.pairs(record)
 }
 
@@ -445,7 +446,7 @@ fn cache_name(cache: &Cache) -> String {
 fn caches(record: &Record) -> Vec<(String, Text)> {
     let caches = &record.machine.topology.caches;
     if caches.is_empty() {
-        const IN_BRIEF: Line = Of("Caches", &[piece("cpu.caches", "{} (of one CPU)")]);
+        const IN_BRIEF: FactLine = Of("Caches", &[piece("cpu.caches", "{} (of one CPU)")]);
         return IN_BRIEF.pairs(record);
     }
     let line = |cache: &Cache| (cache_name(cache), Text::from(cache_words(cache)));
@@ -480,7 +481,7 @@ fn cache_words(cache: &Cache) -> String {
 }
 
 /// A family of instruction sets.
-struct Family {
+struct IsaFamily {
     name: &'static str,
     /// How the names of its members begin; of several families that fit, the longest beginning
     /// has them.
@@ -493,11 +494,11 @@ const fn family(
     name: &'static str,
     prefix: &'static str,
     starts: &'static [&'static str],
-) -> Family {
-    Family { name, starts, prefix }
+) -> IsaFamily {
+    IsaFamily { name, starts, prefix }
 }
 
-const FAMILIES: &[Family] = &[
+const FAMILIES: &[IsaFamily] = &[
     family("SSE", "", &["mmx", "sse", "ssse"]),
     family("AVX", "", &["avx", "fma", "f16c", "xop", "vaes", "vpclmulqdq"]),
     family("AVX-512", "avx512", &["avx512"]),
@@ -511,13 +512,13 @@ fn instruction_sets(record: &Record) -> Vec<(String, Text)> {
     let known = record.fact("cpu.isa").filter(|fact| fact.value.value().is_some());
     let names = known.map_or(String::new(), |fact| value_text(&fact.value).text);
     let home = |name: &str| {
-        let fit = |family: &Family| {
+        let fit = |family: &IsaFamily| {
             family.starts.iter().filter(|s| name.starts_with(**s)).map(|s| s.len()).max()
         };
         let fits = FAMILIES.iter().enumerate().filter_map(|(i, family)| Some((fit(family)?, i)));
         fits.max().map(|(_, index)| index)
     };
-    let line = |(index, family): (usize, &Family)| {
+    let line = |(index, family): (usize, &IsaFamily)| {
         let members: Vec<&str> = names
             .split_whitespace()
             .filter(|name| home(name) == Some(index))

@@ -17,7 +17,7 @@ use crate::digest;
 type Labels = Vec<(String, String)>;
 
 /// Samples of one name.
-struct Family {
+struct MetricFamily {
     name: String,
     unit: &'static str,
     help: String,
@@ -63,8 +63,8 @@ fn name(area: &str, quantity: &str, unit: &str) -> String {
     words.collect::<Vec<_>>().join("_")
 }
 
-fn results_of(record: &Record) -> Vec<Family> {
-    let mut families: BTreeMap<String, Family> = BTreeMap::new();
+fn results_of(record: &Record) -> Vec<MetricFamily> {
+    let mut families: BTreeMap<String, MetricFamily> = BTreeMap::new();
     for (what, result) in &digest::at_hand(record).results {
         let Ok(measured) = &result.outcome else { continue };
         let unit = suffix(result.unit);
@@ -79,7 +79,7 @@ fn results_of(record: &Record) -> Vec<Family> {
             };
             format!("{}: {label}, the median over blocks{better}.", what.area)
         };
-        let family = families.entry(named.clone()).or_insert_with(|| Family {
+        let family = families.entry(named.clone()).or_insert_with(|| MetricFamily {
             name: named,
             unit,
             help: help(),
@@ -107,12 +107,12 @@ fn label(parameter: &str) -> String {
 }
 
 /// What grew during the run: it begins anew with each, so that it is no counter of Prometheus.
-fn disturbances(record: &Record) -> Vec<Family> {
+fn disturbances(record: &Record) -> Vec<MetricFamily> {
     let of = |fact: &model::record::Fact| {
         let id = fact.id.strip_prefix("disturbance.")?;
         let FactValue::Number { value, unit } = fact.value.value()? else { return None };
         let unit = suffix(*unit);
-        Some(Family {
+        Some(MetricFamily {
             name: name("run", id, unit),
             unit,
             help: format!("{} during the run.", fact.label),
@@ -122,9 +122,9 @@ fn disturbances(record: &Record) -> Vec<Family> {
     record.conditions.after.iter().filter_map(of).collect()
 }
 
-fn gate(record: &Record) -> Vec<Family> {
+fn gate(record: &Record) -> Vec<MetricFamily> {
     let Some(gate) = &record.gate else { return Vec::new() };
-    let plain = |name: &str, help: &str, samples: Vec<(Labels, f64)>| Family {
+    let plain = |name: &str, help: &str, samples: Vec<(Labels, f64)>| MetricFamily {
         name: name.to_owned(),
         unit: "",
         help: help.to_owned(),
@@ -173,7 +173,7 @@ fn gate(record: &Record) -> Vec<Family> {
     families
 }
 
-fn run(record: &Record) -> Vec<Family> {
+fn run(record: &Record) -> Vec<MetricFamily> {
     let version = vec![("version".to_owned(), record.tool.version.clone())];
     let severe = |severity| record.findings.iter().filter(|f| f.severity == severity).count();
     let severities = [model::Severity::Note, model::Severity::Warning, model::Severity::Serious];
@@ -182,19 +182,19 @@ fn run(record: &Record) -> Vec<Family> {
         (labels, severe(severity) as f64)
     });
     vec![
-        Family {
+        MetricFamily {
             name: "cpudyno_run_duration_seconds".to_owned(),
             unit: "seconds",
             help: "How long the run took.".to_owned(),
             samples: vec![(Vec::new(), record.run.seconds)],
         },
-        Family {
+        MetricFamily {
             name: "cpudyno_run_findings".to_owned(),
             unit: "",
             help: "Remarks on validity or result, by weight.".to_owned(),
             samples: findings.to_vec(),
         },
-        Family {
+        MetricFamily {
             name: "cpudyno_build".to_owned(),
             unit: "",
             help: "The version of cpudyno that measured; always 1.".to_owned(),
@@ -203,8 +203,8 @@ fn run(record: &Record) -> Vec<Family> {
     ]
 }
 
-fn write_family(text: &mut String, family: &Family, simulated: Option<&str>) {
-    let Family { name, unit, help, samples } = family;
+fn write_family(text: &mut String, family: &MetricFamily, simulated: Option<&str>) {
+    let MetricFamily { name, unit, help, samples } = family;
     let simulated = simulated.map(|name| ("simulated".to_owned(), name.to_owned()));
     let said = if simulated.is_some() { "SIMULATED. " } else { "" };
     let mut put = |line: std::fmt::Arguments<'_>| {

@@ -144,9 +144,9 @@ fn cells(outline: &Outline) -> Block {
         columns.push(("does not fit with", Align::Left));
     }
     let row = |(workload, kinds): (&OutlinedWorkload, &String)| {
-        let of = |fits: bool| -> Vec<Count> {
+        let of = |fits: bool| -> Vec<CoreCount> {
             let cells = of_workload(outline, workload).filter(|cell| cell.planned == fits);
-            cells.map(Count::of).collect()
+            cells.map(CoreCount::of).collect()
         };
         let planned = of(true);
         let sweep = planned.iter().fold(Seconds(0.0), |sum, count| sum + count.cost);
@@ -219,7 +219,7 @@ fn kinds(outline: &Outline, workload: &OutlinedWorkload) -> String {
 }
 
 /// A number of active cores.
-struct Count {
+struct CoreCount {
     /// The type of the cores, where the machine has several and they are not mixed.
     core_type: Option<String>,
     cores: usize,
@@ -229,9 +229,9 @@ struct Count {
     cost: Seconds,
 }
 
-impl Count {
-    fn of(cell: &OutlinedCell) -> Count {
-        Count {
+impl CoreCount {
+    fn of(cell: &OutlinedCell) -> CoreCount {
+        CoreCount {
             core_type: cell.parameters.get("core_type").cloned(),
             cores: cell.cpus.len(),
             cpu: cell.cpus[0],
@@ -242,7 +242,7 @@ impl Count {
 
 /// Ascending numbers of active cores: `1, 2, 4`, or `1 (on 56 CPUs)`, one after the other, or `1 (44
 /// times)` on the same; those of each type of core by themselves: `P 1, 2; E 1`.
-fn counts(mut counts: Vec<Count>) -> String {
+fn counts(mut counts: Vec<CoreCount>) -> String {
     // Types stay in their order.
     let mut types: Vec<Option<String>> = Vec::new();
     for count in &counts {
@@ -251,15 +251,15 @@ fn counts(mut counts: Vec<Count>) -> String {
         }
     }
     counts.sort_by_key(|count| count.cores);
-    let word = |equal: &[&Count]| match equal {
-        [Count { cores: 1, .. }, _, ..] if distinct(equal) == equal.len() => {
+    let word = |equal: &[&CoreCount]| match equal {
+        [CoreCount { cores: 1, .. }, _, ..] if distinct(equal) == equal.len() => {
             format!("1 (on {} CPUs)", equal.len())
         }
         [count, _, ..] => format!("{} ({} times)", count.cores, equal.len()),
         _ => equal.iter().map(|count| count.cores.to_string()).collect(),
     };
     let of_type = |core_type: &Option<String>| {
-        let mine: Vec<&Count> = counts.iter().filter(|c| c.core_type == *core_type).collect();
+        let mine: Vec<&CoreCount> = counts.iter().filter(|c| c.core_type == *core_type).collect();
         let words: Vec<String> = mine.chunk_by(|a, b| a.cores == b.cores).map(word).collect();
         let name = core_type.as_ref().map_or(String::new(), |name| format!("{name} "));
         name + &words.join(", ")
@@ -268,7 +268,7 @@ fn counts(mut counts: Vec<Count>) -> String {
 }
 
 /// On how many CPUs these begin.
-fn distinct(counts: &[&Count]) -> usize {
+fn distinct(counts: &[&CoreCount]) -> usize {
     counts.iter().map(|count| count.cpu).collect::<BTreeSet<_>>().len()
 }
 
@@ -296,7 +296,7 @@ mod tests {
     #[test]
     fn equal_counts_are_folded() {
         let mut next = 0;
-        let mut of = |core_type: Option<&str>, cores| Count {
+        let mut of = |core_type: Option<&str>, cores| CoreCount {
             core_type: core_type.map(str::to_owned),
             cores,
             cpu: {
@@ -308,7 +308,7 @@ mod tests {
         let mut cell = |cores| of(None, cores);
         assert_eq!(counts(vec![cell(4), cell(1), cell(2)]), "1, 2, 4");
         assert_eq!(counts(vec![cell(1), cell(1), cell(2)]), "1 (on 2 CPUs), 2");
-        let sizes = [cell(1), cell(1), cell(1)].map(|count| Count { cpu: CpuId(7), ..count });
+        let sizes = [cell(1), cell(1), cell(1)].map(|count| CoreCount { cpu: CpuId(7), ..count });
         assert_eq!(counts(sizes.into()), "1 (3 times)");
         let [fast, small] = [Some("P"), Some("E")];
         assert_eq!(counts(vec![of(fast, 2), of(fast, 1), of(small, 1)]), "P 1, 2; E 1");

@@ -47,17 +47,17 @@ const ALIKE_MAX: f64 = 0.05;
 /// Earlier results, by kind of machine.
 #[derive(Debug, Clone, Default)]
 pub struct Reference {
-    groups: BTreeMap<Kind, Group>,
+    groups: BTreeMap<MachineKind, MachineRecords>,
     left_out: BTreeMap<String, u64>,
 }
 
 /// What makes machines alike: labels and values.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Kind(Vec<(String, String)>);
+struct MachineKind(Vec<(String, String)>);
 
-impl Kind {
+impl MachineKind {
     /// What is bought makes a kind; what can be set or plugged is what a reference is to find.
-    fn of(digest: &Digest) -> Kind {
+    fn of(digest: &Digest) -> MachineKind {
         let text = |id: &str| digest.facts.iter().find(|fact| fact.id == id)?.text.clone();
         let known = |id: &str| text(id).unwrap_or_else(|| "unknown".to_owned());
         let simulated = digest.run.simulated.as_ref().map(|name| ("simulated", name.clone()));
@@ -68,13 +68,13 @@ impl Kind {
             ("virtualisation", known("platform.virtualisation")),
         ];
         let rows = simulated.into_iter().chain(rows);
-        Kind(rows.map(|(label, value)| (label.to_owned(), value)).collect())
+        MachineKind(rows.map(|(label, value)| (label.to_owned(), value)).collect())
     }
 }
 
 /// The records of one kind of machine.
 #[derive(Debug, Clone, Default)]
-struct Group {
+struct MachineRecords {
     /// The id of each run, and when it began.
     runs: Vec<(String, String)>,
     /// The numbers of each result.
@@ -104,7 +104,7 @@ impl Reference {
     }
 
     fn add(&mut self, digest: Digest) {
-        let kind = Kind::of(&digest);
+        let kind = MachineKind::of(&digest);
         if digest.results.is_empty() {
             let why = "nothing was measured in them".to_owned();
             *self.left_out.entry(why).or_default() += 1;
@@ -143,8 +143,8 @@ impl Reference {
     /// itself, where it is among them, is none of them.
     pub fn place(&self, record: &Record) -> ReferenceRun {
         let digest = digest::at_hand(record);
-        let kind = Kind::of(&digest);
-        let empty = Group::default();
+        let kind = MachineKind::of(&digest);
+        let empty = MachineRecords::default();
         let group = self.groups.get(&kind).unwrap_or(&empty);
         // Simulated runs all have one id.
         let is_itself = |run: &(String, String)| {

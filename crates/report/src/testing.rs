@@ -1,7 +1,7 @@
 //! Records that simulated machines gave, for the tests of what is read from them.
 
 use machine::Machine;
-use measure::areas::memory::{Options, Question};
+use measure::areas::memory::{MemoryOptions, Question};
 use measure::run::{Request, measure};
 use model::Seconds;
 use model::record::{Bound, PageKind, Presentation, Record};
@@ -24,8 +24,12 @@ fn measured(name: &str, request: &Request) -> Record {
 }
 
 /// What `cpudyno memory` measures of it.
-pub(crate) fn memory(name: &str, question: Question, change: impl FnOnce(&mut Options)) -> Record {
-    let mut options = Options::about(question);
+pub(crate) fn memory(
+    name: &str,
+    question: Question,
+    change: impl FnOnce(&mut MemoryOptions),
+) -> Record {
+    let mut options = MemoryOptions::about(question);
     change(&mut options);
     measured(name, &options.request(vec!["test".to_owned()], look(PageKind::Memory)))
 }

@@ -4,7 +4,7 @@ use model::stats::median;
 use model::{CpuId, Obstacle, Seconds, Unavailable};
 
 use crate::executor::{Executor, RunError};
-use crate::job::{Interval, Manner, Member, Phase, Purpose, Repeat, Step, Tools, What};
+use crate::job::{Interval, Manner, Member, Phase, Purpose, Repeat, Step, StepKind, Tools};
 use crate::ruler::{Fixed, Ruler, Rulers};
 use crate::{protocol, reduce};
 
@@ -124,7 +124,7 @@ pub fn multiply(
 ) -> Result<Option<f64>, RunError> {
     const STRETCH: Seconds = Seconds(20e-6);
     const STRETCHES: u32 = 9;
-    let steps = vec![Step { what: What::Ruler, target: STRETCH, multiple: 1 }];
+    let steps = vec![Step { what: StepKind::Ruler, target: STRETCH, multiple: 1 }];
     let settle = Seconds(0.0);
     let phase = Phase { purpose: Purpose::Counting, steps, rounds: STRETCHES, settle };
     let job = Repeat {

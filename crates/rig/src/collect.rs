@@ -201,7 +201,7 @@ pub struct Key {
     pub parameters: BTreeMap<String, String>,
 }
 
-struct Entry {
+struct SeriesEntry {
     quantities: Vec<(&'static Quantity, Taken)>,
     /// By quantity.
     blocks: Vec<Vec<Option<Block>>>,
@@ -229,7 +229,7 @@ const SAME_CORE: &str = placement::Class::SameCore.word();
 /// Gathers samples.
 #[derive(Default)]
 pub struct Collector {
-    entries: BTreeMap<Key, Entry>,
+    entries: BTreeMap<Key, SeriesEntry>,
 }
 
 /// When a record would hold more samples than this, they are packed.
@@ -250,7 +250,7 @@ impl Collector {
     ) {
         let new = || {
             let quantities = quantities();
-            Entry {
+            SeriesEntry {
                 blocks: quantities.iter().map(|_| Vec::new()).collect(),
                 contended: vec![0; quantities.len()],
                 reasons: vec![None; quantities.len()],
@@ -343,13 +343,14 @@ impl Collector {
     }
 
     fn sample_count(&self) -> usize {
-        let of_entry =
-            |entry: &Entry| (0..entry.blocks.len()).map(|i| entry.sample_count(i)).sum::<usize>();
+        let of_entry = |entry: &SeriesEntry| {
+            (0..entry.blocks.len()).map(|i| entry.sample_count(i)).sum::<usize>()
+        };
         self.entries.values().map(of_entry).sum()
     }
 }
 
-impl Entry {
+impl SeriesEntry {
     fn note(&mut self, around: &Around, contended: bool) {
         let usage = around.usage.unwrap_or_default();
         self.polled_ticks += around.gaps.polled;

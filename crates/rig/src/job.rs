@@ -132,7 +132,7 @@ impl Phase {
 
     /// Whether a payload is executed in it.
     pub fn has_payload(&self) -> bool {
-        self.steps.iter().any(|step| step.what == What::Payload)
+        self.steps.iter().any(|step| step.what == StepKind::Payload)
     }
 }
 
@@ -160,7 +160,7 @@ pub enum Purpose {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Step {
     /// What is repeated.
-    pub what: What,
+    pub what: StepKind,
     /// How long it should take; the thread finds the iterations that take as long.
     pub target: Seconds,
     /// Iterations are those for `target`, times this: n against 2n.
@@ -188,7 +188,7 @@ impl Purpose {
 
 /// What a step repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
+pub enum StepKind {
     /// The member's payload.
     Payload,
     /// The ruler.
@@ -298,7 +298,7 @@ pub struct RawPhase {
     /// interval.
     pub stamps: Vec<Interval>,
     /// The counters of core cycles after the phase had settled and at its end, where they are read.
-    pub counted: Option<[Counted; 2]>,
+    pub counted: Option<[CycleReading; 2]>,
 }
 
 /// What one iteration holds where payload and ruler share a loop.
@@ -314,7 +314,7 @@ pub struct Mixture {
 
 /// One reading of the counters of core cycles.
 #[derive(Debug, Clone)]
-pub struct Counted {
+pub struct CycleReading {
     /// The stamp right before it.
     pub stamp: Ticks<Stamp>,
     /// What was read.

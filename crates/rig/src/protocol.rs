@@ -6,11 +6,11 @@
 
 use model::Seconds;
 
-use super::job::{Density, Phase, Purpose, Step, What};
+use super::job::{Density, Phase, Purpose, Step, StepKind};
 
 const MICROSECOND: Seconds = Seconds(1e-6);
 
-fn step(what: What, microseconds: f64, multiple: u64) -> Step {
+fn step(what: StepKind, microseconds: f64, multiple: u64) -> Step {
     Step { what, target: MICROSECOND * microseconds, multiple }
 }
 
@@ -18,13 +18,13 @@ fn step(what: What, microseconds: f64, multiple: u64) -> Step {
 /// other one, never the polling: what it follows changes its fixed cost by some cycles.
 pub fn quiet(rounds: u32) -> Phase {
     let steps = vec![
-        step(What::Watch, 50.0, 1),
-        step(What::Null, 0.1, 1),
-        step(What::Witness, 10.0, 1),
-        step(What::Ruler, 10.0, 1),
-        step(What::Witness, 10.0, 1),
-        step(What::Ruler, 10.0, 2),
-        step(What::Witness, 10.0, 2),
+        step(StepKind::Watch, 50.0, 1),
+        step(StepKind::Null, 0.1, 1),
+        step(StepKind::Witness, 10.0, 1),
+        step(StepKind::Ruler, 10.0, 1),
+        step(StepKind::Witness, 10.0, 1),
+        step(StepKind::Ruler, 10.0, 2),
+        step(StepKind::Witness, 10.0, 2),
     ];
     Phase { purpose: Purpose::Quiet, steps, rounds, settle: Seconds(0.0) }
 }
@@ -32,14 +32,14 @@ pub fn quiet(rounds: u32) -> Phase {
 /// Payload n and 2n, each between rulers.
 pub fn ratio(rounds: u32) -> Phase {
     let steps = vec![
-        step(What::Ruler, 10.0, 1),
-        step(What::Witness, 10.0, 1),
-        step(What::Payload, 20.0, 1),
-        step(What::Witness, 10.0, 1),
-        step(What::Ruler, 10.0, 1),
-        step(What::Witness, 10.0, 1),
-        step(What::Payload, 20.0, 2),
-        step(What::Witness, 10.0, 1),
+        step(StepKind::Ruler, 10.0, 1),
+        step(StepKind::Witness, 10.0, 1),
+        step(StepKind::Payload, 20.0, 1),
+        step(StepKind::Witness, 10.0, 1),
+        step(StepKind::Ruler, 10.0, 1),
+        step(StepKind::Witness, 10.0, 1),
+        step(StepKind::Payload, 20.0, 2),
+        step(StepKind::Witness, 10.0, 1),
     ];
     Phase { purpose: Purpose::Ratio, steps, rounds, settle: Seconds(0.0) }
 }
@@ -53,15 +53,15 @@ fn settled(purpose: Purpose, steps: Vec<Step>, rounds: u32, settle: Seconds) -> 
 
 /// The clock within the payload's own loop: dense enough to be the payload's clock, and less dense
 /// to prove that the payload is not in the chain's way.
-const IN_LOOP: [What; 2] =
-    [What::InLoop { density: Density::Dense }, What::InLoop { density: Density::Sparse }];
+const IN_LOOP: [StepKind; 2] =
+    [StepKind::InLoop { density: Density::Dense }, StepKind::InLoop { density: Density::Sparse }];
 
 /// Payload at full density with a short look at the clock after each 45 us: where a heavy licence
 /// lowers the clock, it is held for about 650 us, so that 3 us of ruler stay inside it. After some of
 /// them the same look from within the payload's loop.
 pub fn sandwich(rounds: u32) -> Phase {
-    let look = [step(What::Payload, 45.0, 1), step(What::Ruler, 3.0, 1)];
-    let in_loop = |what| [step(What::Payload, 45.0, 1), step(what, 10.0, 1)];
+    let look = [step(StepKind::Payload, 45.0, 1), step(StepKind::Ruler, 3.0, 1)];
+    let in_loop = |what| [step(StepKind::Payload, 45.0, 1), step(what, 10.0, 1)];
     let steps = [look, look, in_loop(IN_LOOP[0]), look, look, in_loop(IN_LOOP[1])].concat();
     // The payload has run for a millisecond and more by then: warm-up and ratio come before.
     settled(Purpose::Sandwich, steps, rounds, Seconds(0.5e-3))
@@ -72,16 +72,16 @@ pub fn sandwich(rounds: u32) -> Phase {
 /// where the witness then read 2 to 4 % off).
 pub fn dense(rounds: u32) -> Phase {
     let steps = vec![
-        step(What::Payload, 45.0, 1),
-        step(What::Ruler, 3.0, 1),
-        step(What::Witness, 3.0, 1),
-        step(What::Payload, 45.0, 2),
-        step(What::Ruler, 3.0, 1),
-        step(What::Witness, 3.0, 1),
-        step(What::Payload, 45.0, 1),
+        step(StepKind::Payload, 45.0, 1),
+        step(StepKind::Ruler, 3.0, 1),
+        step(StepKind::Witness, 3.0, 1),
+        step(StepKind::Payload, 45.0, 2),
+        step(StepKind::Ruler, 3.0, 1),
+        step(StepKind::Witness, 3.0, 1),
+        step(StepKind::Payload, 45.0, 1),
         step(IN_LOOP[0], 10.0, 1),
-        step(What::Payload, 45.0, 1),
-        step(What::Ruler, 3.0, 1),
+        step(StepKind::Payload, 45.0, 1),
+        step(StepKind::Ruler, 3.0, 1),
         step(IN_LOOP[1], 10.0, 1),
     ];
     settled(Purpose::Dense, steps, rounds, Seconds(2e-3))
@@ -106,13 +106,13 @@ pub fn cycles() -> Vec<Phase> {
 
 /// The ruler alone between two readings of the counters of core cycles: a CPU that does not halt.
 pub fn counting() -> Phase {
-    let steps = vec![step(What::Ruler, 500.0, 1)];
+    let steps = vec![step(StepKind::Ruler, 500.0, 1)];
     Phase { purpose: Purpose::Counting, steps, rounds: 2, settle: Seconds(0.0) }
 }
 
 /// Payload alone, to see how much of a core it gets.
 pub fn sharing() -> Phase {
-    let steps = vec![step(What::Payload, 20.0, 1)];
+    let steps = vec![step(StepKind::Payload, 20.0, 1)];
     Phase { purpose: Purpose::Sharing, steps, rounds: 15, settle: Seconds(0.0) }
 }
 

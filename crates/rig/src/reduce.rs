@@ -12,7 +12,8 @@ use model::ticks::Stamp;
 use model::{Rate, Unavailable, stats};
 
 use super::job::{
-    Counted, Density, Interval, Load, Phase, Purpose, RawMember, RawPhase, RawRepeat, Repeat, What,
+    CycleReading, Density, Interval, Load, Phase, Purpose, RawMember, RawPhase, RawRepeat, Repeat,
+    StepKind,
 };
 use super::ruler::{Fixed, Ruler};
 use super::traffic::Haul;
@@ -174,7 +175,7 @@ fn settled(phase: &Phase, raw: &RawPhase, hertz: f64) -> usize {
 }
 
 impl Net<'_> {
-    fn what(&self, stamp: usize) -> What {
+    fn what(&self, stamp: usize) -> StepKind {
         self.phase.steps[stamp % self.phase.steps.len()].what
     }
 
@@ -190,23 +191,27 @@ impl Net<'_> {
         (self.raw.stamps[stamp].length().count() as f64 - self.null).max(0.0)
     }
 
-    fn stamps(&self, what: What) -> impl Iterator<Item = usize> + '_ {
+    fn stamps(&self, what: StepKind) -> impl Iterator<Item = usize> + '_ {
         (self.settled..self.raw.stamps.len()).filter(move |&stamp| self.what(stamp) == what)
     }
 
     /// Ticks per iteration of that step.
     fn per_iteration(&self, stamp: usize) -> f64 {
         let fixed = match self.what(stamp) {
-            What::Ruler => self.fixed.ruler,
-            What::Witness => self.fixed.witness,
-            What::Payload | What::InLoop { .. } | What::Null | What::Watch | What::Rest => 0.0,
+            StepKind::Ruler => self.fixed.ruler,
+            StepKind::Witness => self.fixed.witness,
+            StepKind::Payload
+            | StepKind::InLoop { .. }
+            | StepKind::Null
+            | StepKind::Watch
+            | StepKind::Rest => 0.0,
         };
         self.length(stamp) / (self.iterations(stamp) as f64 + fixed)
     }
 
     /// Ticks per iteration of the rulers right before and right after.
     fn ruler_beside(&self, stamp: usize) -> Option<f64> {
-        let is_ruler = |&at: &usize| self.what(at) == What::Ruler;
+        let is_ruler = |&at: &usize| self.what(at) == StepKind::Ruler;
         let before = (0..stamp).rev().find(is_ruler);
         let after = (stamp + 1..self.raw.stamps.len()).find(is_ruler);
         let beside: Vec<f64> =
@@ -217,7 +222,7 @@ impl Net<'_> {
 }
 
 /// What repetitions of a chain take, by n against 2n.
-struct Line {
+struct LinearFit {
     /// Ticks per iteration.
     per_iteration: f64,
     /// Ticks that do not grow with the iterations.
@@ -225,7 +230,7 @@ struct Line {
 }
 
 /// The line through the medians of n and 2n; none where the clock saw no difference between them.
-fn line(net: &Net<'_>, what: What) -> Option<Line> {
+fn line(net: &Net<'_>, what: StepKind) -> Option<LinearFit> {
     let median_length = |multiple| {
         let lengths: Vec<f64> = net
             .stamps(what)
@@ -237,7 +242,7 @@ fn line(net: &Net<'_>, what: What) -> Option<Line> {
     let iterations = net.stamps(what).find(|&s| net.multiple(s) == 1).map(|s| net.iterations(s))?;
     let [once, twice] = [median_length(1)?, median_length(2)?];
     let per_iteration = (twice - once) / iterations as f64;
-    (per_iteration > 0.0).then_some(Line { per_iteration, fixed: 2.0 * once - twice })
+    (per_iteration > 0.0).then_some(LinearFit { per_iteration, fixed: 2.0 * once - twice })
 }
 
 /// The median over the quiet phases of what their ruler and witness say, where they do.
@@ -260,7 +265,7 @@ fn null_ticks(raw: &RawMember, job: &Repeat) -> Option<f64> {
     let lengths: Vec<f64> = std::iter::zip(&job.phases, &raw.phases)
         .flat_map(|(phase, raw)| {
             let net = Net { phase, raw, null: 0.0, fixed: Fixed::default(), settled: 0 };
-            net.stamps(What::Null).map(|stamp| net.length(stamp)).collect::<Vec<_>>()
+            net.stamps(StepKind::Null).map(|stamp| net.length(stamp)).collect::<Vec<_>>()
         })
         .collect();
     stats::median(&lengths)
@@ -271,7 +276,10 @@ pub fn ruler_latency(raw: &RawMember, job: &Repeat) -> Option<f64> {
     over_quiet_phases(raw, job, |net| {
         let per_op =
             |what, load: Load| Some(line(net, what)?.per_iteration / load.ops_per_iteration as f64);
-        Some(per_op(What::Ruler, job.tools.ruler)? / per_op(What::Witness, job.tools.witness)?)
+        Some(
+            per_op(StepKind::Ruler, job.tools.ruler)?
+                / per_op(StepKind::Witness, job.tools.witness)?,
+        )
     })
 }
 
@@ -280,7 +288,7 @@ pub fn fixed(raw: &RawMember, job: &Repeat) -> Option<Fixed> {
     let iterations = |what| {
         over_quiet_phases(raw, job, |net| line(net, what).map(|l| l.fixed / l.per_iteration))
     };
-    Some(Fixed { ruler: iterations(What::Ruler)?, witness: iterations(What::Witness)? })
+    Some(Fixed { ruler: iterations(StepKind::Ruler)?, witness: iterations(StepKind::Witness)? })
 }
 
 /// How long all members were in their full phase together, as a share of the time that any was.
@@ -356,7 +364,7 @@ fn full_samples(
     reduced.clock.extend(clock_samples(net, Some(ruler_cycles), hertz));
     for stamp in net.settled..net.raw.stamps.len() {
         let step = stamp % net.phase.steps.len();
-        let (What::InLoop { density }, Some(mixture)) =
+        let (StepKind::InLoop { density }, Some(mixture)) =
             (net.phase.steps[step].what, net.raw.mixtures[step])
         else {
             continue;
@@ -371,7 +379,7 @@ fn full_samples(
     }
 }
 
-fn counter_clock(ends: &[Counted; 2], hertz: f64) -> Result<CounterClock, Unavailable> {
+fn counter_clock(ends: &[CycleReading; 2], hertz: f64) -> Result<CounterClock, Unavailable> {
     let [before, after] = ends;
     let elapsed = after.stamp.since(before.stamp);
     let delta = after.counts.clone()?.since(before.counts.clone()?, elapsed)?;
@@ -384,7 +392,7 @@ fn counter_clock(ends: &[Counted; 2], hertz: f64) -> Result<CounterClock, Unavai
 /// Hertz, one for each ruler.
 fn clock_samples(net: &Net<'_>, ruler_cycles: Option<f64>, hertz: f64) -> Vec<f64> {
     let Some(cycles) = ruler_cycles else { return Vec::new() };
-    net.stamps(What::Ruler)
+    net.stamps(StepKind::Ruler)
         .map(|stamp| cycles / net.per_iteration(stamp) * hertz)
         .filter(|clock| clock.is_finite() && *clock > 0.0)
         .collect()
@@ -405,7 +413,7 @@ fn ratio_samples(
         per_op(net, ops, |stamp| Some(net.length(stamp) / net.ruler_beside(stamp)? * ruler_cycles));
     let witness_ops = job.tools.witness.ops_per_iteration as f64;
     let per_add: Vec<f64> = net
-        .stamps(What::Witness)
+        .stamps(StepKind::Witness)
         .filter_map(|stamp| {
             Some(net.per_iteration(stamp) / net.ruler_beside(stamp)? * ruler_cycles / witness_ops)
         })
@@ -421,13 +429,18 @@ fn ratio_samples(
 /// lengths are multiples of a step.
 fn step(net: &Net<'_>) -> f64 {
     let ticks = |what| net.stamps(what).map(|stamp| net.raw.stamps[stamp].length().count());
-    let all = [What::Witness, What::Ruler, What::Payload, What::Null].into_iter().flat_map(ticks);
+    let all = [StepKind::Witness, StepKind::Ruler, StepKind::Payload, StepKind::Null]
+        .into_iter()
+        .flat_map(ticks);
     let step = all.fold(0, greatest_common_divisor);
     let middle = |what| {
         let lengths: Vec<f64> = ticks(what).map(|ticks| ticks as f64).collect();
         stats::median(&lengths).filter(|middle| *middle > 0.0).unwrap_or(f64::INFINITY)
     };
-    [What::Witness, What::Ruler].into_iter().map(|what| step as f64 / 2.0 / middle(what)).sum()
+    [StepKind::Witness, StepKind::Ruler]
+        .into_iter()
+        .map(|what| step as f64 / 2.0 / middle(what))
+        .sum()
 }
 
 fn greatest_common_divisor(a: u64, b: u64) -> u64 {
@@ -450,5 +463,5 @@ fn per_op(net: &Net<'_>, ops: f64, cost: impl Fn(usize) -> Option<f64>) -> PerOp
         let ops = net.iterations(stamp) as f64 * ops;
         Some(Repetition { cost: cost(stamp)?, ops, twice: net.multiple(stamp) == 2 })
     };
-    PerOp { repetitions: net.stamps(What::Payload).filter_map(repetition).collect() }
+    PerOp { repetitions: net.stamps(StepKind::Payload).filter_map(repetition).collect() }
 }

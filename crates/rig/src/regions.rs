@@ -18,7 +18,7 @@ pub struct Regions {
     /// Whose regions.
     pub team: Team,
     /// What a model knows the cost of.
-    pub kind: Kind,
+    pub kind: RuntimeKind,
     /// What its threads do while there is no work.
     pub waiting: Waiting,
     /// Further variables of its process.
@@ -66,7 +66,7 @@ pub enum Team {
 
 /// A family of runtimes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum RuntimeKind {
     /// GCC's.
     Gomp,
     /// LLVM's and Intel's.

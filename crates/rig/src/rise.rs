@@ -7,7 +7,7 @@ use model::ticks::Stamp;
 use model::{CpuId, Rate, Seconds};
 
 use super::job::{
-    Interval, Manner, Member, Phase, Purpose, RawMember, RawPhase, Repeat, Step, Tools, What,
+    Interval, Manner, Member, Phase, Purpose, RawMember, RawPhase, Repeat, Step, StepKind, Tools,
 };
 use super::ruler::Ruler;
 
@@ -35,8 +35,8 @@ pub struct Rise {
 /// So many rests and rises of one core.
 pub fn job(tools: &Tools, cpu: CpuId, rises: u32) -> Repeat {
     let windows = (STRETCH / WINDOW).round() as usize;
-    let rest = Step { what: What::Rest, target: REST, multiple: 1 };
-    let window = Step { what: What::Ruler, target: WINDOW, multiple: 1 };
+    let rest = Step { what: StepKind::Rest, target: REST, multiple: 1 };
+    let window = Step { what: StepKind::Ruler, target: WINDOW, multiple: 1 };
     let steps = iter::once(rest).chain(iter::repeat_n(window, windows)).collect();
     let settle = Seconds(0.0);
     Repeat {

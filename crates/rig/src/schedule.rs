@@ -4,7 +4,7 @@ use model::Seconds;
 use model::stats::BLOCKS_FOR_INTERVAL;
 
 /// What an area would like to measure: the cost of one block of each of its cells, most wanted first.
-pub struct Wish {
+pub struct AreaDemand {
     /// Its share of what is left after the minima of all areas.
     pub weight: f64,
     /// Seconds of one block of each cell.
@@ -16,9 +16,9 @@ pub struct Wish {
 /// A cell needs five blocks, and all areas shall have them by half of the budget. Each area is given
 /// the part of that time that its weight stands for; what one does not use goes to the others. A cell that
 /// nothing of this leaves room for keeps no cheaper one out.
-pub fn admit(wishes: &[Wish], budget: Seconds) -> Vec<Vec<bool>> {
+pub fn admit(wishes: &[AreaDemand], budget: Seconds) -> Vec<Vec<bool>> {
     let mut left = budget / 2.0 / BLOCKS_FOR_INTERVAL as f64;
-    let mut asked: Vec<Asked<'_>> = wishes.iter().map(Asked::new).collect();
+    let mut asked: Vec<AreaAdmission<'_>> = wishes.iter().map(AreaAdmission::new).collect();
     loop {
         let weights: f64 = asked.iter().filter(|it| it.next().is_some()).map(|it| it.weight).sum();
         let mut taken = Seconds(0.0);
@@ -55,16 +55,16 @@ pub fn admit(wishes: &[Wish], budget: Seconds) -> Vec<Vec<bool>> {
 }
 
 /// An area whose cells are asked one after the other.
-struct Asked<'a> {
+struct AreaAdmission<'a> {
     weight: f64,
     costs: &'a [Seconds],
     /// The answers so far.
     admitted: Vec<bool>,
 }
 
-impl<'a> Asked<'a> {
-    fn new(wish: &'a Wish) -> Asked<'a> {
-        Asked { weight: wish.weight, costs: &wish.costs, admitted: Vec::new() }
+impl<'a> AreaAdmission<'a> {
+    fn new(wish: &'a AreaDemand) -> AreaAdmission<'a> {
+        AreaAdmission { weight: wish.weight, costs: &wish.costs, admitted: Vec::new() }
     }
 
     /// What the cell costs that is asked next.
@@ -81,12 +81,12 @@ impl<'a> Asked<'a> {
 mod tests {
     use super::*;
 
-    fn wish(weight: f64, costs: &[f64]) -> Wish {
-        Wish { weight, costs: costs.iter().copied().map(Seconds).collect() }
+    fn wish(weight: f64, costs: &[f64]) -> AreaDemand {
+        AreaDemand { weight, costs: costs.iter().copied().map(Seconds).collect() }
     }
 
     /// How many of each are admitted.
-    fn counts(wishes: &[Wish], budget: Seconds) -> Vec<usize> {
+    fn counts(wishes: &[AreaDemand], budget: Seconds) -> Vec<usize> {
         let count = |of: Vec<bool>| of.into_iter().filter(|admitted| *admitted).count();
         admit(wishes, budget).into_iter().map(count).collect()
     }

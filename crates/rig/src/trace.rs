@@ -124,7 +124,7 @@ pub struct Chains {
 
 /// A look in numbers.
 #[derive(Debug, Clone, Copy)]
-pub struct Seen {
+pub struct LookSample {
     /// Which period.
     pub period: u32,
     /// Seconds since that began.
@@ -143,7 +143,7 @@ pub struct Seen {
     pub usual: f64,
 }
 
-impl Seen {
+impl LookSample {
     /// Seconds since the first period began.
     fn at(&self, job: &Trace) -> f64 {
         f64::from(self.period) * job.period.0 + self.phase
@@ -158,8 +158,8 @@ impl Seen {
 
 /// The looks of several passes of a job, one after the other as if they were one job of as many periods. From the last
 /// look of a pass to the first of the next nobody looked.
-pub fn joined(passes: impl IntoIterator<Item = Vec<Seen>>, job: &Trace) -> Vec<Seen> {
-    let mut all: Vec<Seen> = Vec::new();
+pub fn joined(passes: impl IntoIterator<Item = Vec<LookSample>>, job: &Trace) -> Vec<LookSample> {
+    let mut all: Vec<LookSample> = Vec::new();
     for (number, mut pass) in (0..).zip(passes) {
         for look in &mut pass {
             look.period += number * job.periods;
@@ -192,7 +192,7 @@ pub fn seen(
     chains: Chains,
     begun: u64,
     rate: Rate<Stamp>,
-) -> Vec<Seen> {
+) -> Vec<LookSample> {
     let hertz = rate.hertz().0;
     let (period, burst) = (job.period.0, job.burst.0);
     let place = |stamp: u64| {
@@ -208,7 +208,7 @@ pub fn seen(
     // Time that is missing is in the look before or after it: where looks wait for each other, between two polls.
     // The parts are judged apart, because a clock that changes between them is no time that is missing.
     let is_paced = job.pace().0 > 0.0;
-    let steps: Vec<Step> = std::iter::zip(before, &raw.looks)
+    let steps: Vec<TraceStep> = std::iter::zip(before, &raw.looks)
         .map(|(before, look)| {
             // The payload is in the step that ends in the burst, too.
             let loaded = [before, look].iter().any(|it| is_loaded(place(it.first()).1));
@@ -218,7 +218,7 @@ pub fn seen(
                 look.first().saturating_sub(before.stamps[2])
             };
             let parts = [before.length(), after].map(seconds);
-            Step { loaded, parts, begins: [before.first(), look.waited[0]] }
+            TraceStep { loaded, parts, begins: [before.first(), look.waited[0]] }
         })
         .collect();
     let usual = |loaded: bool| {
@@ -230,7 +230,7 @@ pub fn seen(
     let usual = [usual(false), usual(true)];
     let long = raw.looks.iter().map(|look| seconds(look.length()));
     let long = median(&long.collect::<Vec<_>>()).unwrap_or(f64::INFINITY);
-    let one = |(look, step): (&Look, &Step)| {
+    let one = |(look, step): (&Look, &TraceStep)| {
         let stamps = look.stamps;
         let lengths = [stamps[1] - stamps[0], stamps[2] - stamps[1]].map(seconds);
         let cycles = |which: usize| {
@@ -247,7 +247,7 @@ pub fn seen(
         } else {
             (since_begun(look.first()) - lost).max(0.0)
         };
-        Seen {
+        LookSample {
             period,
             phase,
             clock: clocks[1],
@@ -258,7 +258,7 @@ pub fn seen(
             usual: long + if step.loaded { PIECE.0 } else { 0.0 },
         }
     };
-    let mut all: Vec<Seen> = std::iter::zip(&raw.looks, &steps).map(one).collect();
+    let mut all: Vec<LookSample> = std::iter::zip(&raw.looks, &steps).map(one).collect();
     let excess = raw.looks.iter().map(|look| (seconds(look.length()) - long).max(0.0));
     untangle(&mut all, &excess.collect::<Vec<_>>(), is_paced);
     all.retain(|seen| seen.period < job.periods);
@@ -267,7 +267,7 @@ pub fn seen(
 
 /// What throttled dispatch has made of the look before is no time that is missing. A halt within a look
 /// stretches that one alone. Excess: by how much each look is longer than others, in seconds.
-fn untangle(all: &mut [Seen], excess: &[f64], is_paced: bool) {
+fn untangle(all: &mut [LookSample], excess: &[f64], is_paced: bool) {
     for index in 2..all.len() {
         let before = [all[index - 2], all[index - 1]];
         if before.iter().all(|look| STRETCHED.contains(&look.stretch)) {
@@ -281,7 +281,7 @@ fn untangle(all: &mut [Seen], excess: &[f64], is_paced: bool) {
 }
 
 /// The way from one look to the next.
-struct Step {
+struct TraceStep {
     /// Whether the payload was on it.
     loaded: bool,
     /// What of it may be too long, in seconds: the look before, and all of the rest or the longest time between polls.
@@ -322,8 +322,9 @@ pub struct Scale {
 impl Scale {
     /// From looks without a payload, at a time when longer chains say that the clock is `hertz`: chains this short are
     /// longer by what of them is fixed, which is known less well than they need it. None: there were no looks.
-    pub fn of(quiet: &[Seen], hertz: f64) -> Option<Scale> {
-        let typical = |of: fn(&Seen) -> f64| together(&quiet.iter().map(of).collect::<Vec<_>>());
+    pub fn of(quiet: &[LookSample], hertz: f64) -> Option<Scale> {
+        let typical =
+            |of: fn(&LookSample) -> f64| together(&quiet.iter().map(of).collect::<Vec<_>>());
         let (clock, adds) = (typical(|look| look.clock)?, typical(|look| look.adds)?);
         Some(Scale { clock: hertz / clock, adds: hertz / adds })
     }
@@ -334,7 +335,7 @@ impl Scale {
     }
 
     /// Sets these looks right.
-    pub fn apply(&self, seen: &mut [Seen]) {
+    pub fn apply(&self, seen: &mut [LookSample]) {
         for look in seen {
             look.clock *= self.clock;
             look.adds *= self.adds;
@@ -378,10 +379,10 @@ pub struct Throttled {
 
 impl Throttled {
     /// Whether it is there in most of the periods that were looked at then, and those are enough.
-    pub fn is_believed(&self, seen: &[Seen]) -> bool {
+    pub fn is_believed(&self, seen: &[LookSample]) -> bool {
         let phases = self.phase..self.phase + self.length;
         let here = || seen.iter().filter(|look| phases.contains(&look.phase));
-        let periods = |looks: &mut dyn Iterator<Item = &Seen>| -> u32 {
+        let periods = |looks: &mut dyn Iterator<Item = &LookSample>| -> u32 {
             looks.map(|look| look.period).collect::<BTreeSet<u32>>().len() as u32
         };
         let looked = periods(&mut here());
@@ -424,17 +425,18 @@ const SHARE: f64 = 0.8;
 pub const PERIODS_MIN: u32 = 50;
 
 /// Folds the looks of all periods over each other.
-pub fn fold(seen: &[Seen], job: &Trace) -> Folded {
+pub fn fold(seen: &[LookSample], job: &Trace) -> Folded {
     let bins = (job.period.0 / BIN).ceil().max(1.0) as usize;
-    let place = |look: &Seen| ((look.phase / BIN) as usize).min(bins - 1);
-    let by_bin = |of: fn(&Seen) -> Option<f64>| {
+    let place = |look: &LookSample| ((look.phase / BIN) as usize).min(bins - 1);
+    let by_bin = |of: fn(&LookSample) -> Option<f64>| {
         let mut all: Vec<Vec<f64>> = vec![Vec::new(); bins];
         for look in seen {
             all[place(look)].extend(of(look));
         }
         all
     };
-    let medians = |of: fn(&Seen) -> Option<f64>| by_bin(of).iter().map(|of| median(of)).collect();
+    let medians =
+        |of: fn(&LookSample) -> Option<f64>| by_bin(of).iter().map(|of| median(of)).collect();
     let (adds, stretch) = (medians(|look| Some(look.adds)), medians(|look| Some(look.stretch)));
     let clocks = by_bin(|look| AGREE.contains(&look.stretch).then_some(look.clock));
     let clock = clocks.iter().map(|of| together(of)).collect();
@@ -450,7 +452,7 @@ pub fn fold(seen: &[Seen], job: &Trace) -> Folded {
 
 /// The time that must be missing at once so that no more than one window in ten misses it by chance: what is
 /// shorter cannot be told from the machine's own gaps. Halts that were found do not count.
-pub fn by_chance(seen: &[Seen], job: &Trace, except: &[Halt]) -> f64 {
+pub fn by_chance(seen: &[LookSample], job: &Trace, except: &[Halt]) -> f64 {
     // Where halts seem to be everywhere, all of it is chance.
     let is_halted = |phase: f64| except.iter().any(|it| (phase - it.phase).abs() < WINDOW);
     let is_left_out =
@@ -471,7 +473,7 @@ pub fn by_chance(seen: &[Seen], job: &Trace, except: &[Halt]) -> f64 {
 }
 
 /// What is shorter cannot be told from the way from look to look: by looks without a payload, and a piece of one.
-pub fn resolved(quiet: &[Seen]) -> f64 {
+pub fn resolved(quiet: &[LookSample]) -> f64 {
     let looks: Vec<f64> = quiet.iter().map(|look| look.usual).collect();
     median(&looks).unwrap_or(f64::INFINITY) + PIECE.0
 }
@@ -480,17 +482,17 @@ pub fn resolved(quiet: &[Seen]) -> f64 {
 const SLOWED: f64 = 3.5;
 
 /// Whether what is missing before a look may be what throttled dispatch has made of it.
-fn is_throttled(seen: &[Seen], index: usize) -> bool {
+fn is_throttled(seen: &[LookSample], index: usize) -> bool {
     let near = &seen[index.saturating_sub(1)..(index + 2).min(seen.len())];
-    let is_stretched = |look: &Seen| STRETCHED.contains(&look.stretch);
+    let is_stretched = |look: &LookSample| STRETCHED.contains(&look.stretch);
     near.iter().any(is_stretched) && seen[index].lost < SLOWED * seen[index].usual
 }
 
 /// The time that must be missing at once beside throttled dispatch so that it is not taken for that; none: at no phase
 /// of half of the periods that a halt needs was more than `visible` taken for it.
-pub fn visible_beside_throttled(seen: &[Seen], job: &Trace, visible: f64) -> Option<f64> {
+pub fn visible_beside_throttled(seen: &[LookSample], job: &Trace, visible: f64) -> Option<f64> {
     let taken = |index: &usize| seen[*index].lost > visible && is_throttled(seen, *index);
-    let taken: Vec<&Seen> = (0..seen.len()).filter(taken).map(|index| &seen[index]).collect();
+    let taken: Vec<&LookSample> = (0..seen.len()).filter(taken).map(|index| &seen[index]).collect();
     let mut periods: BTreeMap<u64, BTreeSet<u32>> = BTreeMap::new();
     for look in &taken {
         let window = (look.lost_at(job) / WINDOW) as u64;
@@ -503,20 +505,20 @@ pub fn visible_beside_throttled(seen: &[Seen], job: &Trace, visible: f64) -> Opt
 }
 
 /// Looks before which more than that is missing.
-fn gaps(seen: &[Seen], visible: f64) -> impl Iterator<Item = &Seen> {
+fn gaps(seen: &[LookSample], visible: f64) -> impl Iterator<Item = &LookSample> {
     let is_gap = move |index: &usize| seen[*index].lost > visible && !is_throttled(seen, *index);
     (0..seen.len()).filter(is_gap).map(|index| &seen[index])
 }
 
 /// Time that is missing at once for longer than that, in seconds each: whatever took it, at the end, too.
-pub fn missing(seen: &[Seen], job: &Trace, visible: f64) -> Vec<f64> {
+pub fn missing(seen: &[LookSample], job: &Trace, visible: f64) -> Vec<f64> {
     let lost = seen.iter().map(|look| look.lost).filter(|lost| *lost > visible);
     let [from, to] = unseen_end(seen, job);
     lost.chain(Some(to - from).filter(|lost| *lost > visible)).collect()
 }
 
 /// From the last look to the end of the job: no look comes after that.
-fn unseen_end(seen: &[Seen], job: &Trace) -> [f64; 2] {
+fn unseen_end(seen: &[LookSample], job: &Trace) -> [f64; 2] {
     let last = seen.last().map_or(0.0, |look| look.at(job) + look.usual);
     let end = job.duration().0;
     [last.min(end), end]
@@ -531,7 +533,7 @@ struct Windows {
 impl Windows {
     const APART: f64 = WINDOW / 2.0;
 
-    fn of(seen: &[Seen], job: &Trace, visible: f64) -> Windows {
+    fn of(seen: &[LookSample], job: &Trace, visible: f64) -> Windows {
         let count = (job.period.0 / Self::APART).ceil().max(1.0) as usize;
         let mut unseen = vec![vec![false; job.periods as usize]; count];
         let ended = unseen_end(seen, job);
@@ -566,17 +568,18 @@ impl Windows {
 }
 
 /// Halts: time that is missing at the same phase in most of the periods that were looked at then.
-pub fn halts(seen: &[Seen], job: &Trace, visible: f64) -> Halts {
+pub fn halts(seen: &[LookSample], job: &Trace, visible: f64) -> Halts {
     let windows = Windows::of(seen, job, visible);
-    let gaps: Vec<&Seen> = gaps(seen, visible).collect();
+    let gaps: Vec<&LookSample> = gaps(seen, visible).collect();
     let within = |window: usize| {
         let from = window as f64 * Windows::APART;
-        let is_inside = |gap: &&&Seen| {
+        let is_inside = |gap: &&&LookSample| {
             (from..from + WINDOW).contains(&gap.lost_at(job)) && windows.is_seen(window, gap.period)
         };
-        gaps.iter().filter(is_inside).copied().collect::<Vec<&Seen>>()
+        gaps.iter().filter(is_inside).copied().collect::<Vec<&LookSample>>()
     };
-    let numbers = |gaps: &[&Seen]| gaps.iter().map(|gap| gap.period).collect::<BTreeSet<u32>>();
+    let numbers =
+        |gaps: &[&LookSample]| gaps.iter().map(|gap| gap.period).collect::<BTreeSet<u32>>();
     let mut found: Vec<Halt> = Vec::new();
     let mut window = 0;
     while window < windows.unseen.len() {

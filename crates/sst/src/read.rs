@@ -5,7 +5,7 @@ use machine::{IsstDevice, Machine};
 use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 
 use crate::asking::Asker;
-use crate::backends::{self, Context, Found};
+use crate::backends::{self, Context, FoundDomains};
 use crate::cascade_lake_n;
 use crate::commands::Command;
 use crate::error::Error;
@@ -96,7 +96,7 @@ pub fn read(machine: &Machine, wanted: &Wanted) -> Result<Snapshot, Error> {
     }
     let has_sleepers = !topology.offline.is_empty();
     let context = Context { asker: &asker, platform, processor, wanted, machine, has_sleepers };
-    let Found { mut domains, missing, mut lost } =
+    let FoundDomains { mut domains, missing, mut lost } =
         (backend.domains)(&context, &topology, &physical);
     if let (true, Some(reason)) = (domains.is_empty(), missing.first()) {
         return Err(Error::Unavailable(reason.clone()));

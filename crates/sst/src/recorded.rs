@@ -15,7 +15,7 @@ use model::{CpuId, CpuSet, Hertz, Known, Obstacle, Reading, Unavailable};
 
 use crate::change::{self, Ceiling, Clocks, Expected};
 use crate::model::{
-    BaseFreq, Class, CorePower, Domain, Fabric, Feature, Kind, Level, Megahertz, Modules,
+    BaseFreq, Class, CorePower, Domain, DomainKind, Fabric, Feature, Level, Megahertz, Modules,
     PerLicence, Profiles, Properties, Snapshot, TurboFreq, TurboLimits,
 };
 
@@ -151,9 +151,9 @@ fn domain(of: &Domain) -> PowerDomain {
         die: of.die,
         number: of.number,
         kind: match of.kind() {
-            Kind::Compute => PowerDomainKind::Compute,
-            Kind::Io => PowerDomainKind::Io,
-            Kind::Unknown => PowerDomainKind::Unknown,
+            DomainKind::Compute => PowerDomainKind::Compute,
+            DomainKind::Io => PowerDomainKind::Io,
+            DomainKind::Unknown => PowerDomainKind::Unknown,
         },
         cpus: of.online(),
         cores: if has_cores { cores(of) } else { Vec::new() },

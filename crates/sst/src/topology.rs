@@ -9,7 +9,7 @@ const CPU: &str = "/sys/devices/system/cpu";
 
 /// A CPU that is online.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct CpuLocation {
     pub(crate) cpu: CpuId,
     pub(crate) package: u32,
     pub(crate) die: Option<u32>,
@@ -19,7 +19,7 @@ pub(crate) struct Place {
 #[derive(Debug, Clone)]
 pub(crate) struct Topology {
     /// Those online, ascending.
-    pub(crate) online: Vec<Place>,
+    pub(crate) online: Vec<CpuLocation>,
     /// Those that are switched off: the kernel does not say where they are.
     pub(crate) offline: CpuSet,
 }
@@ -38,7 +38,7 @@ impl Topology {
                 let why = format!("`{CPU}/cpu{cpu}/topology/physical_package_id` says no number");
                 Unavailable::new(Obstacle::Permission, "Speed Select", why)
             })?;
-            Ok(Place { cpu, package, die: dies.get(&cpu).copied() })
+            Ok(CpuLocation { cpu, package, die: dies.get(&cpu).copied() })
         };
         let places = online.iter().map(place).collect::<Reading<Vec<_>>>()?;
         Ok(Topology { online: places, offline: present.difference(&online) })

@@ -10,10 +10,10 @@ use machine::{Isst, IsstDevice, Machine};
 /// What was asked, a line each; clones share it. Who plans and reads back asks the same again and again: what is
 /// answered as before is counted.
 #[derive(Debug, Clone, Default)]
-pub struct Calls(Arc<Mutex<Asked>>);
+pub struct Calls(Arc<Mutex<CallLog>>);
 
 #[derive(Debug, Default)]
-struct Asked {
+struct CallLog {
     lines: Vec<String>,
     /// What was asked, and answered so, before.
     known: HashSet<Vec<String>>,
@@ -60,7 +60,7 @@ struct Traced {
 impl Isst for Traced {
     fn open(&self) -> Reading<Box<dyn IsstDevice + '_>> {
         let device = self.isst.open()?;
-        Ok(Box::new(Told { device, calls: &self.calls }))
+        Ok(Box::new(TracedDevice { device, calls: &self.calls }))
     }
 }
 
@@ -90,12 +90,12 @@ const NAMES: [&str; 18] = [
 ];
 
 /// The same, open.
-struct Told<'a> {
+struct TracedDevice<'a> {
     device: Box<dyn IsstDevice + 'a>,
     calls: &'a Calls,
 }
 
-impl IsstDevice for Told<'_> {
+impl IsstDevice for TracedDevice<'_> {
     fn call(&self, message: &mut Message) -> Result<u32, Refusal> {
         let answer = self.device.call(message);
         let request = message.request();

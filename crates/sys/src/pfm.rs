@@ -120,7 +120,7 @@ struct PerfAttributes {
 
 /// A PMU that the library knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pmu {
+pub struct PfmPmu {
     /// Its short name: `spr`, `amd64_fam19h_zen4`.
     pub name: String,
     /// What it is.
@@ -136,7 +136,7 @@ pub struct Pmu {
 
 /// An event of a PMU.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
+pub struct PfmEvent {
     /// Its name, in upper case.
     pub name: String,
     /// What it counts.
@@ -201,7 +201,7 @@ impl Pfm {
     }
 
     /// The PMUs that it knows, of whatever machine.
-    pub fn pmus(&self) -> Vec<Pmu> {
+    pub fn pmus(&self) -> Vec<PfmPmu> {
         /// Version 4.13 has some 300, and there are gaps between their numbers.
         const NUMBERS: c_int = 2048;
         let calls = self.calls();
@@ -209,7 +209,7 @@ impl Pfm {
     }
 
     /// The events of a PMU.
-    pub fn events(&self, pmu: &Pmu) -> Vec<Event> {
+    pub fn events(&self, pmu: &PfmPmu) -> Vec<PfmEvent> {
         let calls = self.calls();
         let mut events = Vec::new();
         let mut index = pmu.first_event;
@@ -289,13 +289,13 @@ impl Calls {
         text(unsafe { (self.words)(error) })
     }
 
-    fn pmu(&self, number: c_int) -> Option<Pmu> {
+    fn pmu(&self, number: c_int) -> Option<PfmPmu> {
         // SAFETY: the structure consists of pointers and numbers, for which zero is a value.
         let mut info: PmuInfo = unsafe { std::mem::zeroed() };
         info.size = size_of::<PmuInfo>();
         // SAFETY: the structure says its own size; numbers without a PMU are refused.
         let answer = unsafe { (self.pmu_info)(number, &raw mut info) };
-        (answer == SUCCESS).then(|| Pmu {
+        (answer == SUCCESS).then(|| PfmPmu {
             name: text(info.name),
             description: text(info.description),
             is_present: info.flags & 1 == 1,
@@ -305,13 +305,13 @@ impl Calls {
         })
     }
 
-    fn event(&self, index: c_int) -> Option<Event> {
+    fn event(&self, index: c_int) -> Option<PfmEvent> {
         // SAFETY: as in `pmu`.
         let mut info: EventInfo = unsafe { std::mem::zeroed() };
         info.size = size_of::<EventInfo>();
         // SAFETY: the structure says its own size; an index without an event is refused.
         let answer = unsafe { (self.event_info)(index, FOR_PERF, &raw mut info) };
-        (answer == SUCCESS).then(|| Event {
+        (answer == SUCCESS).then(|| PfmEvent {
             name: text(info.name),
             description: text(info.description),
             unit_masks: (0..info.attributes).filter_map(|a| self.unit_mask(index, a)).collect(),
@@ -339,9 +339,9 @@ fn text(words: *const c_char) -> String {
 }
 
 /// Whether other CPUs' events will be encoded, once initialised.
-fn encode_inactive() -> Wish {
+fn encode_inactive() -> EnvVarGuard {
     if std::env::var_os(ENCODE_INACTIVE).is_some() {
-        return Wish { is_heard: true, is_ours: false };
+        return EnvVarGuard { is_heard: true, is_ours: false };
     }
     let is_alone = std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() == 1);
     if is_alone {
@@ -349,17 +349,17 @@ fn encode_inactive() -> Wish {
         // this one.
         unsafe { std::env::set_var(ENCODE_INACTIVE, "1") };
     }
-    Wish { is_heard: is_alone, is_ours: is_alone }
+    EnvVarGuard { is_heard: is_alone, is_ours: is_alone }
 }
 
 /// The wish in the environment, for as long as the library is being initialised: what this process starts
 /// later shall not find it there.
-struct Wish {
+struct EnvVarGuard {
     is_heard: bool,
     is_ours: bool,
 }
 
-impl Drop for Wish {
+impl Drop for EnvVarGuard {
     fn drop(&mut self) {
         if self.is_ours {
             // SAFETY: as in `encode_inactive`: the library has started no thread either.

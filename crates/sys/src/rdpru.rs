@@ -6,7 +6,7 @@ pub struct Rdpru(());
 
 /// Both counters, read one right after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pair {
+pub struct RdpruCounters {
     /// MPERF.
     pub mperf: u64,
     /// APERF.
@@ -30,8 +30,8 @@ impl Rdpru {
 
     /// Reads both counters of the CPU that the calling thread runs on, after all instructions
     /// before it.
-    pub fn read(self) -> Pair {
-        Pair { mperf: rdpru(MPERF), aperf: rdpru(APERF) }
+    pub fn read(self) -> RdpruCounters {
+        RdpruCounters { mperf: rdpru(MPERF), aperf: rdpru(APERF) }
     }
 }
 
@@ -73,7 +73,7 @@ impl Rdpru {
     }
 
     /// Never called: there is no `Rdpru` on this architecture.
-    pub fn read(self) -> Pair {
+    pub fn read(self) -> RdpruCounters {
         unreachable!("BUG: an Rdpru cannot be made on this architecture")
     }
 }

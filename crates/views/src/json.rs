@@ -48,7 +48,7 @@ fn last_field(text: &str) -> String {
 const ROW_VALUES: usize = 16;
 
 /// Something that was opened and not yet closed.
-struct Open {
+struct OpenContainer {
     array: bool,
     /// Whether any of its parts began a line.
     lines: bool,
@@ -71,7 +71,7 @@ impl Formatter for Dense {
 /// Starts a line for every field, every object and every full row.
 #[derive(Default)]
 struct Rows {
-    open: Vec<Open>,
+    open: Vec<OpenContainer>,
     /// Values of arrays in the present line.
     values: usize,
 }
@@ -91,7 +91,7 @@ impl Rows {
         if within && (!array || self.values > ROW_VALUES) {
             self.line(writer)?;
         }
-        self.open.push(Open { array, lines: false });
+        self.open.push(OpenContainer { array, lines: false });
         writer.write_all(bracket)
     }
 

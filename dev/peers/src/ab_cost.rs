@@ -9,10 +9,10 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
 use levers::Session;
-use levers::ask::Asked;
+use levers::ask::SettingSpec;
 use levers::plan::{Change, Plan};
 use machine::Machine;
-use measure::ab::{self, Comparing, Metric, What};
+use measure::ab::{self, AbSubject, Comparing, Metric};
 use model::Seconds;
 use model::record::{AbRun, PageKind, Presentation};
 use rig::executor::Stop;
@@ -93,8 +93,9 @@ fn compare(large: &Large, case: &Case) -> Result<AbRun> {
     let machine = large.machine()?;
     let shelf = large.shelf(&machine);
     let mut session = Session::open(&machine, large.kernel(), &shelf, "peers")?;
-    let asked =
-        |setting: Option<&str>| setting.map(str::parse::<Asked>).transpose().map(Vec::from_iter);
+    let asked = |setting: Option<&str>| {
+        setting.map(str::parse::<SettingSpec>).transpose().map(Vec::from_iter)
+    };
     let (a, b) = (asked(case.a)?, asked(case.b)?);
     let (changes, _) = Plan::arms(&machine, session.levers(), [&a, &b], false)?;
     let found = measured(&machine, Some(&mut session), case, changes);
@@ -108,7 +109,7 @@ fn measured<'m>(
     case: &Case,
     changes: [Vec<Change>; 2],
 ) -> Result<AbRun> {
-    let what = What::Command(vec!["true".to_owned()], Metric::Wall);
+    let what = AbSubject::Command(vec!["true".to_owned()], Metric::Wall);
     // The narrowest band: it is never decided before the time is over.
     let usual = Comparing::usual(what);
     let comparing = Comparing { changes, budget: case.budget, band: 1e-4, prove: false, ..usual };

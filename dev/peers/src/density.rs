@@ -13,7 +13,7 @@ use machine::instruments::clock::{self, StampSource};
 use model::{CpuId, Seconds, stats};
 use rig::executor::Stop;
 use rig::executor::threads::Threads;
-use rig::job::{Density, Load, Manner, Member, Phase, Purpose, Repeat, Step, Tools, What};
+use rig::job::{Density, Load, Manner, Member, Phase, Purpose, Repeat, Step, StepKind, Tools};
 use rig::streams;
 use rig::{calibration, protocol, reduce, ruler};
 
@@ -90,10 +90,10 @@ fn phase(density: u8) -> Phase {
     let step =
         |what, microseconds: f64| Step { what, target: Seconds(microseconds * 1e-6), multiple: 1 };
     let steps = vec![
-        step(What::Payload, 45.0),
-        step(What::Ruler, 3.0),
-        step(What::Payload, 45.0),
-        step(What::InLoop { density: Density::PerCent(density) }, 10.0),
+        step(StepKind::Payload, 45.0),
+        step(StepKind::Ruler, 3.0),
+        step(StepKind::Payload, 45.0),
+        step(StepKind::InLoop { density: Density::PerCent(density) }, 10.0),
     ];
     Phase { purpose: Purpose::Sandwich, steps, rounds: 40, settle: Seconds(2e-3) }
 }

@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 
 use anyhow::Context;
 use machine::Machine;
-use measure::ab::{self, Comparing, Metric, What};
+use measure::ab::{self, AbSubject, Comparing, Metric};
 use model::record::{PageKind, Presentation, Record};
 use model::stats::paired::Verdict;
 use model::stats::share_at_most;
@@ -78,12 +78,12 @@ fn compare(
     budget: Seconds,
 ) -> anyhow::Result<Record> {
     let what = match subject {
-        Some(id) => What::Area(
+        Some(id) => AbSubject::Area(
             measure::areas::subjects::find(id)
                 .with_context(|| format!("there is no area `{id}`"))?,
             None,
         ),
-        None => What::Command(COMMAND.map(str::to_owned).to_vec(), Metric::Wall),
+        None => AbSubject::Command(COMMAND.map(str::to_owned).to_vec(), Metric::Wall),
     };
     let mut comparing = Comparing { budget, ..Comparing::usual(what) };
     // Waking takes two CPUs.

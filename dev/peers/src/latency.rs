@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Context;
-use report::areas::known::{self, Bound, Comparison, Verdict};
+use report::areas::known::{self, Bound, Comparison, FigureVerdict};
 use report::areas::turbo::known::compare;
 
 use crate::{EXIT_CANNOT, EXIT_NO, agree, built, table};
@@ -58,16 +58,21 @@ enum Answer {
 }
 
 impl Answer {
-    fn of<'a>(verdicts: impl IntoIterator<Item = (&'a str, Option<Bound>, Verdict)>) -> Answer {
+    fn of<'a>(
+        verdicts: impl IntoIterator<Item = (&'a str, Option<Bound>, FigureVerdict)>,
+    ) -> Answer {
         let mut equal = 0;
         let mut differing = Vec::new();
         for (stream, bound, verdict) in verdicts {
             match verdict {
-                Verdict::Equal if bound == Some(Bound::Latency) => equal += 1,
-                Verdict::Differs if bound == Some(Bound::Latency) => {
+                FigureVerdict::Equal if bound == Some(Bound::Latency) => equal += 1,
+                FigureVerdict::Differs if bound == Some(Bound::Latency) => {
                     differing.push(stream.to_owned());
                 }
-                Verdict::Equal | Verdict::Differs | Verdict::Unsure | Verdict::Unknown => {}
+                FigureVerdict::Equal
+                | FigureVerdict::Differs
+                | FigureVerdict::Unsure
+                | FigureVerdict::Unknown => {}
             }
         }
         match (equal, differing.is_empty()) {
@@ -98,12 +103,12 @@ mod tests {
 
     #[test]
     fn only_latencies_decide() {
-        let equal = ("fma", Some(Bound::Latency), Verdict::Equal);
-        let differs = ("add", Some(Bound::Latency), Verdict::Differs);
+        let equal = ("fma", Some(Bound::Latency), FigureVerdict::Equal);
+        let differs = ("add", Some(Bound::Latency), FigureVerdict::Differs);
         let beside = [
-            ("pause", Some(Bound::Spin), Verdict::Differs),
-            ("fma_t", Some(Bound::Throughput), Verdict::Differs),
-            ("xor", None, Verdict::Unknown),
+            ("pause", Some(Bound::Spin), FigureVerdict::Differs),
+            ("fma_t", Some(Bound::Throughput), FigureVerdict::Differs),
+            ("xor", None, FigureVerdict::Unknown),
         ];
         assert_eq!(Answer::of(beside), Answer::NothingKnown);
         assert_eq!(Answer::of(beside.into_iter().chain([equal])), Answer::Equal(1));

@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use machine::{Machine, facts};
 use model::{CpuId, Seconds, stats};
-use rig::child::{self, Answer, Work, ask};
+use rig::child::{self, ChildAnswer, ChildWork, ask};
 use rig::executor::Stop;
 use rig::placement;
 use rig::regions::{Effort, Looped, RawRegions, Stretch, Team, Waiting, environment};
@@ -163,16 +163,18 @@ impl Sides<'_> {
             small: None,
         };
         let team = Team::Library(self.library.to_owned());
-        let work = Work::Regions { team, cpus: self.cpus.to_vec(), effort };
+        let work = ChildWork::Regions { team, cpus: self.cpus.to_vec(), effort };
         let us: PathBuf = std::env::current_exe().context("cannot find this program")?;
         let variables = environment(self.cpus, self.waiting);
         let answered = ask(&us, work, &variables, Duration::from_mins(1), &Stop::default())?;
         match answered.answer {
-            Answer::Regions(RawRegions { looped, region, .. }) => {
+            ChildAnswer::Regions(RawRegions { looped, region, .. }) => {
                 Ok(Pair { looped: of_stretches(&looped)?, delay: of_stretches(&region)? })
             }
-            Answer::Cannot(why) | Answer::NotFound(why) => bail!("{}: {why}", self.library),
-            Answer::Library(_) => bail!("BUG: another answer"),
+            ChildAnswer::Cannot(why) | ChildAnswer::NotFound(why) => {
+                bail!("{}: {why}", self.library)
+            }
+            ChildAnswer::Library(_) => bail!("BUG: another answer"),
         }
     }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use levers::journal::Shelf;
 use levers::plan::Plan;
-use levers::port::{Kernel, Levers};
+use levers::port::{KernelPort, Levers};
 use levers::{Others, Session};
 use machine::Machine;
 use tempfile::TempDir;
@@ -71,7 +71,7 @@ impl Large {
     }
 
     pub(crate) fn kernel(&self) -> Box<dyn Levers> {
-        Box::new(Kernel::below(self.root(), self.root().join("dev/cpu")))
+        Box::new(KernelPort::below(self.root(), self.root().join("dev/cpu")))
     }
 
     pub(crate) fn shelf(&self, machine: &Machine) -> Shelf {

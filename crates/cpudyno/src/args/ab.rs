@@ -1,7 +1,7 @@
 //! Arguments of `cpudyno ab`.
 
 use clap::{Args, ValueEnum};
-use levers::ask::Asked;
+use levers::ask::SettingSpec;
 use measure::areas::subjects;
 use measure::run::arm;
 use measure::run::single::Subject;
@@ -10,7 +10,7 @@ use model::name::did_you_mean;
 
 use super::common::long_budget;
 use super::settings::{self, LIST, Manner};
-use super::{BadValue, Files, Look};
+use super::{BadValue, Files, PresentationArgs};
 
 /// Compare two settings, A and B, with a command or a measurement: which one is better, and how sure
 /// is that?
@@ -60,7 +60,7 @@ pub(crate) struct AbArgs {
     pub(crate) files: Files,
 
     #[command(flatten)]
-    pub(crate) look: Look,
+    pub(crate) look: PresentationArgs,
 
     /// Measure this command.
     #[arg(last = true, value_name = "COMMAND")]
@@ -101,7 +101,7 @@ pub(crate) struct ArmSetting {
 #[derive(Debug, Clone)]
 pub(crate) enum ArmKind {
     /// Of the machine.
-    Lever(Box<Asked>),
+    Lever(Box<SettingSpec>),
     /// Of the arm alone: name and value.
     Own(String, String),
 }

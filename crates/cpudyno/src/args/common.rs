@@ -38,7 +38,7 @@ pub(crate) enum Colour {
 
 /// How text looks.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct Look {
+pub(crate) struct PresentationArgs {
     /// How to print it.
     #[arg(long, global = true, value_enum, default_value_t = Format::Text, value_name = "FORMAT")]
     pub(crate) format: Format,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{BadValue, Files, Look};
+use super::{BadValue, Files, PresentationArgs};
 
 /// Hold records against the first of them: which settings differ, which results, and what may be the
 /// cause.
@@ -31,7 +31,7 @@ pub(crate) struct CompareArgs {
     pub(crate) files: Files,
 
     #[command(flatten)]
-    pub(crate) look: Look,
+    pub(crate) look: PresentationArgs,
 }
 
 const EXAMPLES: &str = "\

@@ -6,7 +6,7 @@ use model::name::did_you_mean;
 use model::{CpuSet, Seconds};
 
 use super::BadValue;
-use super::common::{Files, Look, budget, cpu_list};
+use super::common::{Files, PresentationArgs, budget, cpu_list};
 
 /// Measure how long one core takes to tell another one something.
 ///
@@ -48,7 +48,7 @@ pub(crate) struct CoresArgs {
     pub(crate) files: Files,
 
     #[command(flatten)]
-    pub(crate) look: Look,
+    pub(crate) look: PresentationArgs,
 }
 
 const EXAMPLES: &str = "\

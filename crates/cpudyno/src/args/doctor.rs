@@ -3,7 +3,7 @@
 use clap::Args;
 use model::name::did_you_mean;
 
-use super::{BadValue, Look};
+use super::{BadValue, PresentationArgs};
 
 /// Say what can be measured here, what not, why, and what helps.
 ///
@@ -20,7 +20,7 @@ pub(crate) struct DoctorArgs {
     pub(crate) require: Vec<&'static str>,
 
     #[command(flatten)]
-    pub(crate) look: Look,
+    pub(crate) look: PresentationArgs,
 }
 
 const EXAMPLES: &str = "\

@@ -7,7 +7,7 @@ use model::record::{Bound, BoundKind};
 use model::{CpuSet, Seconds};
 
 use super::common::{budget, cpu_list};
-use super::{BadValue, Files, Look};
+use super::{BadValue, Files, PresentationArgs};
 
 /// Does this machine pass? Bounds on results, and their place among earlier records.
 ///
@@ -50,7 +50,7 @@ pub(crate) struct GateArgs {
     pub(crate) files: Files,
 
     #[command(flatten)]
-    pub(crate) look: Look,
+    pub(crate) look: PresentationArgs,
 }
 
 const EXAMPLES: &str = "\

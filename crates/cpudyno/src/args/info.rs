@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{Files, Look};
+use super::{Files, PresentationArgs};
 
 /// Print what the machine says of itself: CPU, topology, caches, memory, frequencies, idle states.
 ///
@@ -16,7 +16,7 @@ pub(crate) struct InfoArgs {
     pub(crate) files: Files,
 
     #[command(flatten)]
-    pub(crate) look: Look,
+    pub(crate) look: PresentationArgs,
 }
 
 const EXAMPLES: &str = "\

@@ -9,7 +9,7 @@ use model::record::ByteUnit;
 use model::{CpuSet, Pages, Seconds};
 
 use super::BadValue;
-use super::common::{Files, Look, budget, count, cpu_list};
+use super::common::{Files, PresentationArgs, budget, count, cpu_list};
 use super::turbo::OrderWord;
 
 /// Measure how much caches and memory move, and how long one access takes.
@@ -32,7 +32,7 @@ pub(crate) struct MemoryArgs {
     /// Run these kernels: load, store, copy, scale, add, triad, update, daxpy, striad, sdaxpy; by default
     /// the four of STREAM (sweep, numa: load). Latency and loaded take none, original those of STREAM.
     #[arg(long, global = true, value_delimiter = ',', value_parser = kernel, value_name = "IDS")]
-    pub(crate) kernels: Option<Vec<Kernel>>,
+    pub(crate) kernels: Option<Vec<KernelArg>>,
 
     /// Run them in this variant, such as avx512-nt, instead of the best; `cpudyno memory --list` prints
     /// them. Latency and loaded take none.
@@ -95,7 +95,7 @@ pub(crate) struct MemoryArgs {
     pub(crate) files: Files,
 
     #[command(flatten)]
-    pub(crate) look: Look,
+    pub(crate) look: PresentationArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -162,9 +162,9 @@ fn sha256(text: &str) -> Result<Sha256, BadValue> {
 
 /// A kernel that was asked for.
 #[derive(Clone, Copy)]
-pub(crate) struct Kernel(pub(crate) &'static MemoryKernel);
+pub(crate) struct KernelArg(pub(crate) &'static MemoryKernel);
 
-impl std::fmt::Debug for Kernel {
+impl std::fmt::Debug for KernelArg {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.0.id)
     }
@@ -209,9 +209,9 @@ impl From<UnitWord> for ByteUnit {
 
 const LIST: &str = "`cpudyno memory --list` prints them";
 
-fn kernel(id: &str) -> Result<Kernel, BadValue> {
+fn kernel(id: &str) -> Result<KernelArg, BadValue> {
     let id = id.trim();
-    kernels::memory::find(id).map(Kernel).ok_or_else(|| {
+    kernels::memory::find(id).map(KernelArg).ok_or_else(|| {
         let near = did_you_mean(id, kernels::memory::TABLE.iter().map(|kernel| kernel.id));
         let hint = near.map_or(LIST.to_owned(), |near| format!("did you mean `{near}`?"));
         BadValue::new("no such kernel", hint)

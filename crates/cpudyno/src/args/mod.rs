@@ -26,18 +26,18 @@ mod wake;
 
 pub(crate) use ab::{AbArgs, ArmKind, ArmSetting, Direction};
 pub(crate) use capture::CaptureArgs;
-pub(crate) use common::{Colour, Files, Format, Look, Stream};
+pub(crate) use common::{Colour, Files, Format, PresentationArgs, Stream};
 pub(crate) use compare::CompareArgs;
 pub(crate) use compat::{CompatArgs, compat};
 pub(crate) use cores::CoresArgs;
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use gate::{Bounded, GateArgs};
 pub(crate) use info::InfoArgs;
-pub(crate) use memory::{Kernel, MemoryArgs, OriginalArgs, QuestionArgs, Switch};
+pub(crate) use memory::{KernelArg, MemoryArgs, OriginalArgs, QuestionArgs, Switch};
 pub(crate) use openmp::{OpenmpArgs, RuntimeName};
 pub(crate) use pause::PauseArgs;
 pub(crate) use pmu::{
-    AskedEvents, Cpu, PmuArgs, PmuCheckArgs, PmuCommand, PmuEventsCommand, PmuKernel,
+    AskedEvents, CpuModelArgs, PmuArgs, PmuCheckArgs, PmuCommand, PmuEventsCommand, PmuKernel,
     PmuKernelArgs, PmuListArgs, PmuSelftestArgs, PmuStatArgs, PmuUpdateArgs, SavedBudget,
 };
 pub(crate) use quiet::QuietArgs;
@@ -49,7 +49,7 @@ pub(crate) use sst::{
 };
 pub(crate) use streams::StreamsArgs;
 pub(crate) use top::TopArgs;
-pub(crate) use turbo::{Part, Test, TurboArgs};
+pub(crate) use turbo::{MixPart, Test, TurboArgs};
 pub(crate) use wait::WaitArgs;
 pub(crate) use wake::{WakeArgs, WakeMethod, WakeQuestion};
 

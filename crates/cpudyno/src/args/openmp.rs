@@ -5,7 +5,7 @@ use model::name::did_you_mean;
 use model::{CpuSet, Seconds};
 
 use super::BadValue;
-use super::common::{Files, Look, budget, count, cpu_list, whole};
+use super::common::{Files, PresentationArgs, budget, count, cpu_list, whole};
 
 /// Measure what parallel regions cost, with each OpenMP runtime and each way of waiting.
 ///
@@ -58,7 +58,7 @@ pub(crate) struct OpenmpArgs {
     pub(crate) files: Files,
 
     #[command(flatten)]
-    pub(crate) look: Look,
+    pub(crate) look: PresentationArgs,
 }
 
 const EXAMPLES: &str = "\

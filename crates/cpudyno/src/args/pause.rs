@@ -6,7 +6,7 @@ use model::name::did_you_mean;
 use model::{CpuSet, Seconds};
 
 use super::BadValue;
-use super::common::{Files, Look, Stream, budget, cpu_list};
+use super::common::{Files, PresentationArgs, Stream, budget, cpu_list};
 
 /// Measure how long the instructions of spin loops wait, on every CPU.
 ///
@@ -37,7 +37,7 @@ pub(crate) struct PauseArgs {
     pub(crate) files: Files,
 
     #[command(flatten)]
-    pub(crate) look: Look,
+    pub(crate) look: PresentationArgs,
 }
 
 const EXAMPLES: &str = "\

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use pmu::events::{SOURCES, Source};
 
-use super::{BadValue, Look};
+use super::{BadValue, PresentationArgs};
 pub(crate) use counting::{
     AskedEvents, PmuCheckArgs, PmuKernel, PmuKernelArgs, PmuSelftestArgs, PmuStatArgs, SavedBudget,
 };
@@ -51,14 +51,14 @@ pub(crate) struct PmuListArgs {
     pub(crate) pattern: Option<String>,
 
     #[command(flatten)]
-    pub(crate) cpu: Cpu,
+    pub(crate) cpu: CpuModelArgs,
 
     /// Only what this source says, also where another one is believed: own, perfmon, kernel, libpfm.
     #[arg(long, value_parser = source, value_name = "NAME")]
     pub(crate) source: Option<Source>,
 
     #[command(flatten)]
-    pub(crate) look: Look,
+    pub(crate) look: PresentationArgs,
 }
 
 /// Fetch perfmon's lists of a CPU's events, by `curl`.
@@ -69,7 +69,7 @@ pub(crate) struct PmuListArgs {
 #[derive(Debug, Args)]
 pub(crate) struct PmuUpdateArgs {
     #[command(flatten)]
-    pub(crate) cpu: Cpu,
+    pub(crate) cpu: CpuModelArgs,
 
     /// Fetch from there: a copy of https://raw.githubusercontent.com/intel/perfmon/main.
     #[arg(long, value_name = "URL", default_value = PERFMON)]
@@ -81,7 +81,7 @@ const PERFMON: &str = "https://raw.githubusercontent.com/intel/perfmon/main";
 
 /// Whose events.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct Cpu {
+pub(crate) struct CpuModelArgs {
     /// Events of this CPU instead of the one at hand: skylake-x, zen4, or GenuineIntel-6-8F.
     #[arg(long = "cpu", value_name = "MODEL")]
     pub(crate) model: Option<String>,

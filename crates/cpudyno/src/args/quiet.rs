@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::Args;
 
 use super::settings::{Manner, Wanted, asked};
-use super::{Files, Look};
+use super::{Files, PresentationArgs};
 
 /// Run a command while the machine is watched: can its result be trusted?
 ///
@@ -40,7 +40,7 @@ pub(crate) struct QuietArgs {
     pub(crate) files: Files,
 
     #[command(flatten)]
-    pub(crate) look: Look,
+    pub(crate) look: PresentationArgs,
 
     /// The command.
     #[arg(last = true, value_name = "COMMAND")]

@@ -1,13 +1,13 @@
 //! Arguments of `cpudyno settings`, `set` and `undo`.
 
 use clap::Args;
-use levers::ask::Asked;
+use levers::ask::SettingSpec;
 use levers::{Error, Lever};
 use model::Seconds;
 use model::name::did_you_mean;
 
 use super::common::hold;
-use super::{BadValue, Files, Look};
+use super::{BadValue, Files, PresentationArgs};
 
 /// List what can be set on this machine: what it is, what it takes, who honours it.
 ///
@@ -24,7 +24,7 @@ pub(crate) struct SettingsArgs {
     pub(crate) files: Files,
 
     #[command(flatten)]
-    pub(crate) look: Look,
+    pub(crate) look: PresentationArgs,
 }
 
 const SETTINGS: &str = "\
@@ -62,7 +62,7 @@ pub(crate) struct SetArgs {
     pub(crate) files: Files,
 
     #[command(flatten)]
-    pub(crate) look: Look,
+    pub(crate) look: PresentationArgs,
 }
 
 /// How settings of the machine are set, by whatever command.
@@ -107,12 +107,12 @@ pub(crate) struct UndoArgs {
     pub(crate) files: Files,
 
     #[command(flatten)]
-    pub(crate) look: Look,
+    pub(crate) look: PresentationArgs,
 }
 
 /// A setting with its value.
 #[derive(Debug, Clone)]
-pub(crate) struct Wanted(pub(crate) Asked);
+pub(crate) struct Wanted(pub(crate) SettingSpec);
 
 pub(super) fn asked(text: &str) -> Result<Wanted, BadValue> {
     text.parse().map(Wanted).map_err(|error| refused(&error, levers()))

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use model::{CpuSet, Seconds};
 
-use super::common::{Files, Look, Stream, budget, cpu_list, stream};
+use super::common::{Files, PresentationArgs, Stream, budget, cpu_list, stream};
 
 /// Measure this machine now and print its data sheet.
 ///
@@ -46,7 +46,7 @@ pub(crate) struct SheetArgs {
     pub(crate) files: Files,
 
     #[command(flatten)]
-    pub(crate) look: Look,
+    pub(crate) look: PresentationArgs,
 }
 
 const EXAMPLES: &str = "\

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Files, Look};
+use super::{Files, PresentationArgs};
 
 /// Print a record again, as the live run printed it.
 ///
@@ -21,5 +21,5 @@ pub(crate) struct ShowArgs {
     pub(crate) files: Files,
 
     #[command(flatten)]
-    pub(crate) look: Look,
+    pub(crate) look: PresentationArgs,
 }

@@ -9,7 +9,7 @@ use sst::change::{ClassWish, What, Wish};
 use sst::model::Priority;
 
 use super::common::{long_budget, whole};
-use super::{BadValue, Files, Look};
+use super::{BadValue, Files, PresentationArgs};
 
 /// Intel Speed Select: performance levels, base and turbo frequencies of two kinds of cores, classes.
 ///
@@ -45,7 +45,7 @@ pub(crate) struct SstArgs {
     pub(crate) files: Files,
 
     #[command(flatten)]
-    pub(crate) look: Look,
+    pub(crate) look: PresentationArgs,
 
     #[command(subcommand)]
     pub(crate) feature: Option<SstFeature>,

@@ -4,7 +4,7 @@ use clap::Args;
 use model::{CpuSet, Seconds};
 
 use super::BadValue;
-use super::common::{Files, Look, count, cpu_list, seconds};
+use super::common::{Files, PresentationArgs, count, cpu_list, seconds};
 
 /// Watch what the CPUs do: busy time, clock, idle states, power, temperature.
 ///
@@ -43,7 +43,7 @@ pub(crate) struct TopArgs {
     pub(crate) files: Files,
 
     #[command(flatten)]
-    pub(crate) look: Look,
+    pub(crate) look: PresentationArgs,
 
     /// Run this command and show what the CPUs did meanwhile, as one interval; its exit code is passed on.
     #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["intervals", "once"])]

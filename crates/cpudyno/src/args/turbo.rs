@@ -7,7 +7,8 @@ use rig::placement::Order;
 
 use super::BadValue;
 use super::common::{
-    Files, Look, Stream, THREADS_MAX, budget, count, cpu_list, duration, period, stream, sustained,
+    Files, PresentationArgs, Stream, THREADS_MAX, budget, count, cpu_list, duration, period,
+    stream, sustained,
 };
 
 /// Measure which clock the cores hold under each instruction stream, with one core active and more.
@@ -32,7 +33,7 @@ pub(crate) struct TurboArgs {
     /// Run a mix at once, each stream on so many cores: avx256_fma/1,scalar_iadd/3.
     #[arg(long, value_delimiter = ',', value_parser = part, value_name = "SPEC",
           conflicts_with_all = ["test", "min_threads", "max_threads"])]
-    pub(crate) spec: Option<Vec<Part>>,
+    pub(crate) spec: Option<Vec<MixPart>>,
 
     /// Ask why the clock is not higher: light and heavy streams on one core and on all, each core alone, and
     /// the way from the advertised clock to the delivered one in steps, each with what says so.
@@ -139,7 +140,7 @@ pub(crate) struct TurboArgs {
     pub(crate) files: Files,
 
     #[command(flatten)]
-    pub(crate) look: Look,
+    pub(crate) look: PresentationArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -192,22 +193,22 @@ fn test(text: &str) -> Result<Test, BadValue> {
 
 /// A stream of a mix, and on how many cores it runs.
 #[derive(Clone, Copy)]
-pub(crate) struct Part(pub(crate) &'static StreamRow, pub(crate) usize);
+pub(crate) struct MixPart(pub(crate) &'static StreamRow, pub(crate) usize);
 
-impl std::fmt::Debug for Part {
+impl std::fmt::Debug for MixPart {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}/{}", self.0.id, self.1)
     }
 }
 
-fn part(text: &str) -> Result<Part, BadValue> {
+fn part(text: &str) -> Result<MixPart, BadValue> {
     const HINT: &str = "a mix looks like avx256_fma/1,scalar_iadd/3";
     let Some((id, number)) = text.split_once('/') else {
         return Err(BadValue::new("expected a stream, a slash and a number of cores", HINT));
     };
     let Stream(row) = stream(id)?;
     match number.trim().parse::<usize>() {
-        Ok(number) if (1..=THREADS_MAX).contains(&number) => Ok(Part(row, number)),
+        Ok(number) if (1..=THREADS_MAX).contains(&number) => Ok(MixPart(row, number)),
         _ => Err(BadValue::new("expected a number of cores of at least 1 after the slash", HINT)),
     }
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 use model::{CpuSet, Seconds};
 
-use super::common::{Files, Look, budget, cpu_list};
+use super::common::{Files, PresentationArgs, budget, cpu_list};
 
 /// Spin or sleep? Advice on waiting, from this machine's own numbers.
 ///
@@ -30,7 +30,7 @@ pub(crate) struct WaitArgs {
     pub(crate) files: Files,
 
     #[command(flatten)]
-    pub(crate) look: Look,
+    pub(crate) look: PresentationArgs,
 }
 
 const EXAMPLES: &str = "\

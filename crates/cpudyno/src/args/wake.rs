@@ -1,14 +1,14 @@
 //! Arguments of `cpudyno wake`.
 
 use clap::{Args, Subcommand};
-use measure::areas::wake::{Asked, Pair};
+use measure::areas::wake::{CpuPair, PairSpec};
 use model::name::did_you_mean;
 use model::record::Relation;
 use model::{CpuId, CpuSet, Seconds};
 use rig::signals::{self, Method};
 
 use super::BadValue;
-use super::common::{Files, Look, budget, cpu_list, whole};
+use super::common::{Files, PresentationArgs, budget, cpu_list, whole};
 
 /// Measure what it costs that one thread wakes another one.
 ///
@@ -33,7 +33,7 @@ pub(crate) struct WakeArgs {
     /// Between two CPUs of these kinds (same-cpu, smt-sibling, same-cache, same-package, other-cache, other-package), or
     /// between these two, such as 0:1; the first one begins.
     #[arg(long, global = true, value_delimiter = ',', value_parser = pair, value_name = "PAIRS")]
-    pub(crate) pairs: Option<Vec<Asked>>,
+    pub(crate) pairs: Option<Vec<PairSpec>>,
 
     /// Send so many signals by each method between each pair, as many one way as the other; by default as
     /// many as the time allows.
@@ -60,7 +60,7 @@ pub(crate) struct WakeArgs {
     pub(crate) files: Files,
 
     #[command(flatten)]
-    pub(crate) look: Look,
+    pub(crate) look: PresentationArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -110,10 +110,10 @@ fn method(id: &str) -> Result<WakeMethod, BadValue> {
     })
 }
 
-fn pair(text: &str) -> Result<Asked, BadValue> {
+fn pair(text: &str) -> Result<PairSpec, BadValue> {
     let text = text.trim();
     if let Some(kind) = Relation::named(text) {
-        return Ok(Asked::Relation(kind));
+        return Ok(PairSpec::Relation(kind));
     }
     let hint = did_you_mean(text, Relation::ALL.map(Relation::word)).map_or_else(
         || "give two CPUs, such as 0:1, or a kind, such as same-cache".to_owned(),
@@ -123,7 +123,7 @@ fn pair(text: &str) -> Result<Asked, BadValue> {
     let cpus =
         text.split_once(':').and_then(|(first, second)| Some((number(first)?, number(second)?)));
     match cpus {
-        Some((first, second)) => Ok(Asked::Pair(Pair { first, second })),
+        Some((first, second)) => Ok(PairSpec::Pair(CpuPair { first, second })),
         None => Err(BadValue::new("no such pair of CPUs", hint)),
     }
 }
@@ -154,9 +154,9 @@ mod tests {
 
     #[test]
     fn pairs_are_kinds_or_two_cpus() {
-        assert_eq!(pair("same-cache"), Ok(Asked::Relation(Relation::SameCache)));
-        let two = Pair { first: CpuId(3), second: CpuId(0) };
-        assert_eq!(pair("3:0"), Ok(Asked::Pair(two)));
+        assert_eq!(pair("same-cache"), Ok(PairSpec::Relation(Relation::SameCache)));
+        let two = CpuPair { first: CpuId(3), second: CpuId(0) };
+        assert_eq!(pair("3:0"), Ok(PairSpec::Pair(two)));
         for bad in ["", "3", "3:", ":", "0:1:2", "-1:0", "same-cash", "0-1"] {
             assert!(pair(bad).is_err(), "{bad}");
         }

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
-use levers::ask::Asked;
+use levers::ask::SettingSpec;
 use levers::plan::Plan;
 use levers::{Levers, Session};
 use machine::Machine;
-use measure::ab::{self, Comparing, Metric, What};
+use measure::ab::{self, AbSubject, Comparing, Metric};
 use measure::run::arm::Own;
 use measure::run::{Progress, refuse_elsewhere};
 use model::Known;
@@ -60,12 +60,12 @@ pub(super) fn run(machine: &Machine, args: &AbArgs) -> Result<ExitCode, Failure>
     }
     let presentation = presentation(&look, PageKind::Ab);
     let described = machine::describe(machine, command(), presentation);
-    let told = Told { described, format: look.format, sinks };
+    let told = ComparisonOutput { described, format: look.format, sinks };
     compared(machine, &comparing, session, &signals, told)
 }
 
 /// What is told, and where.
-pub(super) struct Told {
+pub(super) struct ComparisonOutput {
     pub(super) described: Record,
     pub(super) format: Format,
     pub(super) sinks: Sinks,
@@ -77,9 +77,9 @@ pub(super) fn compared<'m>(
     comparing: &Comparing,
     mut session: Option<Session<'m>>,
     signals: &Signals,
-    told: Told,
+    told: ComparisonOutput,
 ) -> Result<ExitCode, Failure> {
-    let Told { described, format, sinks } = told;
+    let ComparisonOutput { described, format, sinks } = told;
     // Who asks twice does not want his settings lost: everything looks at the first wish.
     let deaf = session.is_some().then(|| signals.ignore());
     let bar = output::progress_bar();
@@ -113,7 +113,10 @@ pub(super) fn compared<'m>(
 }
 
 /// What is compared, and what is set on the machine for each arm.
-fn comparing(machine: &Machine, args: &AbArgs) -> Result<(Comparing, [Vec<Asked>; 2]), Failure> {
+fn comparing(
+    machine: &Machine,
+    args: &AbArgs,
+) -> Result<(Comparing, [Vec<SettingSpec>; 2]), Failure> {
     let what = what(machine, args)?;
     let [(mut a, asked_a), (mut b, asked_b)] = [arm(&args.a)?, arm(&args.b)?];
     a.beside = b.variables.keys().cloned().collect();
@@ -141,7 +144,7 @@ fn is_decided(record: &Record) -> bool {
 }
 
 /// How an arm runs, and what is set for it on the machine.
-fn arm(settings: &[ArmSetting]) -> Result<(Own, Vec<Asked>), Failure> {
+fn arm(settings: &[ArmSetting]) -> Result<(Own, Vec<SettingSpec>), Failure> {
     let (mut own, mut asked, mut names) = (Own::default(), Vec::new(), BTreeSet::new());
     for setting in settings {
         match &setting.kind {
@@ -159,10 +162,10 @@ fn arm(settings: &[ArmSetting]) -> Result<(Own, Vec<Asked>), Failure> {
     Ok((own, asked))
 }
 
-fn what(machine: &Machine, args: &AbArgs) -> Result<What, Failure> {
+fn what(machine: &Machine, args: &AbArgs) -> Result<AbSubject, Failure> {
     refuse_elsewhere(machine).map_err(|reason| refused(machine, reason.into()))?;
     if let Some(area) = args.area {
-        return Ok(What::Area(area.0, args.metric.clone()));
+        return Ok(AbSubject::Area(area.0, args.metric.clone()));
     }
     if args.command.is_empty() {
         return Err(Failure::usage("there is nothing to measure")
@@ -185,5 +188,5 @@ fn what(machine: &Machine, args: &AbArgs) -> Result<What, Failure> {
             }
         },
     };
-    Ok(What::Command(args.command.clone(), metric))
+    Ok(AbSubject::Command(args.command.clone(), metric))
 }

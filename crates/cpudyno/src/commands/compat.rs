@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use ::sst::change::{NotChanged, Refused, What, Wish};
-use ::sst::compat::words::{self, Asked};
+use ::sst::compat::words::{self, CompatCommand};
 
 use crate::args::CompatArgs;
 use crate::failure::{Failure, code};
@@ -18,7 +18,7 @@ pub(crate) fn compat(args: &CompatArgs) -> Result<ExitCode, Failure> {
     let machine = super::machine(args.machine.as_deref(), args.root.as_deref())?;
     // What cannot be told afterwards is not done.
     let asked = words::parse(args.tool, &args.words).ok();
-    let sink = asked.as_ref().and_then(Asked::file).map(Sink::open).transpose();
+    let sink = asked.as_ref().and_then(CompatCommand::file).map(Sink::open).transpose();
     let sink = sink.map_err(|failure| Failure { code: NO_FILE, ..failure })?;
     let mut changer = |wish: &Wish| {
         let nowhere = |Failure { code, message: why, hint }: Failure| {
@@ -48,7 +48,9 @@ pub(crate) fn compat(args: &CompatArgs) -> Result<ExitCode, Failure> {
     output::beside(&answer.stderr);
     if let Some(((_, results), sink)) = answer.file.as_ref().zip(sink) {
         sink.write(results).map_err(|failure| match asked {
-            Some(Asked::Change { .. }) => failure.hint("it was done; `cpudyno undo` puts it back"),
+            Some(CompatCommand::Change { .. }) => {
+                failure.hint("it was done; `cpudyno undo` puts it back")
+            }
             _ => failure,
         })?;
     }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use machine::Machine;
-use measure::areas::cores::Options;
+use measure::areas::cores::CoresOptions;
 use model::record::PageKind;
 use rig::placement::Choice;
 
@@ -16,7 +16,7 @@ pub(super) fn run(machine: &Machine, args: CoresArgs) -> Result<ExitCode, Failur
     let CoresArgs { messages, home, cpus, allow_hyperthreads, budget, dry_run, files, mut look } =
         args;
     let sinks = sinks(&files, &mut look)?;
-    let options = Options {
+    let options = CoresOptions {
         messages: messages.map(|messages| messages.into_iter().map(|word| word.0).collect()),
         home: home.0,
         budget,

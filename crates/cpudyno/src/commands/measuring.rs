@@ -17,7 +17,7 @@ use crate::output;
 use crate::signals::Signals;
 
 /// The number and the name of the signal that ended a run.
-pub(super) type Ended = (i32, &'static str);
+pub(super) type EndingSignal = (i32, &'static str);
 
 /// Measures, and prints and writes the record.
 pub(super) fn measure(
@@ -49,7 +49,7 @@ pub(super) fn measure_after(
 /// Prints and writes what was measured.
 pub(super) fn tell(
     record: &Record,
-    signal: Option<Ended>,
+    signal: Option<EndingSignal>,
     (format, sinks): (Format, Sinks),
 ) -> Result<ExitCode, Failure> {
     Telling::of(record).deliver(sinks, format)?;
@@ -61,7 +61,7 @@ pub(super) fn measured(
     machine: &Machine,
     request: &Request,
     signals: &Signals,
-) -> Result<(Record, Option<Ended>), Failure> {
+) -> Result<(Record, Option<EndingSignal>), Failure> {
     let bar = output::progress_bar();
     let mut tell = |progress: Progress<'_>| {
         bar.set_position((progress.share * 1000.0) as u64);

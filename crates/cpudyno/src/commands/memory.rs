@@ -4,15 +4,17 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use machine::Machine;
-use measure::areas::memory::{self, Extent, Length, Options, Question};
-use measure::original::{self, Source, Surroundings};
+use measure::areas::memory::{self, Extent, Length, MemoryOptions, Question};
+use measure::original::{self, BuildEnvironment, StreamSource};
 use model::record::{ByteCount, PageKind, Presentation};
 use rig::executor::Stop;
 use rig::placement::Choice;
 
 use super::measuring::{measure, measure_after, once_each, outline, outline_after, refused};
 use super::{Sinks, command, presentation, sinks, unrecorded};
-use crate::args::{Format, Kernel, Look, MemoryArgs, OriginalArgs, QuestionArgs, Switch};
+use crate::args::{
+    Format, KernelArg, MemoryArgs, OriginalArgs, PresentationArgs, QuestionArgs, Switch,
+};
 use crate::failure::{Failure, code};
 use crate::output;
 
@@ -26,7 +28,7 @@ pub(super) fn run(machine: &Machine, args: MemoryArgs) -> Result<ExitCode, Failu
     let presentation = presentation(&look, PageKind::Memory);
     let (options, original) = options(args);
     if let Some(original) = original {
-        let beside = Beside::new(machine, options, original)?;
+        let beside = StreamComparison::new(machine, options, original)?;
         return if dry_run {
             beside.outline(machine, (look.format, sinks), presentation)
         } else {
@@ -41,7 +43,7 @@ pub(super) fn run(machine: &Machine, args: MemoryArgs) -> Result<ExitCode, Failu
 }
 
 /// The kernels with their variants.
-fn list(machine: &Machine, look: &Look) -> Result<ExitCode, Failure> {
+fn list(machine: &Machine, look: &PresentationArgs) -> Result<ExitCode, Failure> {
     let page = memory::list(machine);
     let presentation = presentation(look, PageKind::Memory);
     output::data(&unrecorded("the list of kernels", &page, look.format, presentation)?)?;
@@ -49,33 +51,37 @@ fn list(machine: &Machine, look: &Look) -> Result<ExitCode, Failure> {
 }
 
 /// The original STREAM, and then our kernels on the same CPUs with arrays of the same length.
-struct Beside {
-    original: original::Request,
+struct StreamComparison {
+    original: original::StreamRequest,
     extent: Extent,
-    ours: Options,
+    ours: MemoryOptions,
 }
 
-impl Beside {
-    fn new(machine: &Machine, options: Options, args: OriginalArgs) -> Result<Beside, Failure> {
+impl StreamComparison {
+    fn new(
+        machine: &Machine,
+        options: MemoryOptions,
+        args: OriginalArgs,
+    ) -> Result<StreamComparison, Failure> {
         /// Ten repetitions of the largest arrays that fit into memory take less.
         const TIME_LIMIT: Duration = Duration::from_mins(10);
         let extent = memory::extent(machine, &options).map_err(|error| refused(machine, error))?;
-        let original = original::Request {
-            source: Source::new(&args.source),
+        let original = original::StreamRequest {
+            source: StreamSource::new(&args.source),
             sha256: args.sha256,
             compiler: args.compiler,
             cpus: extent.cpus.clone(),
             array_elements: extent.elements,
             repetitions: args.repetitions,
             time_limit: TIME_LIMIT,
-            surroundings: Surroundings::of_process(),
+            surroundings: BuildEnvironment::of_process(),
         };
-        let ours = Options {
+        let ours = MemoryOptions {
             threads: Some(extent.cpus.len()),
             length: Some(Length::Elements(extent.elements)),
             ..options
         };
-        Ok(Beside { original, extent, ours })
+        Ok(StreamComparison { original, extent, ours })
     }
 
     fn measure(
@@ -84,7 +90,7 @@ impl Beside {
         output: (Format, Sinks),
         presentation: Presentation,
     ) -> Result<ExitCode, Failure> {
-        let Beside { original, extent, ours } = self;
+        let StreamComparison { original, extent, ours } = self;
         let request = ours.request(command(), presentation);
         measure_after(machine, &request, output, |stop, tell| {
             let original = original::run(&original, stop, tell).map_err(|error| failed(&error))?;
@@ -121,7 +127,7 @@ fn code_of(error: &original::Error) -> u8 {
     }
 }
 
-fn options(args: MemoryArgs) -> (Options, Option<OriginalArgs>) {
+fn options(args: MemoryArgs) -> (MemoryOptions, Option<OriginalArgs>) {
     let mut original = None;
     let question = match args.question {
         None => Question::Bandwidth,
@@ -136,10 +142,10 @@ fn options(args: MemoryArgs) -> (Options, Option<OriginalArgs>) {
         Some(QuestionArgs::Loaded) => Question::Loaded,
         Some(QuestionArgs::Numa) => Question::Numa,
     };
-    let options = Options {
+    let options = MemoryOptions {
         question,
         kernels: args.kernels.map(|asked| {
-            once_each(asked.into_iter().map(|Kernel(kernel)| kernel), |kernel| kernel.id)
+            once_each(asked.into_iter().map(|KernelArg(kernel)| kernel), |kernel| kernel.id)
         }),
         variant: args.variant,
         threads: args.threads,

@@ -37,7 +37,7 @@ use model::record::{PageKind, Presentation};
 
 pub(crate) use self::compat::compat;
 use self::telling::{Sinks, Telling, broken, sinks, sinks_beside, text, unrecorded};
-use crate::args::{Cli, Colour, Command, Look};
+use crate::args::{Cli, Colour, Command, PresentationArgs};
 use crate::failure::Failure;
 
 /// Does what was asked.
@@ -163,7 +163,7 @@ fn command() -> Vec<String> {
 const WIDTH: u16 = 100;
 
 /// How live text is laid out.
-fn presentation(look: &Look, page: PageKind) -> Presentation {
+fn presentation(look: &PresentationArgs, page: PageKind) -> Presentation {
     let width = look.width.or_else(sys::host::terminal_columns).unwrap_or(WIDTH);
     Presentation {
         width: width.clamp(40, 400),
@@ -173,7 +173,7 @@ fn presentation(look: &Look, page: PageKind) -> Presentation {
     }
 }
 
-fn colour(look: &Look) -> bool {
+fn colour(look: &PresentationArgs) -> bool {
     match look.color {
         Colour::Always => true,
         Colour::Never => false,

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use machine::Machine;
-use measure::areas::openmp::Options;
+use measure::areas::openmp::OpenmpOptions;
 use model::record::PageKind;
 use rig::placement::Choice;
 
@@ -16,7 +16,7 @@ pub(super) fn run(machine: &Machine, args: OpenmpArgs) -> Result<ExitCode, Failu
     let mut look = args.look.clone();
     let sinks = sinks(&args.files, &mut look)?;
     let names = |names: Vec<RuntimeName>| names.into_iter().map(|it| it.0.to_owned()).collect();
-    let options = Options {
+    let options = OpenmpOptions {
         outer: args.outer,
         inner: args.inner,
         small: args.small,

@@ -6,12 +6,12 @@ use std::path::Path;
 use std::process::{Command, ExitCode, ExitStatus};
 use std::time::Instant;
 
-use levers::ask::Asked;
+use levers::ask::SettingSpec;
 use levers::plan::Plan;
 use levers::{Error, Levers, Session};
 use machine::Machine;
-use measure::proof::{self, Look, Observer};
-use measure::quiet::{Ended, OTHERS, Watched, refused as not_set};
+use measure::proof::{self, ChangeObservations, Observer};
+use measure::quiet::{CommandOutcome, CommandWatch, OTHERS, refused as not_set};
 use measure::run::refuse_elsewhere;
 use model::record::{
     ChangeOutcome, CommandEnd, PageKind, Proof, QuietRun, Record, Settings, Trust,
@@ -37,9 +37,9 @@ pub(super) fn run(machine: &Machine, args: QuietArgs) -> Result<ExitCode, Failur
             .hint("name it after two dashes: cpudyno quiet -- make bench"));
     }
     refuse_elsewhere(machine).map_err(|reason| measuring::refused(machine, reason.into()))?;
-    let asked: Vec<Asked> = wanted.into_iter().map(|wanted| wanted.0).collect();
+    let asked: Vec<SettingSpec> = wanted.into_iter().map(|wanted| wanted.0).collect();
     let described = machine::describe(machine, brief(&words), presentation(&look, PageKind::Quiet));
-    let mut told = Told { record: described, format: look.format, sinks };
+    let mut told = ReportOutput { record: described, format: look.format, sinks };
     let (asked, mut lost) = possible(machine, asked, manner.force)?;
     if dry_run {
         let levers = settings::writer(machine)?;
@@ -73,16 +73,16 @@ pub(super) fn run(machine: &Machine, args: QuietArgs) -> Result<ExitCode, Failur
 }
 
 /// Where the report goes.
-struct Told {
+struct ReportOutput {
     record: Record,
     format: Format,
     sinks: Sinks,
 }
 
-impl Told {
+impl ReportOutput {
     /// Standard output is the command's: the report is beside it.
     fn print(self) -> Result<(), Failure> {
-        let Told { record, format, sinks } = self;
+        let ReportOutput { record, format, sinks } = self;
         let telling = Telling::of(&record);
         let text = telling.told(format)?;
         if format == Format::Text {
@@ -95,19 +95,19 @@ impl Told {
 }
 
 /// Settings that are held.
-struct Held<'m> {
+struct HeldSettings<'m> {
     session: Session<'m>,
     plan: Plan,
     /// Where its journal is.
-    place: settings::Place,
+    place: settings::JournalLocation,
 }
 
 /// What can be planned here, and what not, with the reason. What was typed wrongly is an error.
 fn possible(
     machine: &Machine,
-    asked: Vec<Asked>,
+    asked: Vec<SettingSpec>,
     force: bool,
-) -> Result<(Vec<Asked>, Vec<Unavailable>), Failure> {
+) -> Result<(Vec<SettingSpec>, Vec<Unavailable>), Failure> {
     if asked.is_empty() {
         return Ok((asked, Vec::new()));
     }
@@ -135,37 +135,41 @@ fn reason(what: String, failure: Failure) -> Unavailable {
     Unavailable { what, why: message, remedy: hint, obstacle }
 }
 
-fn of_failure(asked: &[Asked], failure: Failure) -> Unavailable {
+fn of_failure(asked: &[SettingSpec], failure: Failure) -> Unavailable {
     let words: Vec<String> =
         asked.iter().map(|one| format!("{}={}", one.name, one.value)).collect();
     reason(words.join(" "), failure)
 }
 
 /// Opens a session, in which the settings are planned; they are made later.
-fn hold<'m>(machine: &'m Machine, asked: &[Asked], force: bool) -> Result<Held<'m>, Failure> {
+fn hold<'m>(
+    machine: &'m Machine,
+    asked: &[SettingSpec],
+    force: bool,
+) -> Result<HeldSettings<'m>, Failure> {
     let levers: Box<dyn Levers> = settings::writer(machine)?;
     let shelf = settings::shelf(machine)?;
     let who = format!("cpudyno quiet, process {}", std::process::id());
     let session = Session::open(machine, levers, &shelf, &who).map_err(settings::refused)?;
     let plan = Plan::new(machine, session.levers(), asked, force).map_err(settings::refused)?;
-    Ok(Held { session, plan, place: shelf })
+    Ok(HeldSettings { session, plan, place: shelf })
 }
 
 /// Sets, runs, watches, puts back, tells.
 fn watched(
     machine: &Machine,
     words: &[OsString],
-    held: Option<Held<'_>>,
+    held: Option<HeldSettings<'_>>,
     mut lost: Vec<Unavailable>,
     (signals, no_proof): (&Signals, bool),
-    mut told: Told,
+    mut told: ReportOutput,
 ) -> Result<ExitCode, Failure> {
     // The command is who Ctrl-C is for: what asks to stop is heard here, and settings are put back.
     let _deaf = signals.ignore();
     let mut observer = Observer::new(machine, signals.stop());
     let (mut session, mut place) = (None, None);
     let mut found = Settings::default();
-    if let Some(Held { session: mut opened, plan, place: kept }) = held {
+    if let Some(HeldSettings { session: mut opened, plan, place: kept }) = held {
         place = Some(kept);
         let before = (!no_proof).then(|| look(&mut observer, &plan)).flatten();
         match opened.apply(&plan) {
@@ -217,7 +221,7 @@ fn watched(
     Ok(ExitCode::from(child::code(status)))
 }
 
-type Ran = (ExitStatus, measure::quiet::Seen);
+type Ran = (ExitStatus, measure::quiet::WatchReport);
 
 /// Runs the command, watched.
 fn execute(
@@ -229,14 +233,14 @@ fn execute(
 ) -> Result<Ran, Failure> {
     let stopped =
         |error: rig::executor::RunError| signals.of(measuring::refused(machine, error.into()));
-    let mut watched = Watched::begin(machine, observer, signals.stop()).map_err(stopped)?;
+    let mut watched = CommandWatch::begin(machine, observer, signals.stop()).map_err(stopped)?;
     let begun = Instant::now();
     let shown = words[0].to_string_lossy().into_owned();
     let mut child = Command::new(&words[0])
         .args(&words[1..])
         .spawn()
         .map_err(|error| child::not_started(&shown, "quiet", &error))?;
-    let ended = child::wait_used(&mut child, Watched::EVERY, || watched.meanwhile());
+    let ended = child::wait_used(&mut child, CommandWatch::EVERY, || watched.meanwhile());
     let seconds = Seconds(begun.elapsed().as_secs_f64());
     let (status, usage) = ended.map_err(|error| {
         let why = sys::errno::words(&error);
@@ -246,7 +250,7 @@ fn execute(
         (Some(code), _) => CommandEnd::Code(code),
         (None, signal) => CommandEnd::Signal(signal.unwrap_or_default()),
     };
-    let ended = Ended {
+    let ended = CommandOutcome {
         program: program(words),
         end,
         seconds,
@@ -259,7 +263,7 @@ fn execute(
 fn look(
     observer: &mut Result<Observer<'_>, Unavailable>,
     plan: &Plan,
-) -> Option<Result<Look, String>> {
+) -> Option<Result<ChangeObservations, String>> {
     match observer {
         Ok(observer) if !plan.changes.is_empty() => {
             Some(observer.look(&plan.changes).map_err(|error| error.to_string()))
@@ -272,8 +276,8 @@ fn look(
 fn proofs(
     machine: &Machine,
     plan: &Plan,
-    before: Option<Result<Look, String>>,
-    after: Option<Result<Look, String>>,
+    before: Option<Result<ChangeObservations, String>>,
+    after: Option<Result<ChangeObservations, String>>,
 ) -> Vec<Proof> {
     match (before, after) {
         (Some(Ok(before)), Some(Ok(after))) => {

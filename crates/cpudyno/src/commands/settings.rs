@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use levers::ask::Asked;
+use levers::ask::SettingSpec;
 use levers::journal::Shelf;
 use levers::plan::{Change, Plan};
 use levers::rows::Loss;
@@ -22,7 +22,7 @@ use model::record::{
 use tempfile::TempDir;
 
 use super::{Sinks, Telling, command, presentation};
-use crate::args::{Files, Format, Look, Manner, SetArgs, SettingsArgs, UndoArgs};
+use crate::args::{Files, Format, Manner, PresentationArgs, SetArgs, SettingsArgs, UndoArgs};
 use crate::failure::{Failure, code};
 use crate::output;
 use crate::signals::Signals;
@@ -63,7 +63,7 @@ pub(super) fn settings(machine: &Machine, args: SettingsArgs) -> Result<ExitCode
 pub(super) fn set(machine: &Machine, args: SetArgs) -> Result<ExitCode, Failure> {
     let SetArgs { settings, hold, dry_run, manner, files, mut look } = args;
     let Manner { no_proof, force } = manner;
-    let asked: Vec<Asked> = settings.into_iter().map(|wanted| wanted.0).collect();
+    let asked: Vec<SettingSpec> = settings.into_iter().map(|wanted| wanted.0).collect();
     let levers = if dry_run { port::to_plan(machine) } else { writer(machine)? };
     // What cannot be told afterwards is not done.
     let sinks = told_to(&files, &mut look)?;
@@ -311,7 +311,10 @@ fn remind_of(machine: &Machine, shelf: &Shelf, undo: &str) {
 
 type Observed<'a> = Option<Result<Observer<'a>, model::Unavailable>>;
 
-fn look_at(observer: &mut Observed<'_>, changes: &[Change]) -> Option<Result<proof::Look, String>> {
+fn look_at(
+    observer: &mut Observed<'_>,
+    changes: &[Change],
+) -> Option<Result<proof::ChangeObservations, String>> {
     let Some(Ok(observer)) = observer else { return None };
     Some(observer.look(changes).map_err(|error| error.to_string()))
 }
@@ -330,7 +333,7 @@ pub(super) fn told(plan: &Plan, outcome: &ChangeOutcome) -> Settings {
 }
 
 /// Where the record goes; refused before anything is done.
-pub(super) fn told_to(files: &Files, look: &mut Look) -> Result<Sinks, Failure> {
+pub(super) fn told_to(files: &Files, look: &mut PresentationArgs) -> Result<Sinks, Failure> {
     let sinks = super::sinks(files, look)?;
     if look.format == Format::Csv {
         return Err(Failure::usage("csv has a line per sample, and nothing was measured")
@@ -343,7 +346,7 @@ pub(super) fn told_to(files: &Files, look: &mut Look) -> Result<Sinks, Failure> 
 fn print(
     machine: &Machine,
     sinks: Sinks,
-    look: &Look,
+    look: &PresentationArgs,
     page: PageKind,
     found: Settings,
 ) -> Result<(), Failure> {
@@ -382,13 +385,13 @@ const LISTS: Lists = Lists {
 const LOCK: &str = "/run/cpudyno.lock";
 
 /// Where a journal is kept.
-pub(super) struct Place {
+pub(super) struct JournalLocation {
     shelf: Shelf,
     /// That of a simulated machine that nobody else ever sees; removed at the end.
     _folder: Option<TempDir>,
 }
 
-impl Deref for Place {
+impl Deref for JournalLocation {
     type Target = Shelf;
 
     fn deref(&self) -> &Shelf {
@@ -397,7 +400,7 @@ impl Deref for Place {
 }
 
 /// Where the journal of a machine is kept.
-pub(super) fn shelf(machine: &Machine) -> Result<Place, Failure> {
+pub(super) fn shelf(machine: &Machine) -> Result<JournalLocation, Failure> {
     if let Some(model) = &machine.simulated {
         let file = model.settings.file();
         let folder = file.is_none().then(tempfile::tempdir).transpose().map_err(|error| {
@@ -409,7 +412,7 @@ pub(super) fn shelf(machine: &Machine) -> Result<Place, Failure> {
             (Some(folder), _) => folder.path().to_owned(),
             (None, file) => file.unwrap_or_default().with_added_extension("journal"),
         };
-        return Ok(Place { shelf: Shelf::new(path, machine), _folder: folder });
+        return Ok(JournalLocation { shelf: Shelf::new(path, machine), _folder: folder });
     }
     let folder = match std::env::var_os(STATE) {
         Some(folder) => PathBuf::from(folder),
@@ -424,7 +427,7 @@ pub(super) fn shelf(machine: &Machine) -> Result<Place, Failure> {
             state.ok_or_else(none)?.join("cpudyno")
         }
     };
-    Ok(Place { shelf: Shelf::new(folder, machine).with_lock(LOCK), _folder: None })
+    Ok(JournalLocation { shelf: Shelf::new(folder, machine).with_lock(LOCK), _folder: None })
 }
 
 /// A plan that was not made: the hint says what became of the part that was.

@@ -7,11 +7,11 @@ use model::page::{Align, Block, Page, Table, Text};
 use model::record::PageKind;
 
 use super::{presentation, unrecorded};
-use crate::args::Look;
+use crate::args::PresentationArgs;
 use crate::failure::Failure;
 use crate::output;
 
-pub(super) fn run(look: &Look) -> Result<ExitCode, Failure> {
+pub(super) fn run(look: &PresentationArgs) -> Result<ExitCode, Failure> {
     let page = page();
     let presentation = presentation(look, PageKind::Sheet);
     output::data(&unrecorded("the list of streams", &page, look.format, presentation)?)?;

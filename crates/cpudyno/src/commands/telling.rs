@@ -7,7 +7,7 @@ use model::page::Page;
 use model::record::{PageKind, Presentation, Record};
 use views::text::Layout;
 
-use crate::args::{Files, Format, Look};
+use crate::args::{Files, Format, PresentationArgs};
 use crate::failure::{Failure, code};
 use crate::output::{self, Sink};
 
@@ -39,7 +39,7 @@ impl Sinks {
 }
 
 /// The files that `--json` and `--html` name; `-` is standard output, in place of the page.
-pub(super) fn sinks(files: &Files, look: &mut Look) -> Result<Sinks, Failure> {
+pub(super) fn sinks(files: &Files, look: &mut PresentationArgs) -> Result<Sinks, Failure> {
     sinks_beside(&[], files, look)
 }
 
@@ -47,7 +47,7 @@ pub(super) fn sinks(files: &Files, look: &mut Look) -> Result<Sinks, Failure> {
 pub(super) fn sinks_beside(
     read: &[PathBuf],
     files: &Files,
-    look: &mut Look,
+    look: &mut PresentationArgs,
 ) -> Result<Sinks, Failure> {
     let named = [("--json", files.json.as_deref()), ("--html", files.html.as_deref())];
     output::are_apart(&named)?;

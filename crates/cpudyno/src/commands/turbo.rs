@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use kernels::{DirtyUpper, StreamRow};
 use machine::Machine;
 use machine::instruments::clock::RateChoice;
-use measure::areas::turbo::{Options, Tests};
+use measure::areas::turbo::{Tests, TurboOptions};
 use model::Seconds;
 use model::record::PageKind;
 use rig::job::Manner;
@@ -13,7 +13,7 @@ use rig::placement::Choice;
 
 use super::measuring::{measure, once_each, outline_after};
 use super::{command, presentation, sinks};
-use crate::args::{Part, Stream, Test, TurboArgs};
+use crate::args::{MixPart, Stream, Test, TurboArgs};
 use crate::failure::{Failure, code};
 
 pub(super) fn run(machine: &Machine, args: TurboArgs) -> Result<ExitCode, Failure> {
@@ -46,7 +46,7 @@ fn rows(test: Test) -> Vec<&'static StreamRow> {
     }
 }
 
-fn options(args: TurboArgs) -> Result<Options, Failure> {
+fn options(args: TurboArgs) -> Result<TurboOptions, Failure> {
     let tests = match (args.sustain, args.spec, args.test) {
         _ if args.why => Tests::Why,
         _ if args.trace.is_some() => {
@@ -55,7 +55,9 @@ fn options(args: TurboArgs) -> Result<Options, Failure> {
         }
         _ if args.neighbours => Tests::Neighbours,
         (Some(duration), ..) => Tests::Sustain(duration),
-        (_, Some(parts), _) => Tests::Spec(parts.iter().map(|Part(row, n)| (*row, *n)).collect()),
+        (_, Some(parts), _) => {
+            Tests::Spec(parts.iter().map(|MixPart(row, n)| (*row, *n)).collect())
+        }
         (.., Some(asked)) => {
             Tests::Streams(once_each(asked.into_iter().flat_map(rows), |row| row.id))
         }
@@ -75,7 +77,7 @@ fn options(args: TurboArgs) -> Result<Options, Failure> {
         warm_up_max: Seconds(f64::from(args.warmup_ms) * 1e-3),
         dirty,
     };
-    Ok(Options {
+    Ok(TurboOptions {
         tests,
         threads_min: args.min_threads,
         threads_max: args.max_threads,

@@ -3,12 +3,12 @@
 use std::process::ExitCode;
 
 use machine::Machine;
-use measure::areas::wake::{self, Options, Question};
+use measure::areas::wake::{self, Question, WakeOptions};
 use model::record::PageKind;
 
 use super::measuring::{measure, outline};
 use super::{command, presentation, sinks, unrecorded};
-use crate::args::{Look, WakeArgs, WakeMethod, WakeQuestion};
+use crate::args::{PresentationArgs, WakeArgs, WakeMethod, WakeQuestion};
 use crate::failure::Failure;
 use crate::output;
 
@@ -28,14 +28,14 @@ pub(super) fn run(machine: &Machine, args: WakeArgs) -> Result<ExitCode, Failure
 }
 
 /// The methods.
-fn list(machine: &Machine, look: &Look) -> Result<ExitCode, Failure> {
+fn list(machine: &Machine, look: &PresentationArgs) -> Result<ExitCode, Failure> {
     let page = wake::list(machine);
     let presentation = presentation(look, PageKind::Wake);
     output::data(&unrecorded("the list of methods", &page, look.format, presentation)?)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn options(args: WakeArgs) -> Result<Options, Failure> {
+fn options(args: WakeArgs) -> Result<WakeOptions, Failure> {
     let (question, limit) = match args.question {
         None => (Question::Signals, None),
         Some(WakeQuestion::Idle { limit_latency }) => (Question::Idle, limit_latency),
@@ -77,7 +77,7 @@ fn options(args: WakeArgs) -> Result<Options, Failure> {
         }
         once
     });
-    Ok(Options {
+    Ok(WakeOptions {
         question,
         methods,
         pairs,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use levers::Session;
 use levers::journal::Shelf;
 use machine::Machine;
-use measure::ab::{self, Comparing, Metric, What as Measured};
+use measure::ab::{self, AbSubject, Comparing, Metric};
 use measure::run::arm::Own;
 use model::record::{
     ArmClock, BusyClocks, CpuRole, PageKind, Presentation, Proof, ProofAnswer, Record,
@@ -579,7 +579,7 @@ fn a_command_finds_what_its_arm_has() {
         budget: Seconds(20.0),
         prove: false,
         watches_clocks: true,
-        ..Comparing::usual(Measured::Command(words, Metric::Wall))
+        ..Comparing::usual(AbSubject::Command(words, Metric::Wall))
     };
     let look = Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Ab };
     let described = machine::describe(&machine, Vec::new(), look);

@@ -14,10 +14,10 @@ const POINTERS: [Register; 4] = [Register::RAX, Register::R10, Register::RBX, Re
 
 /// What one array is to a loop: a sub-stream's pointer, and the register with the distance of the
 /// array from the one that the pointer walks through, where it is another one.
-type Place = (Register, Option<Register>);
+type ArrayRegisters = (Register, Option<Register>);
 
 /// The parts that are read, or written: from which displacement on, and how many bytes.
-type Parts = BTreeMap<Place, Vec<(u64, usize)>>;
+type Parts = BTreeMap<ArrayRegisters, Vec<(u64, usize)>>;
 
 fn ensure(holds: bool, wrong: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(wrong()) }
@@ -198,9 +198,9 @@ fn check_parts(
         Access::Read => sources.chain(kernel.in_place.then_some(None)).collect(),
         Access::Write => (0..kernel.writes).map(|_| None).collect(),
     };
-    let wanted: BTreeSet<Place> =
+    let wanted: BTreeSet<ArrayRegisters> =
         pointers.flat_map(|pointer| arrays.iter().map(move |&array| (pointer, array))).collect();
-    let found: BTreeSet<Place> = parts.keys().copied().collect();
+    let found: BTreeSet<ArrayRegisters> = parts.keys().copied().collect();
     if found != wanted {
         return Err(format!("{access:?} of {found:?}, claimed {wanted:?}"));
     }

@@ -133,7 +133,7 @@ pub struct Variant {
     /// The instruction sets without which it cannot run.
     pub needs: &'static [Isa],
     pub(crate) shape: Shape,
-    pub(crate) entry: mover::Entry,
+    pub(crate) entry: mover::MoverFn,
 }
 
 impl Variant {

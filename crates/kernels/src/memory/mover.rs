@@ -10,11 +10,11 @@ use crate::stream::is_detected;
 /// A variant's machine code: makes its trips over whole blocks and returns the sum of what it read,
 /// where the kernel adds up; else the number means nothing.
 #[cfg(target_arch = "x86_64")]
-pub(crate) type Entry = unsafe extern "sysv64" fn(*const Span) -> f64;
+pub(crate) type MoverFn = unsafe extern "sysv64" fn(*const Span) -> f64;
 /// A variant's machine code: makes its trips over whole blocks and returns the sum of what it read,
 /// where the kernel adds up; else the number means nothing.
 #[cfg(target_arch = "aarch64")]
-pub(crate) type Entry = unsafe extern "C" fn(*const Span) -> f64;
+pub(crate) type MoverFn = unsafe extern "C" fn(*const Span) -> f64;
 
 /// What the machine code works on: the first sub-stream's part of each array, and what follows it.
 #[repr(C)]

@@ -5,7 +5,7 @@ use machine::{IsstDevice, Machine};
 use model::{CpuId, CpuSet};
 
 use super::Change;
-use crate::targets::Of;
+use crate::targets::SettingOwner;
 
 /// Limits that classes have, too.
 pub(super) const LIMITS: &[&str] = &["min_freq", "max_freq"];
@@ -17,7 +17,7 @@ pub(super) fn first_heeded<'c>(
 ) -> Option<&'c Change> {
     let device = machine.isst.open().ok()?;
     changes.find(
-        |change| matches!(change.of, Of::Cpu(cpu) if heeded(machine, &*device, cpu) == Some(true)),
+        |change| matches!(change.of, SettingOwner::Cpu(cpu) if heeded(machine, &*device, cpu) == Some(true)),
     )
 }
 
@@ -25,8 +25,8 @@ pub(super) fn first_heeded<'c>(
 pub(super) fn placed<'c>(machine: &Machine, changes: impl Iterator<Item = &'c Change>) -> CpuSet {
     let Ok(device) = machine.isst.open() else { return CpuSet::default() };
     let of = |change: &Change| match change.of {
-        Of::Cpu(cpu) => Some(cpu),
-        Of::Machine | Of::Part(_) => None,
+        SettingOwner::Cpu(cpu) => Some(cpu),
+        SettingOwner::Machine | SettingOwner::Part(_) => None,
     };
     let mut cpus: Vec<CpuId> = changes.filter_map(of).collect();
     cpus.sort_unstable();

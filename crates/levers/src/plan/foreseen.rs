@@ -7,15 +7,15 @@ use machine::Machine;
 use model::{CpuId, CpuSet};
 
 use super::{Change, Plan};
-use crate::ask::Asked;
+use crate::ask::SettingSpec;
 use crate::deciders;
 use crate::drivers;
 use crate::open;
 use crate::rows::Scope;
-use crate::targets::{self, Of};
+use crate::targets::{self, SettingOwner};
 
 /// Remarks on what a plan will come to.
-pub(super) fn remarks(machine: &Machine, plan: &Plan, asked: &[Asked]) -> Vec<String> {
+pub(super) fn remarks(machine: &Machine, plan: &Plan, asked: &[SettingSpec]) -> Vec<String> {
     let off = off(machine, plan, asked);
     let shared = asked.iter().filter_map(|asked| shared(machine, plan, asked));
     let refused = above(machine, plan).into_iter().chain(boost_of_all(machine, plan));
@@ -55,8 +55,8 @@ fn threads(machine: &Machine, plan: &Plan) -> Option<String> {
 }
 
 /// Settings of CPUs are set where CPUs are on.
-fn off(machine: &Machine, plan: &Plan, asked: &[Asked]) -> Option<String> {
-    let of_cpus = |asked: &&Asked| {
+fn off(machine: &Machine, plan: &Plan, asked: &[SettingSpec]) -> Option<String> {
+    let of_cpus = |asked: &&SettingSpec| {
         let is_each = matches!(asked.lever.scope, Scope::Cpu | Scope::Policy | Scope::IdleState);
         is_each && asked.cpus.is_none() && asked.lever.id != "online"
     };
@@ -80,15 +80,15 @@ fn off(machine: &Machine, plan: &Plan, asked: &[Asked]) -> Option<String> {
 /// All CPUs that have a setting together with those that it is set for.
 fn covered<'c>(machine: &Machine, changes: impl Iterator<Item = &'c Change>) -> CpuSet {
     let cpus = changes.flat_map(|change| match (&change.of, change.lever.scope) {
-        (Of::Cpu(cpu), Scope::Policy) => targets::group(machine, *cpu).iter().collect(),
-        (Of::Cpu(cpu), _) => vec![*cpu],
-        (Of::Machine | Of::Part(_), _) => Vec::new(),
+        (SettingOwner::Cpu(cpu), Scope::Policy) => targets::group(machine, *cpu).iter().collect(),
+        (SettingOwner::Cpu(cpu), _) => vec![*cpu],
+        (SettingOwner::Machine | SettingOwner::Part(_), _) => Vec::new(),
     });
     cpus.collect()
 }
 
 /// CPUs of one policy have one setting, whichever of them was named.
-fn shared(machine: &Machine, plan: &Plan, asked: &Asked) -> Option<String> {
+fn shared(machine: &Machine, plan: &Plan, asked: &SettingSpec) -> Option<String> {
     let named = asked.cpus.as_ref().filter(|_| asked.lever.scope == Scope::Policy)?;
     let mine = plan.changes.iter().filter(|change| change.setting == asked.name);
     let others = covered(machine, mine).difference(named);
@@ -123,7 +123,8 @@ fn cut(machine: &Machine, plan: &Plan) -> Vec<String> {
 fn above(machine: &Machine, plan: &Plan) -> Option<String> {
     // And whether it is asked for itself.
     let highest = |cpu: CpuId| {
-        let limit = |change: &&Change| change.lever.id == "max_freq" && change.of == Of::Cpu(cpu);
+        let limit =
+            |change: &&Change| change.lever.id == "max_freq" && change.of == SettingOwner::Cpu(cpu);
         let planned = plan.changes.iter().chain(&plan.already).find(limit);
         let planned = planned.map(|change| change.wanted.clone());
         let is_asked = planned.is_some();
@@ -132,7 +133,7 @@ fn above(machine: &Machine, plan: &Plan) -> Option<String> {
     };
     let lowest = plan.changes.iter().filter(|change| change.lever.id == "min_freq");
     let (change, most) = lowest.into_iter().find_map(|change| {
-        let Of::Cpu(cpu) = change.of else { return None };
+        let SettingOwner::Cpu(cpu) = change.of else { return None };
         let (most, is_asked) = highest(cpu)?;
         (change.wanted.parse::<u64>().ok()? > most).then_some((change, (most, is_asked)))
     })?;

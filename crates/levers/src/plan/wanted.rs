@@ -2,14 +2,18 @@
 
 use machine::Machine;
 
-use crate::ask::Asked;
+use crate::ask::SettingSpec;
 use crate::error::Error;
 use crate::object::Object;
 use crate::rows::{Lever, Values};
 use crate::targets::{self, Target};
 
 /// The text that is written for a value.
-pub(super) fn text(machine: &Machine, asked: &Asked, target: &Target) -> Result<String, Error> {
+pub(super) fn text(
+    machine: &Machine,
+    asked: &SettingSpec,
+    target: &Target,
+) -> Result<String, Error> {
     let typed = asked.value.as_str();
     let refused =
         |why: String| Error::Value { setting: asked.name.clone(), value: typed.to_owned(), why };

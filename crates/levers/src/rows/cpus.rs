@@ -3,14 +3,14 @@
 //! # Source
 //! Linux, Documentation/core-api/cpu_hotplug.rst, Documentation/ABI/testing/sysfs-devices-system-cpu.
 
-use super::{Lever, Loss, Place, Proof, Scope, Values, honoured};
+use super::{Lever, LeverPlace, Loss, Proof, Scope, Values, honoured};
 
 pub(super) static LEVERS: &[Lever] = &[
     Lever {
         id: "smt",
         doc: "Whether cores execute several threads.",
         scope: Scope::Machine,
-        place: Place::File("/sys/devices/system/cpu/smt/control"),
+        place: LeverPlace::File("/sys/devices/system/cpu/smt/control"),
         values: Values::Words(&["on", "off"]),
         rule: honoured,
         // Switching threads on again also brings those back that were off by themselves.
@@ -23,7 +23,7 @@ pub(super) static LEVERS: &[Lever] = &[
         id: "online",
         doc: "Whether the kernel uses a CPU.",
         scope: Scope::Cpu,
-        place: Place::File("/sys/devices/system/cpu/cpu{cpu}/online"),
+        place: LeverPlace::File("/sys/devices/system/cpu/cpu{cpu}/online"),
         values: Values::Switch { on: "1", off: "0" },
         rule: honoured,
         followers: &[],

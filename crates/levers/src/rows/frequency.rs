@@ -4,7 +4,7 @@
 //! Linux, Documentation/admin-guide/pm/{cpufreq,intel_pstate,amd-pstate,intel_epb}.rst,
 //! Documentation/ABI/testing/sysfs-platform_profile, Documentation/userspace-api/sysfs-platform_profile.rst.
 
-use super::{Lever, Loss, PERFORMANCE, Place, Proof, Scope, Values, honoured};
+use super::{Lever, LeverPlace, Loss, PERFORMANCE, Proof, Scope, Values, honoured};
 use crate::drivers::Drivers;
 
 const EPP: &str = "/sys/devices/system/cpu/cpu{cpu}/cpufreq/energy_performance_preference";
@@ -23,7 +23,7 @@ pub(super) static LEVERS: &[Lever] = &[
         id: "governor",
         doc: "Which algorithm chooses the clock.",
         scope: Scope::Policy,
-        place: Place::File("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"),
+        place: LeverPlace::File("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"),
         values: Values::Listed(
             "/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_available_governors",
         ),
@@ -37,7 +37,7 @@ pub(super) static LEVERS: &[Lever] = &[
         id: "epp",
         doc: "Energy performance preference: what the processor prefers when it chooses the clock itself.",
         scope: Scope::Policy,
-        place: Place::File(EPP),
+        place: LeverPlace::File(EPP),
         values: Values::ListedOr(
             "/sys/devices/system/cpu/cpu{cpu}/cpufreq/energy_performance_available_preferences",
             255,
@@ -52,7 +52,7 @@ pub(super) static LEVERS: &[Lever] = &[
         id: "epb",
         doc: "Energy performance bias, from 0 (performance) to 15 (energy).",
         scope: Scope::Cpu,
-        place: Place::File("/sys/devices/system/cpu/cpu{cpu}/power/energy_perf_bias"),
+        place: LeverPlace::File("/sys/devices/system/cpu/cpu{cpu}/power/energy_perf_bias"),
         values: Values::Number { min: 0, max: 15, unit: "" },
         rule: honoured,
         followers: &[],
@@ -64,7 +64,7 @@ pub(super) static LEVERS: &[Lever] = &[
         id: "no_turbo",
         doc: "Forbids intel_pstate clocks above the base frequency.",
         scope: Scope::Machine,
-        place: Place::File("/sys/devices/system/cpu/intel_pstate/no_turbo"),
+        place: LeverPlace::File("/sys/devices/system/cpu/intel_pstate/no_turbo"),
         values: Values::Switch { on: "1", off: "0" },
         rule: honoured,
         // Without turbo the least share of the clock is cut to what is left.
@@ -77,7 +77,7 @@ pub(super) static LEVERS: &[Lever] = &[
         id: "boost",
         doc: "Allows clocks above the nominal frequency.",
         scope: Scope::Machine,
-        place: Place::File("/sys/devices/system/cpu/cpufreq/boost"),
+        place: LeverPlace::File("/sys/devices/system/cpu/cpufreq/boost"),
         values: Values::Switch { on: "1", off: "0" },
         rule: boost,
         // Drivers with tables of frequencies write the limits anew, and those that can switch it for each
@@ -95,7 +95,7 @@ pub(super) static LEVERS: &[Lever] = &[
         id: "boost",
         doc: "Allows clocks above the nominal frequency.",
         scope: Scope::Policy,
-        place: Place::File("/sys/devices/system/cpu/cpu{cpu}/cpufreq/boost"),
+        place: LeverPlace::File("/sys/devices/system/cpu/cpu{cpu}/cpufreq/boost"),
         values: Values::Switch { on: "1", off: "0" },
         rule: honoured,
         followers: &["/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_max_freq"],
@@ -107,7 +107,7 @@ pub(super) static LEVERS: &[Lever] = &[
         id: "min_freq",
         doc: "The lowest clock that the governor may choose.",
         scope: Scope::Policy,
-        place: Place::File("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_min_freq"),
+        place: LeverPlace::File("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_min_freq"),
         values: Values::Kilohertz,
         rule: honoured,
         followers: &[],
@@ -119,7 +119,7 @@ pub(super) static LEVERS: &[Lever] = &[
         id: "max_freq",
         doc: "The highest clock that the governor may choose.",
         scope: Scope::Policy,
-        place: Place::File("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_max_freq"),
+        place: LeverPlace::File("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_max_freq"),
         values: Values::Kilohertz,
         rule: honoured,
         followers: &[],
@@ -131,7 +131,7 @@ pub(super) static LEVERS: &[Lever] = &[
         id: "platform_profile",
         doc: "What the firmware prefers: quiet, balance, performance.",
         scope: Scope::Machine,
-        place: Place::File("/sys/firmware/acpi/platform_profile"),
+        place: LeverPlace::File("/sys/firmware/acpi/platform_profile"),
         values: Values::Listed("/sys/firmware/acpi/platform_profile_choices"),
         rule: honoured,
         followers: &[],

@@ -6,7 +6,7 @@
 
 use model::record::NO_LATENCY_LIMIT_US;
 
-use super::{Lever, Place, Proof, Scope, Values, honoured};
+use super::{Lever, LeverPlace, Proof, Scope, Values, honoured};
 
 pub(super) static LEVERS: &[Lever] = &[
     Lever {
@@ -14,7 +14,7 @@ pub(super) static LEVERS: &[Lever] = &[
         doc: "The longest time that a CPU may take to leave an idle state; 0 sets no limit, n/a \
               tolerates no latency at all: the CPU polls.",
         scope: Scope::Cpu,
-        place: Place::File("/sys/devices/system/cpu/cpu{cpu}/power/pm_qos_resume_latency_us"),
+        place: LeverPlace::File("/sys/devices/system/cpu/cpu{cpu}/power/pm_qos_resume_latency_us"),
         values: Values::NumberOr { word: "n/a", text: "n/a", max: i32::MAX as u64 - 1, unit: "us" },
         rule: honoured,
         followers: &[],
@@ -27,7 +27,7 @@ pub(super) static LEVERS: &[Lever] = &[
         doc: "The longest time that any CPU may take to leave an idle state: a request that holds only as \
               long as cpudyno runs; the strictest one of all programs counts.",
         scope: Scope::Machine,
-        place: Place::Request("/dev/cpu_dma_latency"),
+        place: LeverPlace::Request("/dev/cpu_dma_latency"),
         values: Values::NumberOr {
             word: "none",
             text: "2000000000",
@@ -44,7 +44,7 @@ pub(super) static LEVERS: &[Lever] = &[
         id: "idle.STATE",
         doc: "Whether CPUs may enter that idle state, such as idle.C6.",
         scope: Scope::IdleState,
-        place: Place::File("/sys/devices/system/cpu/cpu{cpu}/cpuidle/state{state}/disable"),
+        place: LeverPlace::File("/sys/devices/system/cpu/cpu{cpu}/cpuidle/state{state}/disable"),
         values: Values::Switch { on: "0", off: "1" },
         rule: honoured,
         followers: &[],

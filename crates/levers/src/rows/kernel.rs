@@ -4,14 +4,14 @@
 //! Linux, Documentation/admin-guide/mm/{transhuge,hugetlbpage}.rst,
 //! Documentation/admin-guide/sysctl/kernel.rst.
 
-use super::{Lever, Place, Proof, Scope, Values, honoured};
+use super::{Lever, LeverPlace, Proof, Scope, Values, honoured};
 
 pub(super) static LEVERS: &[Lever] = &[
     Lever {
         id: "thp",
         doc: "Where the kernel uses huge pages by itself.",
         scope: Scope::Machine,
-        place: Place::File("/sys/kernel/mm/transparent_hugepage/enabled"),
+        place: LeverPlace::File("/sys/kernel/mm/transparent_hugepage/enabled"),
         values: Values::Bracketed,
         rule: honoured,
         followers: &[],
@@ -23,7 +23,7 @@ pub(super) static LEVERS: &[Lever] = &[
         id: "thp_defrag",
         doc: "Whether the kernel makes room for huge pages when a page is first touched.",
         scope: Scope::Machine,
-        place: Place::File("/sys/kernel/mm/transparent_hugepage/defrag"),
+        place: LeverPlace::File("/sys/kernel/mm/transparent_hugepage/defrag"),
         values: Values::Bracketed,
         rule: honoured,
         followers: &[],
@@ -35,7 +35,7 @@ pub(super) static LEVERS: &[Lever] = &[
         id: "huge_pages",
         doc: "How many huge pages of the default size are set aside.",
         scope: Scope::Machine,
-        place: Place::File("/proc/sys/vm/nr_hugepages"),
+        place: LeverPlace::File("/proc/sys/vm/nr_hugepages"),
         values: Values::Number { min: 0, max: 1 << 30, unit: "" },
         rule: honoured,
         // Where they are is decided anew.
@@ -52,7 +52,7 @@ pub(super) static LEVERS: &[Lever] = &[
         id: "numa_balancing",
         doc: "Whether the kernel moves pages to the node that uses them.",
         scope: Scope::Machine,
-        place: Place::File("/proc/sys/kernel/numa_balancing"),
+        place: LeverPlace::File("/proc/sys/kernel/numa_balancing"),
         values: Values::Number { min: 0, max: 3, unit: "" },
         rule: honoured,
         followers: &[],

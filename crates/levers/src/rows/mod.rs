@@ -25,7 +25,7 @@ pub struct Lever {
     /// What there is one of.
     pub scope: Scope,
     /// Where it is.
-    pub place: Place,
+    pub place: LeverPlace,
     /// What it may be set to.
     pub values: Values,
     /// Who honours it here, in words; none: nothing stands in its way.
@@ -62,7 +62,7 @@ pub enum Scope {
 
 /// Where a lever is.
 #[derive(Debug, Clone, Copy)]
-pub enum Place {
+pub enum LeverPlace {
     /// The file of the kernel.
     File(&'static str),
     /// The device that is asked, and that forgets when it is closed.
@@ -253,12 +253,12 @@ impl Lever {
     /// Whether an object is where it is.
     pub fn is_at(&self, object: &Object) -> bool {
         match (self.place, object) {
-            (Place::Bit { register, bit, .. }, Object::Bit { register: r, bit: b, .. }) => {
+            (LeverPlace::Bit { register, bit, .. }, Object::Bit { register: r, bit: b, .. }) => {
                 (register, bit) == (*r, *b)
             }
-            (Place::File(form), Object::File(path)) => fits(form, path),
-            (Place::Request(device), Object::Request(path)) => device == path,
-            (Place::SpeedSelect(is), Object::SpeedSelect(settable)) => is(settable.what),
+            (LeverPlace::File(form), Object::File(path)) => fits(form, path),
+            (LeverPlace::Request(device), Object::Request(path)) => device == path,
+            (LeverPlace::SpeedSelect(is), Object::SpeedSelect(settable)) => is(settable.what),
             _ => false,
         }
     }
@@ -275,14 +275,17 @@ impl Lever {
     /// Why this CPU is not known to have it, where it is not.
     pub(crate) fn unknown_here(&self, drivers: &Drivers) -> Option<String> {
         match self.place {
-            Place::Bit { known, cpus, .. } if !known(drivers) => {
+            LeverPlace::Bit { known, cpus, .. } if !known(drivers) => {
                 let not_it = match drivers.vendor {
                     Some(_) => "this CPU is none of them",
                     None => "no CPUID here says whether this CPU is one of them",
                 };
                 Some(format!("the bit is known on {cpus}, and {not_it}"))
             }
-            Place::Bit { .. } | Place::File(_) | Place::Request(_) | Place::SpeedSelect(_) => None,
+            LeverPlace::Bit { .. }
+            | LeverPlace::File(_)
+            | LeverPlace::Request(_)
+            | LeverPlace::SpeedSelect(_) => None,
         }
     }
 

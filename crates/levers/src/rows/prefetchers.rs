@@ -7,18 +7,18 @@
 
 use machine::facts::prefetchers::{OF_AMD, OF_INTEL, has_misc_feature_control};
 
-use super::{Lever, Loss, Place, Proof, Scope, Values, honoured};
+use super::{Lever, LeverPlace, Loss, Proof, Scope, Values, honoured};
 use crate::drivers::Drivers;
 
 const fn intel(id: &'static str, doc: &'static str, bit: u8) -> Lever {
-    lever(id, doc, Place::Bit { register: 0x1a4, bit, known: is_core, cpus: OF_INTEL })
+    lever(id, doc, LeverPlace::Bit { register: 0x1a4, bit, known: is_core, cpus: OF_INTEL })
 }
 
 const fn amd(id: &'static str, doc: &'static str, bit: u8) -> Lever {
-    lever(id, doc, Place::Bit { register: 0xc000_0108, bit, known: has_control, cpus: OF_AMD })
+    lever(id, doc, LeverPlace::Bit { register: 0xc000_0108, bit, known: has_control, cpus: OF_AMD })
 }
 
-const fn lever(id: &'static str, doc: &'static str, place: Place) -> Lever {
+const fn lever(id: &'static str, doc: &'static str, place: LeverPlace) -> Lever {
     Lever {
         id,
         doc,

@@ -5,7 +5,7 @@
 
 use machine::isst::settable::{Settable, What};
 
-use super::{Lever, Place, Proof, Scope, Values, honoured};
+use super::{Lever, LeverPlace, Proof, Scope, Values, honoured};
 use crate::object::Object;
 
 const BASE: Proof = Proof::Unobservable("base frequencies, as the kernel tells them");
@@ -22,7 +22,7 @@ const fn row(
         id,
         doc,
         scope: Scope::PowerDomain,
-        place: Place::SpeedSelect(is),
+        place: LeverPlace::SpeedSelect(is),
         values: Values::AsRead,
         rule: honoured,
         followers: &[],

@@ -3,14 +3,16 @@
 //! # Source
 //! Linux, Documentation/admin-guide/pm/intel_uncore_frequency_scaling.rst.
 
-use super::{Lever, Place, Proof, Scope, Values, honoured};
+use super::{Lever, LeverPlace, Proof, Scope, Values, honoured};
 
 pub(super) static LEVERS: &[Lever] = &[
     Lever {
         id: "uncore_min",
         doc: "The lowest clock of mesh, last cache and memory controllers.",
         scope: Scope::UncoreDie,
-        place: Place::File("/sys/devices/system/cpu/intel_uncore_frequency/{die}/min_freq_khz"),
+        place: LeverPlace::File(
+            "/sys/devices/system/cpu/intel_uncore_frequency/{die}/min_freq_khz",
+        ),
         values: Values::Kilohertz,
         rule: honoured,
         followers: &[],
@@ -22,7 +24,9 @@ pub(super) static LEVERS: &[Lever] = &[
         id: "uncore_max",
         doc: "The highest clock of mesh, last cache and memory controllers.",
         scope: Scope::UncoreDie,
-        place: Place::File("/sys/devices/system/cpu/intel_uncore_frequency/{die}/max_freq_khz"),
+        place: LeverPlace::File(
+            "/sys/devices/system/cpu/intel_uncore_frequency/{die}/max_freq_khz",
+        ),
         values: Values::Kilohertz,
         rule: honoured,
         followers: &[],

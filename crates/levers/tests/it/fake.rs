@@ -6,11 +6,11 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use levers::ask::Asked;
+use levers::ask::SettingSpec;
 use levers::journal::Shelf;
 use levers::plan::Plan;
-use levers::port::Kernel;
-use levers::rows::Place;
+use levers::port::KernelPort;
+use levers::rows::LeverPlace;
 use levers::{Error, Lever, Levers, Object, Others, Session, undo};
 use machine::{Cpuid, Machine};
 use model::CpuId;
@@ -137,12 +137,12 @@ impl Fake {
 /// A kernel that marks the chosen word of the list, as the kernel does, and takes the preference along
 /// with the governor.
 pub(crate) struct Marking {
-    kernel: Kernel,
+    kernel: KernelPort,
     root: PathBuf,
 }
 
 pub(crate) fn kernel(root: &Path) -> Box<dyn Levers> {
-    let kernel = Kernel::below(root, root.join("dev/cpu"));
+    let kernel = KernelPort::below(root, root.join("dev/cpu"));
     Box::new(Marking { kernel, root: root.to_owned() })
 }
 
@@ -197,7 +197,7 @@ impl Levers for Marking {
     }
 }
 
-pub(crate) fn asked(settings: &[&str]) -> Vec<Asked> {
+pub(crate) fn asked(settings: &[&str]) -> Vec<SettingSpec> {
     settings.iter().map(|text| text.parse().unwrap()).collect()
 }
 
@@ -234,10 +234,6 @@ impl Cpuid for Processor {
 
     fn leaf_of(&self, _: CpuId, leaf: u32, subleaf: u32) -> Option<Leaf> {
         self.leaf(leaf, subleaf)
-    }
-
-    fn xcr0(&self) -> Option<u64> {
-        None
     }
 }
 
@@ -338,5 +334,5 @@ pub(crate) fn other_value(lever: &Lever) -> &'static str {
 
 /// The levers that the files of a kernel have: what is asked of a device is on no disk.
 pub(crate) fn on_files() -> impl Iterator<Item = &'static Lever> {
-    Lever::all().filter(|lever| !matches!(lever.place, Place::Request(_)))
+    Lever::all().filter(|lever| !matches!(lever.place, LeverPlace::Request(_)))
 }

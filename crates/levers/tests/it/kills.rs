@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
 
-use levers::ask::Asked;
+use levers::ask::SettingSpec;
 use levers::journal::Shelf;
 use levers::plan::Plan;
 use levers::{Error, Levers, Object, Others, Session, undo};
@@ -115,7 +115,7 @@ fn dies_when_told() {
         }
         "all" => once(&machine, levers, &shelf, ALL),
         setting => {
-            let lever = setting.parse::<Asked>().unwrap().lever;
+            let lever = setting.parse::<SettingSpec>().unwrap().lever;
             let machine = Machine { cpuid: Box::new(processor_with(lever)), ..machine };
             once(&machine, levers, &shelf, &[setting]);
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use levers::ask::Asked;
+use levers::ask::SettingSpec;
 use levers::plan::{Change, Plan};
 use levers::{Error, port, settings};
 use machine::Machine;
@@ -51,7 +51,7 @@ fn files(driver: &str, governor: &str) -> TempDir {
 
 fn planned(folder: &TempDir, asked: &[&str]) -> Result<Plan, Error> {
     let machine = Machine::rooted(folder.path()).unwrap();
-    let asked: Vec<Asked> = asked.iter().map(|text| text.parse().unwrap()).collect();
+    let asked: Vec<SettingSpec> = asked.iter().map(|text| text.parse().unwrap()).collect();
     Plan::new(&machine, &*port::to_plan(&machine), &asked, false)
 }
 
@@ -243,7 +243,7 @@ fn uncores_are_named_by_their_agents() {
     assert!(
         error.to_string().ends_with("but uncore00 (core, cache), uncore01 (io), uncore02 (io)")
     );
-    assert!("uncore_max@3=2GHz".parse::<Asked>().is_err());
+    assert!("uncore_max@3=2GHz".parse::<SettingSpec>().is_err());
     let machine = Machine::rooted(folder.path()).unwrap();
     let all = settings::settings(&machine, None);
     let uncore = all.iter().find(|setting| setting.name == "uncore_max").unwrap();

@@ -8,13 +8,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use levers::ask::Asked;
+use levers::ask::SettingSpec;
 use levers::plan::Plan;
-use levers::port::Kernel;
+use levers::port::KernelPort;
 use levers::{Error, Levers, Object, Others, Session, undo};
-use machine::{Host, Machine, Msr, MsrFolder};
+use machine::{KnownHost, Machine, Msr, MsrFolder};
 use model::record::{PageKind, Presentation, Record, Settings};
-use model::{CpuId, CpuSet, Known, Obstacle, Reading, Unavailable};
+use model::{CpuId, Known, Obstacle, Reading, Unavailable};
 use msr_fuse::{Mounted, Registers};
 
 use crate::fake::{
@@ -126,7 +126,7 @@ fn prefetchers_are_switched_in_registers_as_the_kernel_offers_them() {
             msr: Arc::new(MsrFolder::new(mounted.folder())),
             ..fake.machine()
         };
-        let kernel = || Box::new(Kernel::below(fake.root(), mounted.folder()));
+        let kernel = || Box::new(KernelPort::below(fake.root(), mounted.folder()));
         let mut session = Session::open(&machine, kernel(), &fake.shelf(), "test").unwrap();
         let settings = asked(&["prefetch.l2@1-2=off", "prefetch.l2_pair@1-2=off"]);
         let plan = Plan::new(&machine, session.levers(), &settings, false).unwrap();
@@ -219,32 +219,18 @@ fn a_missing_driver_is_no_missing_right() {
 /// Who is root, and is refused all the same, has to look elsewhere.
 #[test]
 fn root_is_not_told_to_be_root() {
-    struct Root(Box<dyn Host>);
-    impl Host for Root {
-        fn now_utc(&self) -> String {
-            self.0.now_utc()
-        }
-
-        fn run_id(&self) -> String {
-            self.0.run_id()
-        }
-
-        fn seed(&self) -> u64 {
-            self.0.seed()
-        }
-
-        fn affinity(&self) -> Reading<CpuSet> {
-            self.0.affinity()
-        }
-
-        fn is_root(&self) -> bool {
-            true
-        }
-    }
     let fake = Fake::new();
     let (cpuid, msr) = (Box::new(SAPPHIRE_RAPIDS), Arc::new(Hidden));
     let machine = Machine { cpuid, msr, ..fake.machine() };
-    let machine = Machine { host: Box::new(Root(fake.machine().host)), ..machine };
+    let theirs = fake.machine().host;
+    let host = KnownHost {
+        now_utc: theirs.now_utc(),
+        run_id: theirs.run_id(),
+        seed: theirs.seed(),
+        affinity: theirs.affinity(),
+        is_root: true,
+    };
+    let machine = Machine { host: Box::new(host), ..machine };
     let plan = Plan::new(&machine, &*fake.kernel(), &asked(&["prefetch.l2=off"]), false);
     let Err(Error::Rights { remedy: Some(remedy), .. }) = plan else { panic!("{plan:?}") };
     assert!(remedy.contains("to root, too"), "{remedy}");
@@ -378,7 +364,7 @@ fn limits_move_together_in_either_order() {
 #[test]
 fn wrong_words_are_refused_with_the_right_ones() {
     let fake = Fake::new();
-    let parse = |text: &str| text.parse::<Asked>().unwrap_err().to_string();
+    let parse = |text: &str| text.parse::<SettingSpec>().unwrap_err().to_string();
     assert!(parse("governor").contains("looks like governor=performance"));
     assert!(parse("governer=performance").contains("no such setting"));
     assert!(parse("governor@=performance").starts_with("cannot read"));

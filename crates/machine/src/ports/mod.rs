@@ -36,9 +36,13 @@ pub trait Cpuid {
     /// A leaf of the CPU that answers first, where it announces it.
     fn leaf(&self, leaf: u32, subleaf: u32) -> Option<sys::cpuid::Leaf>;
     /// A leaf of one CPU: cores of a hybrid differ, and every thread has numbers of its own.
-    fn leaf_of(&self, cpu: CpuId, leaf: u32, subleaf: u32) -> Option<sys::cpuid::Leaf>;
+    fn leaf_of(&self, _cpu: CpuId, leaf: u32, subleaf: u32) -> Option<sys::cpuid::Leaf> {
+        self.leaf(leaf, subleaf)
+    }
     /// XCR0: the register files that the operating system saves, and so allows.
-    fn xcr0(&self) -> Option<u64>;
+    fn xcr0(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// Model-specific registers, read only; by several threads at once.
@@ -89,6 +93,42 @@ pub trait Host {
     fn affinity(&self) -> Reading<CpuSet>;
     /// Whether the process runs as root.
     fn is_root(&self) -> bool;
+}
+
+/// Answers that stay the same.
+pub struct KnownHost {
+    /// Now.
+    pub now_utc: String,
+    /// Twelve digits.
+    pub run_id: String,
+    /// Where randomness begins.
+    pub seed: u64,
+    /// The CPUs that may be used.
+    pub affinity: Reading<CpuSet>,
+    /// Whether it is root who asks.
+    pub is_root: bool,
+}
+
+impl Host for KnownHost {
+    fn now_utc(&self) -> String {
+        self.now_utc.clone()
+    }
+
+    fn run_id(&self) -> String {
+        self.run_id.clone()
+    }
+
+    fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    fn affinity(&self) -> Reading<CpuSet> {
+        self.affinity.clone()
+    }
+
+    fn is_root(&self) -> bool {
+        self.is_root
+    }
 }
 
 /// Where the answers of a machine come from, in words, of which only files are there.

@@ -28,7 +28,7 @@ use sys::cpuid::Leaf;
 
 use crate::perf::Elsewhere;
 use crate::permits::{Permits, Question};
-use crate::ports::{Cpuid, Host, Machine, Msr};
+use crate::ports::{Cpuid, Host, KnownHost, Machine, Msr};
 
 /// A machine of these files and CPUs, without CPUID and registers.
 pub(crate) fn machine_of(files: Files, cpus: &str) -> Machine {
@@ -39,7 +39,7 @@ pub(crate) fn machine_of(files: Files, cpus: &str) -> Machine {
         isst: Arc::new(crate::isst::NoIsst::not_recorded("it was not recorded")),
         permits: Box::new(Nothing),
         perf: Box::new(Elsewhere("a machine of a test".to_owned())),
-        host: Box::new(Somebody(cpus.parse().unwrap())),
+        host: host(Ok(cpus.parse().unwrap()), false),
         elsewhere: None,
         simulated: None,
         worker: None,
@@ -58,28 +58,12 @@ impl Cpuid for Vendor {
         let [ebx, edx, ecx] = words[..] else { return None };
         (leaf == 0).then_some(Leaf { eax: 0, ebx, edx, ecx })
     }
-
-    fn leaf_of(&self, _cpu: CpuId, leaf: u32, subleaf: u32) -> Option<Leaf> {
-        self.leaf(leaf, subleaf)
-    }
-
-    fn xcr0(&self) -> Option<u64> {
-        None
-    }
 }
 
 struct Nothing;
 
 impl Cpuid for Nothing {
     fn leaf(&self, _leaf: u32, _subleaf: u32) -> Option<Leaf> {
-        None
-    }
-
-    fn leaf_of(&self, _cpu: CpuId, _leaf: u32, _subleaf: u32) -> Option<Leaf> {
-        None
-    }
-
-    fn xcr0(&self) -> Option<u64> {
         None
     }
 }
@@ -96,28 +80,10 @@ impl Permits for Nothing {
     }
 }
 
-struct Somebody(CpuSet);
-
-impl Host for Somebody {
-    fn now_utc(&self) -> String {
-        "2026-01-01T00:00:00Z".into()
-    }
-
-    fn run_id(&self) -> String {
-        "0123456789ab".into()
-    }
-
-    fn seed(&self) -> u64 {
-        1
-    }
-
-    fn affinity(&self) -> Reading<CpuSet> {
-        Ok(self.0.clone())
-    }
-
-    fn is_root(&self) -> bool {
-        false
-    }
+/// A host that lets these CPUs be used, or says why it does not tell.
+fn host(affinity: Reading<CpuSet>, is_root: bool) -> Box<dyn Host> {
+    let (now_utc, run_id) = ("2026-01-01T00:00:00Z".to_owned(), "0123456789ab".to_owned());
+    Box::new(KnownHost { now_utc, run_id, seed: 1, affinity, is_root })
 }
 
 fn simulated(name: &str) -> Machine {

@@ -7,10 +7,10 @@ use proptest::prelude::*;
 use simulated::Files;
 
 use super::cpuid::Leaves;
-use super::{machine_of, said};
+use super::{host, machine_of, said};
 use crate::facts::survey::Survey;
 use crate::facts::{self, TimeStampCounter};
-use crate::ports::{Host, Machine, Msr, Tree};
+use crate::ports::{Machine, Msr, Tree};
 
 /// The fact of a machine of these files alone.
 fn fact(id: &str, texts: &[(&str, &str)]) -> String {
@@ -390,36 +390,10 @@ impl Tree for Closed {
     }
 }
 
-struct User {
-    is_root: bool,
-}
-
-impl Host for User {
-    fn now_utc(&self) -> String {
-        "2026-01-01T00:00:00Z".into()
-    }
-
-    fn run_id(&self) -> String {
-        "0123456789ab".into()
-    }
-
-    fn seed(&self) -> u64 {
-        1
-    }
-
-    fn affinity(&self) -> Reading<CpuSet> {
-        Ok(CpuSet::from_iter([CpuId(0)]))
-    }
-
-    fn is_root(&self) -> bool {
-        self.is_root
-    }
-}
-
 #[test]
 fn root_is_not_told_to_be_root() {
     let remedies = |is_root: bool| {
-        let (tree, host) = (Box::new(Closed), Box::new(User { is_root }));
+        let (tree, host) = (Box::new(Closed), host(Ok(CpuSet::from_iter([CpuId(0)])), is_root));
         let machine = Machine { tree, host, ..machine_of(Files::default(), "0") };
         let facts = facts::machine(&machine).facts.into_iter();
         let all = facts.chain(crate::conditions::read(&machine));

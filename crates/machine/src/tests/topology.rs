@@ -7,9 +7,9 @@ use proptest::prelude::*;
 use simulated::Files;
 use sys::cpuid::Leaf;
 
-use super::{machine_of, said, simulated};
+use super::{host, machine_of, said, simulated};
 use crate::facts;
-use crate::ports::{Cpuid, Host, Machine, Msr};
+use crate::ports::{Cpuid, Machine, Msr};
 
 const CPU: &str = "/sys/devices/system/cpu";
 const NODE: &str = "/sys/devices/system/node";
@@ -307,10 +307,6 @@ impl Cpuid for Inclusive {
         // Only the first CPU of a cache is asked.
         (cpu == CpuId(0)).then(|| self.leaf(leaf, subleaf))?
     }
-
-    fn xcr0(&self) -> Option<u64> {
-        None
-    }
 }
 
 #[test]
@@ -351,10 +347,6 @@ impl Cpuid for Hybrid {
     fn leaf_of(&self, cpu: CpuId, leaf: u32, _subleaf: u32) -> Option<Leaf> {
         let kind = if cpu.0 < 2 { 0x40 } else { 0x20 };
         (leaf == 0x1a).then_some(Leaf { eax: kind << 24 | 1, ebx: 0, ecx: 0, edx: 0 })
-    }
-
-    fn xcr0(&self) -> Option<u64> {
-        None
     }
 }
 
@@ -470,30 +462,6 @@ fn nodes_of_somebody_else_are_not_usable() {
 }
 
 /// Nobody knows the affinity of a foreign machine.
-struct Foreign;
-
-impl Host for Foreign {
-    fn now_utc(&self) -> String {
-        String::new()
-    }
-
-    fn run_id(&self) -> String {
-        String::new()
-    }
-
-    fn seed(&self) -> u64 {
-        0
-    }
-
-    fn affinity(&self) -> Reading<CpuSet> {
-        Err(Unavailable::new(Obstacle::Cpudyno, "affinity", "it is another machine"))
-    }
-
-    fn is_root(&self) -> bool {
-        false
-    }
-}
-
 #[test]
 fn cpusets_of_both_versions_limit_what_is_usable() {
     let usable = |files: &[(&str, &str)], affinity: Option<&str>| {
@@ -501,7 +469,11 @@ fn cpusets_of_both_versions_limit_what_is_usable() {
         files.put(format!("{CPU}/online"), "0-7");
         let machine = match affinity {
             Some(cpus) => machine_of(files, cpus),
-            None => Machine { host: Box::new(Foreign), ..machine_of(files, "") },
+            None => {
+                let why = "it is another machine";
+                let unknown = Unavailable::new(Obstacle::Cpudyno, "affinity", why);
+                Machine { host: host(Err(unknown), false), ..machine_of(files, "") }
+            }
         };
         facts::topology(&machine).usable.to_string()
     };

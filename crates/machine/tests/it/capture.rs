@@ -8,9 +8,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use machine::permits::{Permits, Question};
-use machine::{Cpuid, Files, Host, Machine, Msr, Tree};
+use machine::{Cpuid, Files, KnownHost, Machine, Msr, Tree};
 use model::record::Fact;
-use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
+use model::{CpuId, Obstacle, Reading, Unavailable};
 use recorded::{capture, parse};
 use sys::cpuid::Leaf;
 
@@ -134,7 +134,7 @@ fn somewhere(files: Files) -> Machine {
         isst: Arc::new(machine::isst::NoIsst::not_recorded("it was not recorded")),
         permits: Box::new(Registers),
         perf: Box::new(machine::perf::Elsewhere("a machine of a test".to_owned())),
-        host: Box::new(Somebody),
+        host: Box::new(somebody()),
         elsewhere: None,
         simulated: None,
         worker: None,
@@ -191,27 +191,14 @@ impl Permits for Registers {
     }
 }
 
-struct Somebody;
-
-impl Host for Somebody {
-    fn now_utc(&self) -> String {
-        "2026-01-02T03:04:05Z".into()
-    }
-
-    fn run_id(&self) -> String {
-        "0123456789ab".into()
-    }
-
-    fn seed(&self) -> u64 {
-        1
-    }
-
-    fn affinity(&self) -> Reading<CpuSet> {
-        Ok("0-1".parse().unwrap())
-    }
-
-    fn is_root(&self) -> bool {
-        true
+/// Root, on two CPUs.
+fn somebody() -> KnownHost {
+    KnownHost {
+        now_utc: "2026-01-02T03:04:05Z".to_owned(),
+        run_id: "0123456789ab".to_owned(),
+        seed: 1,
+        affinity: Ok("0-1".parse().unwrap()),
+        is_root: true,
     }
 }
 

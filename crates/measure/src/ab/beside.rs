@@ -14,7 +14,7 @@ use rig::streams;
 use crate::run;
 
 /// A fixed chain of multiplies on one CPU.
-pub(super) struct Beside {
+pub(super) struct ControlChain {
     pub(super) cpu: CpuId,
     /// What executes it, where nothing else here can.
     own: Option<(Box<dyn Executor>, Tools)>,
@@ -22,19 +22,19 @@ pub(super) struct Beside {
     pub(super) quads: Vec<Quad>,
 }
 
-impl Beside {
+impl ControlChain {
     /// By what executes the measurements.
-    pub(super) fn shared(cpu: CpuId) -> Beside {
-        Beside { cpu, own: None, quads: Vec::new() }
+    pub(super) fn shared(cpu: CpuId) -> ControlChain {
+        ControlChain { cpu, own: None, quads: Vec::new() }
     }
 
     /// Where a command is measured. None where no thread of this process can be timed.
-    pub(super) fn alone(machine: &Machine, cpu: CpuId, stop: &Stop) -> Option<Beside> {
+    pub(super) fn alone(machine: &Machine, cpu: CpuId, stop: &Stop) -> Option<ControlChain> {
         run::refuse_elsewhere(machine).ok()?;
         let stamps = clock::calibrate_by(machine, RateChoice::Best).ok()?;
         let executor = run::executor(machine, &stamps, None, stop).ok()?;
         let tools = streams::tools(machine).ok()?;
-        Some(Beside { cpu, own: Some((executor, tools)), quads: Vec::new() })
+        Some(ControlChain { cpu, own: Some((executor, tools)), quads: Vec::new() })
     }
 
     /// Once, where nothing else executes it.

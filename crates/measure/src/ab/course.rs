@@ -9,7 +9,7 @@ use model::stats::paired::{
 use model::{Finding, Known, Obstacle, Seconds, Unavailable};
 
 use super::seat::{Bench, Measurer, Stopped};
-use super::{Metric, What};
+use super::{AbSubject, Metric};
 use crate::proof::SWITCHES;
 use crate::run::{Error, Progress};
 use rig::executor::RunError;
@@ -71,21 +71,23 @@ impl Bench<'_, '_, '_> {
     fn blank(&self) -> AbRun {
         let comparing = self.comparing;
         let (subject, metric, unit) = match (&comparing.what, &self.measurer) {
-            (What::Area(subject, _), Measurer::Area { ready, .. }) => {
+            (AbSubject::Area(subject, _), Measurer::Area { ready, .. }) => {
                 let quantity = ready[0].quantity;
                 let subject = format!("{}: {}, {}", subject.id, ready[0].workload, subject.doc);
                 (subject, quantity.label.to_owned(), quantity.unit.symbol().to_owned())
             }
-            (What::Command(words, Metric::Wall), _) => {
+            (AbSubject::Command(words, Metric::Wall), _) => {
                 (words.join(" "), "time from start to end".to_owned(), "s".to_owned())
             }
-            (What::Command(words, Metric::Printed(expression)), _) => {
+            (AbSubject::Command(words, Metric::Printed(expression)), _) => {
                 (words.join(" "), format!("printed number /{expression}/"), String::new())
             }
-            (What::Command(words, Metric::Json(path)), _) => {
+            (AbSubject::Command(words, Metric::Json(path)), _) => {
                 (words.join(" "), format!("printed number {}", path.join(".")), String::new())
             }
-            (What::Area(subject, _), _) => (subject.id.to_owned(), String::new(), String::new()),
+            (AbSubject::Area(subject, _), _) => {
+                (subject.id.to_owned(), String::new(), String::new())
+            }
         };
         let nothing = "nothing was measured";
         AbRun {
@@ -191,7 +193,7 @@ impl Bench<'_, '_, '_> {
     }
 
     fn conclude(&self, run: &mut AbRun, began: Seconds) {
-        run.beside = self.beside.as_ref().and_then(super::beside::Beside::told);
+        run.beside = self.beside.as_ref().and_then(super::beside::ControlChain::told);
         run.ran = self.ran();
         let refusal = run.failures.first().map(|failure| {
             let why = format!("{} fails: {}", failure.arm, failure.why);

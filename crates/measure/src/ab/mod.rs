@@ -13,7 +13,7 @@ pub(crate) mod surroundings;
 mod watch;
 
 pub use command::Metric;
-pub use promised::{Look, Promise};
+pub use promised::{ArmLook, Promise};
 
 use std::time::Instant;
 
@@ -29,7 +29,7 @@ use crate::run::single::Subject;
 use crate::run::{Error, Progress};
 use rig::executor::Stop;
 use seat::Bench;
-use surroundings::Surroundings;
+use surroundings::InterferenceWatch;
 
 /// What is compared, and how.
 pub struct Comparing {
@@ -40,7 +40,7 @@ pub struct Comparing {
     /// What is set on the machine for each, whatever is there already.
     pub changes: [Vec<Change>; 2],
     /// What is measured.
-    pub what: What,
+    pub what: AbSubject,
     /// The time for all of it.
     pub budget: Seconds,
     /// Relative differences up to this are the same.
@@ -58,11 +58,11 @@ pub struct Comparing {
     /// What cannot be observed in such a comparison, and why.
     pub unobserved: Vec<Proof>,
     /// What is looked at whenever settings of an arm were made; none: nothing.
-    pub look: Option<Look>,
+    pub look: Option<ArmLook>,
 }
 
 /// What is measured.
-pub enum What {
+pub enum AbSubject {
     /// A workload of an area, and its quantity where it is not the usual one.
     Area(&'static Subject, Option<String>),
     /// A command.
@@ -71,7 +71,7 @@ pub enum What {
 
 impl Comparing {
     /// A command, or a workload, with everything as usual.
-    pub fn usual(what: What) -> Comparing {
+    pub fn usual(what: AbSubject) -> Comparing {
         Comparing {
             own: [Own::default(), Own::default()],
             words: [Vec::new(), Vec::new()],
@@ -112,7 +112,7 @@ pub fn run<'m>(
     let mut promises = comparing.promises.clone();
     proofs.extend(bench.keep_promises(machine, &mut promises, stop)?);
     proofs.extend(comparing.unobserved.iter().cloned());
-    let surroundings = Surroundings::watch(machine, bench.cpus(), bench.elapsed());
+    let surroundings = InterferenceWatch::watch(machine, bench.cpus(), bench.elapsed());
     let (mut run, lost) = bench.compare(progress)?;
     proofs.extend(bench.busy_kept(&promises));
     run.busy_clocks = bench.busy_clocks();

@@ -48,7 +48,7 @@ impl Promise {
 }
 
 /// What can be seen of the machine whenever an arm was set, beside clocks.
-pub type Look = fn(&Machine) -> Vec<Proof>;
+pub type ArmLook = fn(&Machine) -> Vec<Proof>;
 
 /// Relative differences up to this are the promised clock.
 const BAND: f64 = 0.02;

@@ -10,10 +10,10 @@ use model::record::{ArmFailure, BusyClocks, CpuRole, Proof, Ran};
 use model::stats::paired::{Arm as Side, Better, Kind, Quad, Rules, Slot};
 use model::{CpuId, CpuSet, Known, Obstacle, Reading, Seconds, Unavailable};
 
-use super::beside::Beside;
+use super::beside::ControlChain;
 use super::busy::Busy;
 use super::watch::Watch;
-use super::{Comparing, What, command};
+use super::{AbSubject, Comparing, command};
 use crate::ab::Metric;
 use crate::proof::{self, Observer};
 use crate::run::Error;
@@ -55,7 +55,7 @@ pub(super) struct Bench<'m, 's, 'c> {
     /// The clocks of all of them; none: nobody asked.
     watch: Option<Reading<Watch<'m>>>,
     /// The same work after each measurement; none where it cannot be done.
-    pub(super) beside: Option<Beside>,
+    pub(super) beside: Option<ControlChain>,
     /// What the kernel says of a command's runs.
     ran: [Ran; 2],
     /// Who is looked at when settings were made, and what was seen of each arm, each answer once.
@@ -94,8 +94,8 @@ impl<'m, 's, 'c> Bench<'m, 's, 'c> {
         // On a CPU that only one arm uses it would tell how unlike the CPUs are.
         let shared = a.iter().find(|cpu| b.contains(*cpu));
         let beside = shared.and_then(|cpu| match &measurer {
-            Measurer::Area { .. } => Some(Beside::shared(cpu)),
-            Measurer::Command { .. } => Beside::alone(machine, cpu, stop),
+            Measurer::Area { .. } => Some(ControlChain::shared(cpu)),
+            Measurer::Command { .. } => ControlChain::alone(machine, cpu, stop),
         });
         let settles = proof::settles(machine, &difference(&comparing.changes));
         let random = Rng::with_seed(machine.host.seed());
@@ -376,7 +376,7 @@ fn measurer<'m>(
     stop: &Stop,
 ) -> Result<(Measurer<'m>, [CpuSet; 2]), Error> {
     match &comparing.what {
-        What::Area(subject, quantity) => {
+        AbSubject::Area(subject, quantity) => {
             let mut single = Single::new(machine, stop)?;
             let quantity = quantity.as_deref().unwrap_or(subject.quantity);
             let [a, b] = &comparing.own;
@@ -385,12 +385,12 @@ fn measurer<'m>(
             let cpus = [&a, &b].map(|ready| ready.cpus().clone());
             Ok((Measurer::Area { single: Box::new(single), ready: Box::new([a, b]) }, cpus))
         }
-        What::Command(..) if machine.simulated.is_some() => {
+        AbSubject::Command(..) if machine.simulated.is_some() => {
             let why = "a simulated machine executes no programs";
             let reason = Unavailable::new(Obstacle::Permission, "the command", why);
             Err(Error::Unavailable(reason.with_remedy("compare an area: --area turbo")))
         }
-        What::Command(words, metric) => {
+        AbSubject::Command(words, metric) => {
             let topology = facts::machine(machine).topology;
             let of = |own: &Own| match &own.cpus {
                 Some(cpus) => {

@@ -8,7 +8,7 @@ use model::{CpuSet, Finding, Seconds};
 use crate::run::neighbours::Rivals;
 
 /// What went on since a moment.
-pub(crate) struct Surroundings {
+pub(crate) struct InterferenceWatch {
     cpus: CpuSet,
     counters: Counters,
     rivals: Rivals,
@@ -23,11 +23,11 @@ pub(crate) struct Around {
     pub(crate) rivals: f64,
 }
 
-impl Surroundings {
+impl InterferenceWatch {
     /// From now on, about these CPUs.
-    pub(crate) fn watch(machine: &Machine, cpus: CpuSet, now: Seconds) -> Surroundings {
+    pub(crate) fn watch(machine: &Machine, cpus: CpuSet, now: Seconds) -> InterferenceWatch {
         let counters = disturbances::read(machine, &cpus);
-        Surroundings { cpus, counters, rivals: Rivals::watch(machine), begun: now }
+        InterferenceWatch { cpus, counters, rivals: Rivals::watch(machine), begun: now }
     }
 
     /// Until now. `ran` is what the kernel says of a command.

@@ -20,12 +20,12 @@ pub(super) struct Watch<'m> {
     /// Which column the clock is.
     column: usize,
     /// What was seen of each CPU, by arm.
-    seen: [BTreeMap<CpuId, Seen>; 2],
+    seen: [BTreeMap<CpuId, WatchedClock>; 2],
 }
 
 /// What was seen of a CPU.
 #[derive(Default)]
-struct Seen {
+struct WatchedClock {
     hertz: Vec<f64>,
     /// Why there was nothing to be seen the last time.
     missed: Option<Unavailable>,
@@ -91,7 +91,7 @@ impl<'m> Watch<'m> {
     }
 }
 
-impl Seen {
+impl WatchedClock {
     fn told(&self) -> Reading<ClockSpread> {
         let at = |share| quantile(&self.hertz, share);
         match (at(0.1), at(0.5), at(0.9)) {

@@ -19,7 +19,7 @@ pub static SUBJECTS: &[Subject] = &[
         doc: "clock with all chosen CPUs active",
         heeds: &["cpus", "threads"],
         request: |own| {
-            let options = turbo::Options {
+            let options = turbo::TurboOptions {
                 tests: turbo::Tests::Streams(
                     kernels::streams::find("scalar_iadd").into_iter().collect(),
                 ),
@@ -42,10 +42,10 @@ pub static SUBJECTS: &[Subject] = &[
         doc: "bandwidth of TRIAD with all threads",
         heeds: &["cpus", "threads", "pages"],
         request: |own| {
-            let usual = memory::Options::about(memory::Question::Bandwidth);
+            let usual = memory::MemoryOptions::about(memory::Question::Bandwidth);
             let kernels =
                 kernels::memory::TABLE.iter().copied().filter(|kernel| kernel.id == "triad");
-            let options = memory::Options {
+            let options = memory::MemoryOptions {
                 kernels: Some(kernels.collect()),
                 threads: own.threads,
                 pages: own.pages,
@@ -92,7 +92,7 @@ pub static SUBJECTS: &[Subject] = &[
         doc: "compare-and-swap between the first two cores",
         heeds: &["cpus"],
         request: |own| {
-            let options = cores::Options {
+            let options = cores::CoresOptions {
                 messages: None,
                 home: cores::Home::First,
                 budget: None,
@@ -117,10 +117,10 @@ pub static SUBJECTS: &[Subject] = &[
         heeds: &["cpus", "wake"],
         request: |own| {
             let method = own.wake.or_else(|| signals::find("futex"));
-            let options = wake::Options {
+            let options = wake::WakeOptions {
                 methods: method.map(|method| vec![method]),
                 cpus: own.cpus.clone(),
-                ..wake::Options::about(wake::Question::Signals)
+                ..wake::WakeOptions::about(wake::Question::Signals)
             };
             options.request(Vec::new(), LOOK)
         },
@@ -132,12 +132,12 @@ pub static SUBJECTS: &[Subject] = &[
         doc: "cost of a parallel region",
         heeds: &["cpus", "threads", "env"],
         request: |own| {
-            let options = openmp::Options {
+            let options = openmp::OpenmpOptions {
                 runtimes: runtimes(own),
                 threads: own.threads.map(|threads| vec![threads]),
                 variables: Some(own.variables.clone()),
                 cpus: choice(own),
-                ..openmp::Options::usual()
+                ..openmp::OpenmpOptions::usual()
             };
             options.request(Vec::new(), LOOK)
         },
@@ -150,8 +150,8 @@ const LOOK: Presentation =
     Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Ab };
 
 fn chase(question: memory::Question, own: &Own) -> Request {
-    let usual = memory::Options::about(question);
-    let options = memory::Options { pages: own.pages, cpus: choice(own), ..usual };
+    let usual = memory::MemoryOptions::about(question);
+    let options = memory::MemoryOptions { pages: own.pages, cpus: choice(own), ..usual };
     options.request(Vec::new(), LOOK)
 }
 

@@ -73,7 +73,7 @@ impl Children<'_> {
         let begun = Instant::now();
         let child = command.stdin(Stdio::null()).process_group(0).spawn();
         let started = |source| Error::NotStarted { program: name.to_owned(), source };
-        let group = Group(child.map_err(started)?);
+        let group = ChildGroup(child.map_err(started)?);
         let mut pause = Duration::from_millis(1);
         while !sys::process::has_ended(&group.0).map_err(started)? {
             let printed = outputs.iter().map(|file| file.metadata().map_or(0, |it| it.len()));
@@ -119,9 +119,9 @@ fn read(mut file: File, name: &str) -> Result<Vec<u8>, Error> {
 }
 
 /// A child and all that it started. They are killed when this goes.
-struct Group(Child);
+struct ChildGroup(Child);
 
-impl Group {
+impl ChildGroup {
     /// How the child ended. What it left running is killed.
     fn end(mut self) -> io::Result<ExitStatus> {
         sys::process::kill_group(&self.0)?;
@@ -129,7 +129,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ChildGroup {
     fn drop(&mut self) {
         // A child that was waited for has led its last group.
         if let Ok(None) | Err(_) = self.0.try_wait() {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::Request;
+use super::StreamRequest;
 use super::child::{self, Children};
 use super::error::{Error, Quote};
 use super::source::Text;
@@ -91,7 +91,7 @@ fn named(name: &str, children: &Children<'_>) -> Result<PathBuf, Error> {
 }
 
 /// What the compiler is told. OpenMP is there for one thread as well, because its runtime pins it.
-pub(super) fn flags(request: &Request) -> Vec<String> {
+pub(super) fn flags(request: &StreamRequest) -> Vec<String> {
     let large = request.total_bytes().is_none_or(|bytes| bytes > SMALL_MODEL_BYTES_MAX);
     let model = (cfg!(target_arch = "x86_64") && large).then(|| "-mcmodel=medium".to_owned());
     let always = ["-O3", "-march=native", "-fopenmp"].map(str::to_owned);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::Request;
+use super::StreamRequest;
 use super::child::Children;
 use super::error::{Error, Quote};
 use super::report::{Report, Validation};
@@ -13,7 +13,7 @@ const RUNTIMES: &[&str] = &["OMP_", "GOMP_", "KMP_", "LIBOMP_"];
 /// Executes the program and reads its report; and what it wrote to standard error.
 pub(super) fn execute(
     program: &Path,
-    request: &Request,
+    request: &StreamRequest,
     children: &Children<'_>,
 ) -> Result<(Report, Quote), Error> {
     let mut command = children.command(program);
@@ -42,7 +42,7 @@ pub(super) fn execute(
 }
 
 /// That it did what it was asked to, as far as it tells.
-fn agrees(report: &Report, request: &Request) -> Result<(), Error> {
+fn agrees(report: &Report, request: &StreamRequest) -> Result<(), Error> {
     if let Validation::Fails(printed) = &report.validation {
         return Err(Error::WrongAnswer { printed: printed.clone() });
     }

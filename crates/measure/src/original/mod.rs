@@ -21,16 +21,16 @@ use model::CpuId;
 
 pub use error::{Error, Quote};
 pub use report::{Function, Rate, Report, Validation};
-pub use source::{Sha256, Sha256Error, Source};
+pub use source::{Sha256, Sha256Error, StreamSource};
 
 use child::Children;
 use rig::executor::Stop;
 
 /// What is compiled, and how it is executed.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct StreamRequest {
     /// Where the source is.
-    pub source: Source,
+    pub source: StreamSource,
     /// What the source must be, to the bit.
     pub sha256: Option<Sha256>,
     /// The compiler's name or path; otherwise the first of gcc, cc, clang that is there.
@@ -45,23 +45,23 @@ pub struct Request {
     /// How long the benchmark itself may take.
     pub time_limit: Duration,
     /// What it finds around it.
-    pub surroundings: Surroundings,
+    pub surroundings: BuildEnvironment,
 }
 
 /// Where programs are found and files are made.
 #[derive(Debug, Clone)]
-pub struct Surroundings {
+pub struct BuildEnvironment {
     /// Folders of programs, as in `PATH`.
     pub search_path: OsString,
     /// Where the temporary folder is made.
     pub temporary: PathBuf,
 }
 
-impl Surroundings {
+impl BuildEnvironment {
     /// Those of this process.
-    pub fn of_process() -> Surroundings {
+    pub fn of_process() -> BuildEnvironment {
         let search_path = std::env::var_os("PATH").unwrap_or_default();
-        Surroundings { search_path, temporary: std::env::temp_dir() }
+        BuildEnvironment { search_path, temporary: std::env::temp_dir() }
     }
 }
 
@@ -88,7 +88,7 @@ const ARRAYS: u64 = 3;
 /// Bytes of an element, unless its source is changed.
 const ELEMENT_BYTES: u64 = 8;
 
-impl Request {
+impl StreamRequest {
     /// Bytes of the three arrays together.
     pub fn total_bytes(&self) -> Option<u64> {
         self.array_elements.checked_mul(ARRAYS * ELEMENT_BYTES)
@@ -129,17 +129,17 @@ pub struct Checked {
 }
 
 /// Looks whether it could be compiled, without compiling or fetching anything.
-pub fn check(request: &Request, stop: &Stop) -> Result<Checked, Error> {
+pub fn check(request: &StreamRequest, stop: &Stop) -> Result<Checked, Error> {
     request.check()?;
     let folder = folder(request)?;
     let search_path = &request.surroundings.search_path;
     let children = Children { folder: folder.path(), search_path, stop };
     let text = match &request.source {
-        Source::Url(url) => {
+        StreamSource::Url(url) => {
             source::curl(url, &children)?;
             None
         }
-        Source::File(_) => {
+        StreamSource::File(_) => {
             let text = source::Text::read(&request.source, &children)?;
             text.check(request.sha256)?;
             Some(text)
@@ -155,7 +155,7 @@ pub fn check(request: &Request, stop: &Stop) -> Result<Checked, Error> {
 }
 
 /// The temporary folder, which goes when it is dropped.
-fn folder(request: &Request) -> Result<tempfile::TempDir, Error> {
+fn folder(request: &StreamRequest) -> Result<tempfile::TempDir, Error> {
     let temporary = &request.surroundings.temporary;
     let folder = tempfile::Builder::new().prefix("cpudyno-").tempdir_in(temporary);
     folder.map_err(|source| Error::Temporary { folder: temporary.display().to_string(), source })
@@ -163,7 +163,7 @@ fn folder(request: &Request) -> Result<tempfile::TempDir, Error> {
 
 /// Compiles and executes it. `progress` is told what is about to be done.
 pub fn run(
-    request: &Request,
+    request: &StreamRequest,
     stop: &Stop,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Original, Error> {
@@ -171,7 +171,7 @@ pub fn run(
     let folder = folder(request)?;
     let search_path = &request.surroundings.search_path;
     let children = Children { folder: folder.path(), search_path, stop };
-    if let Source::Url(url) = &request.source {
+    if let StreamSource::Url(url) = &request.source {
         progress(&format!("fetching {url}"));
     }
     let text = source::Text::read(&request.source, &children)?;

@@ -14,29 +14,29 @@ use super::report;
 
 /// Where the source is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
+pub enum StreamSource {
     /// A file.
     File(PathBuf),
     /// Something that `curl` fetches.
     Url(String),
 }
 
-impl Source {
+impl StreamSource {
     /// What has `://` in it is a URL.
-    pub fn new(text: &str) -> Source {
+    pub fn new(text: &str) -> StreamSource {
         if text.contains("://") {
-            Source::Url(text.to_owned())
+            StreamSource::Url(text.to_owned())
         } else {
-            Source::File(PathBuf::from(text))
+            StreamSource::File(PathBuf::from(text))
         }
     }
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for StreamSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Source::File(path) => path.display().fmt(f),
-            Source::Url(url) => url.fmt(f),
+            StreamSource::File(path) => path.display().fmt(f),
+            StreamSource::Url(url) => url.fmt(f),
         }
     }
 }
@@ -101,10 +101,10 @@ const WORDS: &[&str] = &["STREAM_ARRAY_SIZE", "Copy", "Scale", "Add", "Triad"];
 
 impl Text {
     /// Reads or fetches it.
-    pub(super) fn read(source: &Source, children: &Children<'_>) -> Result<Text, Error> {
+    pub(super) fn read(source: &StreamSource, children: &Children<'_>) -> Result<Text, Error> {
         let bytes = match source {
-            Source::File(path) => read(path)?,
-            Source::Url(url) => fetch(url, children)?,
+            StreamSource::File(path) => read(path)?,
+            StreamSource::Url(url) => fetch(url, children)?,
         };
         Ok(Text { origin: source.to_string(), bytes })
     }
@@ -204,8 +204,11 @@ mod tests {
 
     #[test]
     fn what_has_a_scheme_is_a_url() {
-        assert_eq!(Source::new("https://x/stream.c"), Source::Url("https://x/stream.c".to_owned()));
-        assert_eq!(Source::new("./stream.c"), Source::File("./stream.c".into()));
+        assert_eq!(
+            StreamSource::new("https://x/stream.c"),
+            StreamSource::Url("https://x/stream.c".to_owned())
+        );
+        assert_eq!(StreamSource::new("./stream.c"), StreamSource::File("./stream.c".into()));
     }
 
     #[test]

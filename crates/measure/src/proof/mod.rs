@@ -12,7 +12,7 @@ use std::collections::btree_map::Entry;
 
 use levers::plan::Change;
 use levers::rows::Proof;
-use levers::{Drivers, Of, deciders};
+use levers::{Drivers, SettingOwner, deciders};
 use machine::instruments::clock::{self, RateChoice};
 use machine::instruments::idle::IdleCounters;
 use machine::memory;
@@ -58,7 +58,7 @@ pub struct Observer<'a> {
 
 /// What was seen.
 #[derive(Debug, Clone, PartialEq)]
-enum Seen {
+enum Observation {
     /// Hertz of one core under load, block by block, and how often it was throttled until then.
     Clock { hertz: Vec<f64>, throttles: Option<u64> },
     /// How the clock of one core rose from rest, each time.
@@ -75,7 +75,7 @@ enum Seen {
 }
 
 /// What was seen of each change, by setting.
-pub struct Look(BTreeMap<String, Reading<Seen>>);
+pub struct ChangeObservations(BTreeMap<String, Reading<Observation>>);
 
 impl<'a> Observer<'a> {
     /// Gets ready; or why nothing can be measured.
@@ -108,7 +108,7 @@ impl<'a> Observer<'a> {
     }
 
     /// Looks at what these changes should change.
-    pub fn look(&mut self, changes: &[Change]) -> Result<Look, RunError> {
+    pub fn look(&mut self, changes: &[Change]) -> Result<ChangeObservations, RunError> {
         let mut look = BTreeMap::new();
         for change in first_of_each(changes) {
             let seen = match self.see(change) {
@@ -118,23 +118,23 @@ impl<'a> Observer<'a> {
             };
             look.insert(change.setting.clone(), seen);
         }
-        Ok(Look(look))
+        Ok(ChangeObservations(look))
     }
 
-    fn see(&mut self, change: &Change) -> Result<Seen, Blind> {
+    fn see(&mut self, change: &Change) -> Result<Observation, Blind> {
         let blind = |why: &str| {
             let what = format!("effect of `{}`", change.setting);
             Err(Blind::Reason(Unavailable::new(Obstacle::Cpudyno, what, why)))
         };
         let cpu = match change.of {
-            Of::Cpu(cpu) => cpu,
-            Of::Part(ref part) => self.cpu_of(part)?,
-            Of::Machine => self.first_cpu()?,
+            SettingOwner::Cpu(cpu) => cpu,
+            SettingOwner::Part(ref part) => self.cpu_of(part)?,
+            SettingOwner::Machine => self.first_cpu()?,
         };
         match change.lever.proof {
             Proof::Clock => {
                 let hertz = self.clock(cpu)?;
-                Ok(Seen::Clock { hertz, throttles: self.throttles(cpu) })
+                Ok(Observation::Clock { hertz, throttles: self.throttles(cpu) })
             }
             Proof::Ramp => self.ramp(cpu),
             Proof::CacheLatency => self.chase("memory cache", cpu, change),
@@ -204,11 +204,11 @@ impl<'a> Observer<'a> {
     }
 
     /// The clock from rest on.
-    fn ramp(&mut self, cpu: CpuId) -> Result<Seen, Blind> {
+    fn ramp(&mut self, cpu: CpuId) -> Result<Observation, Blind> {
         let ruler = self.ruler(cpu)?;
         let job = rise::job(&self.tools, cpu, BLOCKS as u32);
         let raw = self.executor.repeat(&job)?;
-        Ok(Seen::Ramp(rise::of(&raw.members[0], &job, &ruler, self.executor.rate())))
+        Ok(Observation::Ramp(rise::of(&raw.members[0], &job, &ruler, self.executor.rate())))
     }
 
     /// How long a pointer takes that such a workload follows, the clock of the core beside it, and what
@@ -218,7 +218,7 @@ impl<'a> Observer<'a> {
         workload: &'static str,
         cpu: CpuId,
         change: &Change,
-    ) -> Result<Seen, Blind> {
+    ) -> Result<Observation, Blind> {
         let (machine, mut uncore) = (self.machine, Vec::new());
         let single = match &mut self.single {
             Some(single) => single,
@@ -240,10 +240,10 @@ impl<'a> Observer<'a> {
             Ok(pointer)
         };
         let latency = (0..BLOCKS).map(measure).collect::<Result<_, Blind>>()?;
-        Ok(Seen::Chase(Chased { latency, clock: self.clock(cpu)?, uncore }))
+        Ok(Observation::Chase(Chased { latency, clock: self.clock(cpu)?, uncore }))
     }
 
-    fn idle(&mut self, cpu: CpuId) -> Result<Seen, Blind> {
+    fn idle(&mut self, cpu: CpuId) -> Result<Observation, Blind> {
         /// Long enough for any state to be worth it.
         const SLEEP: Seconds = Seconds(10e-3);
         const SLEEPS: usize = 20;
@@ -269,10 +269,10 @@ impl<'a> Observer<'a> {
             Blind::Reason(Unavailable::new(Obstacle::Measurement, "idle states", why))
         })?;
         let entries = counters.names().iter().cloned().zip(counts).collect();
-        Ok(Seen::Idle { entries, sleeps: SLEEPS })
+        Ok(Observation::Idle { entries, sleeps: SLEEPS })
     }
 
-    fn huge_pages(&self) -> Result<Seen, Blind> {
+    fn huge_pages(&self) -> Result<Observation, Blind> {
         const BYTES: usize = 64 << 20;
         let blind =
             |why: String| Blind::Reason(Unavailable::new(Obstacle::Hardware, "huge pages", why));
@@ -290,22 +290,22 @@ impl<'a> Observer<'a> {
         let mapping = Mapping::new(BYTES, Pages::Transparent)
             .map_err(|error| blind(sys::errno::words(&error)))?;
         mapping.populate(0..BYTES).map_err(|error| blind(sys::errno::words(&error)))?;
-        Ok(Seen::HugePages { plain, asked: share(mapping.address())? })
+        Ok(Observation::HugePages { plain, asked: share(mapping.address())? })
     }
 
     /// Whether a thread can be pinned to that CPU; of SMT, to the second thread of some core.
-    fn pinned(&mut self, cpu: CpuId, change: &Change) -> Result<Seen, Blind> {
+    fn pinned(&mut self, cpu: CpuId, change: &Change) -> Result<Observation, Blind> {
         let cpu = if change.lever.id == "online" {
             cpu
         } else {
             self.sibling = self.sibling.or_else(|| second_thread(self.machine));
             // No core shows a second thread.
-            let Some(sibling) = self.sibling else { return Ok(Seen::Pinned(false)) };
+            let Some(sibling) = self.sibling else { return Ok(Observation::Pinned(false)) };
             sibling
         };
         match self.executor.repeat(&calibration::quiet(&self.tools, cpu)) {
-            Ok(_) => Ok(Seen::Pinned(true)),
-            Err(RunError::Pin { .. }) => Ok(Seen::Pinned(false)),
+            Ok(_) => Ok(Observation::Pinned(true)),
+            Err(RunError::Pin { .. }) => Ok(Observation::Pinned(false)),
             Err(error) => Err(Blind::Run(error)),
         }
     }
@@ -326,7 +326,7 @@ fn package_of(tree: &dyn Tree, part: &str) -> Option<u32> {
 
 /// What the hardware says of the clock outside of the cores, of the part that is to change.
 fn uncore_hertz(machine: &Machine, change: &Change) -> Option<f64> {
-    let Of::Part(part) = &change.of else { return None };
+    let SettingOwner::Part(part) = &change.of else { return None };
     let khz = machine.tree.read(&format!("{UNCORE}/{part}/current_freq_khz")).ok()?;
     Some(khz.trim().parse::<f64>().ok()? * 1e3)
 }
@@ -372,7 +372,12 @@ fn first_of_each(changes: &[Change]) -> impl Iterator<Item = &Change> {
 }
 
 /// What two looks say of the changes between them.
-pub fn judge(machine: &Machine, changes: &[Change], before: &Look, after: &Look) -> Vec<Proven> {
+pub fn judge(
+    machine: &Machine,
+    changes: &[Change],
+    before: &ChangeObservations,
+    after: &ChangeObservations,
+) -> Vec<Proven> {
     let drivers = Drivers::of(machine);
     let proof = |change: &Change| {
         let (answer, mut seen) =
@@ -443,21 +448,31 @@ pub fn load(change: &Change) -> &'static str {
 fn verdict(
     machine: &Machine,
     change: &Change,
-    before: &Seen,
-    after: &Seen,
+    before: &Observation,
+    after: &Observation,
 ) -> (ProofAnswer, String) {
     match (before, after) {
-        (Seen::Clock { hertz: before, throttles: was }, Seen::Clock { hertz, throttles }) => {
+        (
+            Observation::Clock { hertz: before, throttles: was },
+            Observation::Clock { hertz, throttles },
+        ) => {
             let throttled = was.zip(*throttles).map_or(Some(0), |(was, is)| is.checked_sub(was));
             clocks(machine, change, before, hertz, throttled)
         }
-        (Seen::Ramp(before), Seen::Ramp(after)) => ramp::judged(change, before, after),
-        (Seen::Chase(before), Seen::Chase(after)) => chase::judged(machine, change, before, after),
-        (Seen::Idle { entries: before, sleeps }, Seen::Idle { entries: after, .. }) => {
-            idled(machine, change, before, after, *sleeps)
+        (Observation::Ramp(before), Observation::Ramp(after)) => {
+            ramp::judged(change, before, after)
         }
-        (Seen::HugePages { .. }, Seen::HugePages { plain, asked }) => paged(change, *plain, *asked),
-        (Seen::Pinned(before), Seen::Pinned(after)) => {
+        (Observation::Chase(before), Observation::Chase(after)) => {
+            chase::judged(machine, change, before, after)
+        }
+        (
+            Observation::Idle { entries: before, sleeps },
+            Observation::Idle { entries: after, .. },
+        ) => idled(machine, change, before, after, *sleeps),
+        (Observation::HugePages { .. }, Observation::HugePages { plain, asked }) => {
+            paged(change, *plain, *asked)
+        }
+        (Observation::Pinned(before), Observation::Pinned(after)) => {
             let wanted = matches!(&*change.wanted, "1" | "on");
             let word = |there: bool| if there { "could" } else { "could not" };
             let answer = match (*before == wanted, *after == wanted) {
@@ -487,7 +502,8 @@ fn clocks(
         return (ProofAnswer::NotObservable, "no clock was measured".to_owned());
     };
     let hertz = |hertz: f64| format!("{:.3} GHz", hertz / 1e9);
-    let cpu = if let Of::Cpu(cpu) = change.of { format!("CPU {cpu}: ") } else { String::new() };
+    let cpu =
+        if let SettingOwner::Cpu(cpu) = change.of { format!("CPU {cpu}: ") } else { String::new() };
     let seen = format!("{cpu}{} before, {} after", hertz(was), hertz(is));
     let blind = |why: &str| (ProofAnswer::NotObservable, format!("{seen}: {why}"));
     let reasons = || {
@@ -562,7 +578,7 @@ fn lower(change: &Change) -> bool {
 
 /// The clock that a core holds without turbo.
 fn base_hertz(machine: &Machine, change: &Change) -> Option<f64> {
-    let cpu = if let Of::Cpu(cpu) = change.of { cpu } else { CpuId(0) };
+    let cpu = if let SettingOwner::Cpu(cpu) = change.of { cpu } else { CpuId(0) };
     let path = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/base_frequency");
     let file = machine.tree.read(&path);
     let file = file.ok().and_then(|khz| khz.trim().parse::<f64>().ok()).map(|khz| khz * 1e3);
@@ -626,8 +642,10 @@ fn forbidden(machine: &Machine, change: &Change) -> Option<Vec<String>> {
         (_, text) => text.parse::<f64>().ok()?,
     };
     let cpu = match change.of {
-        Of::Cpu(cpu) => cpu,
-        Of::Machine | Of::Part(_) => machine.host.affinity().ok()?.iter().next()?,
+        SettingOwner::Cpu(cpu) => cpu,
+        SettingOwner::Machine | SettingOwner::Part(_) => {
+            machine.host.affinity().ok()?.iter().next()?
+        }
     };
     let folder = format!("/sys/devices/system/cpu/cpu{cpu}/cpuidle");
     let beyond = |state: String| {
@@ -683,7 +701,7 @@ mod tests {
         let change = Change {
             setting: "boost".to_owned(),
             lever: levers::Lever::all().find(|lever| lever.id == "boost").unwrap(),
-            of: levers::Of::Machine,
+            of: levers::SettingOwner::Machine,
             object: levers::Object::File("boost".to_owned()),
             former: "0".to_owned(),
             wanted: "1".to_owned(),
@@ -693,7 +711,8 @@ mod tests {
         };
         let machine = Machine::named("sim:1c").unwrap();
         let said = |was, is| {
-            let clock = |throttles| Seen::Clock { hertz: vec![2e9; 5], throttles: Some(throttles) };
+            let clock =
+                |throttles| Observation::Clock { hertz: vec![2e9; 5], throttles: Some(throttles) };
             verdict(&machine, &change, &clock(was), &clock(is)).1
         };
         assert!(said(7, 9).contains("throttled 2 times"), "{}", said(7, 9));
@@ -708,7 +727,7 @@ mod tests {
         let change = |wanted: &str| Change {
             setting: "thp".to_owned(),
             lever,
-            of: levers::Of::Machine,
+            of: levers::SettingOwner::Machine,
             object: levers::Object::File("thp".to_owned()),
             former: String::new(),
             wanted: wanted.to_owned(),

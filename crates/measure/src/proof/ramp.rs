@@ -138,7 +138,7 @@ fn is_beyond(one: &[f64], other: &[f64]) -> bool {
 #[cfg(test)]
 mod tests {
     use levers::plan::Change;
-    use levers::{Lever, Object, Of};
+    use levers::{Lever, Object, SettingOwner};
     use model::{CpuId, Seconds};
 
     use super::*;
@@ -148,7 +148,7 @@ mod tests {
         Change {
             setting: id.to_owned(),
             lever,
-            of: Of::Cpu(CpuId(0)),
+            of: SettingOwner::Cpu(CpuId(0)),
             object: Object::File("/nowhere".to_owned()),
             former: former.to_owned(),
             wanted: wanted.to_owned(),

@@ -29,7 +29,7 @@ pub struct Own {
 }
 
 /// A row: what it is called, what it does, what it takes, and how it is taken.
-pub struct Row {
+pub struct ArmRow {
     /// Its name. `env.NAME` stands for any name.
     pub id: &'static str,
     /// What it does.
@@ -40,14 +40,14 @@ pub struct Row {
 }
 
 /// All of them.
-pub static ROWS: &[Row] = &[
-    Row {
+pub static ROWS: &[ArmRow] = &[
+    ArmRow {
         id: "env.NAME",
         doc: "A variable of the environment of what is measured, such as env.KMP_BLOCKTIME.",
         takes: "any text",
         take: |_, _| None,
     },
-    Row {
+    ArmRow {
         id: "cpus",
         doc: "The CPUs that it may use.",
         takes: "a list, such as 0-3,8",
@@ -56,7 +56,7 @@ pub static ROWS: &[Row] = &[
             Some(())
         },
     },
-    Row {
+    ArmRow {
         id: "threads",
         doc: "The number of threads; of a command, OMP_NUM_THREADS.",
         takes: "a number from 1",
@@ -65,7 +65,7 @@ pub static ROWS: &[Row] = &[
             Some(())
         },
     },
-    Row {
+    ArmRow {
         id: "pages",
         doc: "The pages of the memory that an area uses.",
         takes: "4k, thp, 2m, 1g",
@@ -74,7 +74,7 @@ pub static ROWS: &[Row] = &[
             Some(())
         },
     },
-    Row {
+    ArmRow {
         id: "wake",
         doc: "The way in which the area wake signals a thread.",
         takes: "a method of `cpudyno wake --list`",
@@ -83,7 +83,7 @@ pub static ROWS: &[Row] = &[
             Some(())
         },
     },
-    Row {
+    ArmRow {
         id: "nice",
         doc: "The niceness of a command.",
         takes: "a number from -20 to 19",

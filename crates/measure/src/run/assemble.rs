@@ -18,7 +18,7 @@ use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable, Unit, in_order};
 use super::area::Area;
 use super::controllers::Controllers;
 use super::counters::Counters;
-use super::sweep::{End, Own, Swept, Told};
+use super::sweep::{End, Own, ReasonCounts, Swept};
 use super::trials::Trial;
 use super::{Planned, Program, Request, Span, events, speed_select};
 use crate::run::plan::Workload;
@@ -79,7 +79,8 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
     let mut series = run.collector.into_series(&no_ruler, parts.counters.absent());
     let is_interrupted = matches!(run.end, Some(End::Interrupted));
     let seconds = given(request.span, program, parts.seconds);
-    let ended = Ended { run: run.end.as_ref(), spared: &run.spared, failed: &run.failed, seconds };
+    let ended =
+        EarlyEnd { run: run.end.as_ref(), spared: &run.spared, failed: &run.failed, seconds };
     series.extend(absent_series(program, &plan, &ended, &series));
     series.extend(own_series(run.own, run.probes));
     let idle = parts.controllers.as_ref().map_or(&[][..], Controllers::idle);
@@ -124,11 +125,11 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
 pub(super) fn tell(
     mut clock: ClockRecord,
     program: &Program,
-    told: &BTreeMap<usize, BTreeMap<String, Told>>,
+    told: &BTreeMap<usize, BTreeMap<String, ReasonCounts>>,
 ) -> ClockRecord {
     for reason in &mut clock.reasons {
         for (&cell, reasons) in told {
-            let Some(&Told { clear, came_up, untold }) = reasons.get(&reason.source) else {
+            let Some(&ReasonCounts { clear, came_up, untold }) = reasons.get(&reason.source) else {
                 continue;
             };
             let list = match (clear, came_up) {
@@ -266,7 +267,7 @@ fn own_cost(parts: &Parts<'_>) -> Option<f64> {
 }
 
 /// What ended before its time: the run, or cells of it.
-struct Ended<'a> {
+struct EarlyEnd<'a> {
     run: Option<&'a End>,
     /// What was measured in the time that was left.
     spared: &'a BTreeSet<usize>,
@@ -275,7 +276,7 @@ struct Ended<'a> {
     seconds: Seconds,
 }
 
-impl Ended<'_> {
+impl EarlyEnd<'_> {
     /// Whether a cell had its turn where sweeps were done; what is gone through once comes after all of them.
     fn let_run(&self, planned: &Planned) -> bool {
         match self.run {
@@ -290,7 +291,7 @@ impl Ended<'_> {
 fn absent_series(
     program: &Program,
     plan: &Plan,
-    ended: &Ended<'_>,
+    ended: &EarlyEnd<'_>,
     measured: &[Series],
 ) -> Vec<Series> {
     let first = plan.cpus.iter().next().unwrap_or(CpuId(0));
@@ -341,7 +342,7 @@ fn given(span: Span, program: &Program, took: Seconds) -> Seconds {
 }
 
 /// Why a cell that was planned has no block.
-fn not_reached(planned: &Planned, ended: &Ended<'_>, what: String) -> Unavailable {
+fn not_reached(planned: &Planned, ended: &EarlyEnd<'_>, what: String) -> Unavailable {
     let reason = |why: String| Unavailable::new(Obstacle::Measurement, what, why);
     match ended.run {
         None | Some(End::Interrupted) => reason("the run was stopped before".to_owned()),

@@ -12,7 +12,7 @@ use model::stats::median;
 use model::{CpuId, Obstacle, Pages, Seconds, Unavailable, Unit};
 
 use super::{Error, Program};
-use crate::run::plan::{Planning, Work};
+use crate::run::plan::{CellWork, Planning};
 use rig::executor::{Executor, RunError};
 use rig::streams;
 use rig::traffic::{
@@ -20,9 +20,9 @@ use rig::traffic::{
 };
 
 /// The counters of a run, or why it has none.
-pub(super) struct Controllers(Result<Found, Unavailable>);
+pub(super) struct Controllers(Result<ControllerCounters, Unavailable>);
 
-struct Found {
+struct ControllerCounters {
     counters: Arc<TrafficCounters>,
     gauge: TrafficGauge,
     /// What others move: before the run and after it.
@@ -35,7 +35,7 @@ impl Controllers {
         let found = || {
             let counters = Arc::new(TrafficCounters::find(machine)?);
             let (gauge, idle) = (counters.gauge()?, vec![counters.idle()?]);
-            Ok(Found { counters, gauge, idle })
+            Ok(ControllerCounters { counters, gauge, idle })
         };
         Controllers(found())
     }
@@ -135,7 +135,7 @@ const MEANINGS: [(f64, &str); 5] = [
 
 /// Whether the counters see what is known: a reason where they do not.
 fn prove(
-    found: &Found,
+    found: &ControllerCounters,
     executor: &mut dyn Executor,
     planning: &Planning<'_>,
     program: &Program,
@@ -167,7 +167,7 @@ fn prove(
 /// that there is room for one array of this CPU alone.
 fn counted_cell(program: &Program) -> Option<(CpuId, Pages)> {
     program.cells.iter().find_map(|planned| match &planned.cell.work {
-        Work::Traffic(moved) if moved.counted => {
+        CellWork::Traffic(moved) if moved.counted => {
             let party = moved.candidates.first()?.job.members.first()?;
             Some((party.cpu, party.store.pages))
         }

@@ -33,7 +33,7 @@ use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable};
 
 use crate::run::area::Area;
-use crate::run::plan::{Cell, Planning, Wishes, Work};
+use crate::run::plan::{Cell, CellWork, Planning, Wishes};
 use controllers::Controllers;
 use counters::Counters;
 use neighbours::Watch;
@@ -71,10 +71,10 @@ pub struct Request {
 }
 
 /// What each area is to measure on a machine.
-pub type Ask = dyn Fn(&Planning<'_>) -> Result<Vec<Asked>, Error>;
+pub type Ask = dyn Fn(&Planning<'_>) -> Result<Vec<AreaRequest>, Error>;
 
 /// An area and what it is to measure.
-pub struct Asked {
+pub struct AreaRequest {
     /// The area.
     pub area: &'static dyn Area,
     /// Its cells.
@@ -162,7 +162,7 @@ pub fn measure(
         let busy_seconds = Some(program.busy_seconds(&run, executor.elapsed()));
         ClockRecord { busy_seconds, ..assemble::tell(clock, &program, &run.told) }
     });
-    let activity = activity.as_mut().map_or_else(Vec::new, Watched::end);
+    let activity = activity.as_mut().map_or_else(Vec::new, ActivityWatch::end);
     let seconds = executor.elapsed();
     watch.wait(machine);
     let neighbours = watch.end(machine, &program.used());
@@ -248,12 +248,12 @@ fn executor_since(
 }
 
 /// CPUs that are watched meanwhile, for an area that makes series of what they did.
-struct Watched<'a> {
+struct ActivityWatch<'a> {
     activity: Activity<'a>,
     series: fn(&mut Activity<'_>) -> Vec<Series>,
 }
 
-impl Watched<'_> {
+impl ActivityWatch<'_> {
     fn end(&mut self) -> Vec<Series> {
         (self.series)(&mut self.activity)
     }
@@ -381,8 +381,8 @@ impl Program {
     /// Whether memory controllers are asked what some cell moves.
     fn is_counted(&self) -> bool {
         let counted = |planned: &Planned| match &planned.cell.work {
-            Work::Traffic(moved) => moved.counted,
-            Work::Streams(_) | Work::Errand(_) => false,
+            CellWork::Traffic(moved) => moved.counted,
+            CellWork::Streams(_) | CellWork::Errand(_) => false,
         };
         self.cells.iter().any(counted)
     }
@@ -393,14 +393,14 @@ impl Program {
     }
 
     /// What its CPUs do meanwhile, where that was asked for. Simulated jobs leave no trace there.
-    fn activity<'a>(&self, machine: &'a Machine) -> Option<Watched<'a>> {
+    fn activity<'a>(&self, machine: &'a Machine) -> Option<ActivityWatch<'a>> {
         let series = self.areas.iter().find_map(|area| area.needs().activity)?;
         if machine.simulated.is_some() {
             return None;
         }
         let mut activity = Activity::open(machine, Some(&self.used())).ok()?;
         activity.look();
-        Some(Watched { activity, series })
+        Some(ActivityWatch { activity, series })
     }
 
     /// Seconds of one block of every cell that has several, or of those that are gone through once, as planned.
@@ -443,7 +443,7 @@ impl Program {
 
 /// Lets each stream of a cell prove its answer once; data that was moved is checked in each block.
 fn verify(cell: &Cell, verified: &mut BTreeSet<&'static str>) -> Result<(), RunError> {
-    let Work::Streams(streams) = &cell.work else { return Ok(()) };
+    let CellWork::Streams(streams) = &cell.work else { return Ok(()) };
     for active in &streams.members {
         let payload = active.member.payload;
         if verified.insert(payload.id) {
@@ -454,10 +454,14 @@ fn verify(cell: &Cell, verified: &mut BTreeSet<&'static str>) -> Result<(), RunE
 }
 
 /// Which cells of each area are measured.
-fn admitted(asked: &[Asked], span: Span) -> Vec<Vec<bool>> {
-    let costs =
-        |asked: &Asked| -> Vec<Seconds> { asked.wishes.cells.iter().map(Cell::cost).collect() };
-    let wish = |asked: &Asked| schedule::Wish { weight: asked.area.weight(), costs: costs(asked) };
+fn admitted(asked: &[AreaRequest], span: Span) -> Vec<Vec<bool>> {
+    let costs = |asked: &AreaRequest| -> Vec<Seconds> {
+        asked.wishes.cells.iter().map(Cell::cost).collect()
+    };
+    let wish = |asked: &AreaRequest| schedule::AreaDemand {
+        weight: asked.area.weight(),
+        costs: costs(asked),
+    };
     match span {
         Span::Budget(budget) => {
             schedule::admit(&asked.iter().map(wish).collect::<Vec<_>>(), budget)

@@ -56,13 +56,13 @@ pub struct Wishes {
 /// Workloads on a set of CPUs that are active together; all of them are measured.
 pub struct Cell {
     /// What the CPUs do.
-    pub work: Work,
+    pub work: CellWork,
     /// What else tells its series apart.
     pub parameters: BTreeMap<String, String>,
 }
 
 /// What the CPUs of a cell do.
-pub enum Work {
+pub enum CellWork {
     /// Each repeats a stream between stamps.
     Streams(Streams),
     /// All move data, or follow pointers, together.
@@ -191,35 +191,38 @@ impl Cell {
 
     /// Streams, with the parameters that all of them have.
     pub fn streams(members: Vec<Active>, phases: Vec<Phase>) -> Cell {
-        Cell { work: Work::Streams(Streams { members, phases }), parameters: stream_parameters() }
+        Cell {
+            work: CellWork::Streams(Streams { members, phases }),
+            parameters: stream_parameters(),
+        }
     }
 
     /// The active CPUs.
     pub fn cpus(&self) -> Vec<CpuId> {
         match &self.work {
-            Work::Streams(streams) => streams.members.iter().map(|a| a.member.cpu).collect(),
-            Work::Traffic(moved) => moved.candidates[0].job.cpus(),
-            Work::Errand(errand) => errand.cpus(),
+            CellWork::Streams(streams) => streams.members.iter().map(|a| a.member.cpu).collect(),
+            CellWork::Traffic(moved) => moved.candidates[0].job.cpus(),
+            CellWork::Errand(errand) => errand.cpus(),
         }
     }
 
     /// Whether the placement of its CPUs is probed.
     pub fn is_probed(&self) -> bool {
         match &self.work {
-            Work::Streams(_) | Work::Traffic(_) => true,
-            Work::Errand(errand) => errand.is_probed(),
+            CellWork::Streams(_) | CellWork::Traffic(_) => true,
+            CellWork::Errand(errand) => errand.is_probed(),
         }
     }
 
     /// Whether it is gone through once.
     pub fn is_once(&self) -> bool {
-        matches!(&self.work, Work::Errand(errand) if errand.is_once())
+        matches!(&self.work, CellWork::Errand(errand) if errand.is_once())
     }
 
     /// What is executed, each workload once.
     pub fn workloads(&self) -> Vec<Workload> {
         let mut workloads: Vec<Workload> = match &self.work {
-            Work::Streams(streams) => {
+            CellWork::Streams(streams) => {
                 let of = |active: &Active| Workload {
                     order: active.order,
                     id: active.member.payload.id,
@@ -227,11 +230,11 @@ impl Cell {
                 };
                 streams.members.iter().map(of).collect()
             }
-            Work::Traffic(moved) => {
+            CellWork::Traffic(moved) => {
                 let cpu = moved.candidates[0].job.cpus()[0];
                 vec![Workload { order: moved.order, id: moved.workload, cpu }]
             }
-            Work::Errand(errand) => {
+            CellWork::Errand(errand) => {
                 let (order, cpu) = (errand.order(), errand.cpus()[0]);
                 vec![Workload { order, id: errand.workload(), cpu }]
             }
@@ -249,17 +252,17 @@ impl Cell {
     /// How long one block of it takes, as planned.
     pub fn duration(&self) -> Seconds {
         match &self.work {
-            Work::Streams(streams) => protocol::duration(&streams.phases),
-            Work::Traffic(moved) => protocol::JOB_OVERHEAD + moved.candidates[0].job.duration(),
-            Work::Errand(errand) => protocol::JOB_OVERHEAD + errand.duration(),
+            CellWork::Streams(streams) => protocol::duration(&streams.phases),
+            CellWork::Traffic(moved) => protocol::JOB_OVERHEAD + moved.candidates[0].job.duration(),
+            CellWork::Errand(errand) => protocol::JOB_OVERHEAD + errand.duration(),
         }
     }
 
     /// How long it keeps its CPUs at work.
     pub(crate) fn busy(&self) -> Seconds {
         match &self.work {
-            Work::Errand(errand) => protocol::JOB_OVERHEAD + errand.busy(),
-            Work::Streams(_) | Work::Traffic(_) => self.duration(),
+            CellWork::Errand(errand) => protocol::JOB_OVERHEAD + errand.busy(),
+            CellWork::Streams(_) | CellWork::Traffic(_) => self.duration(),
         }
     }
 }

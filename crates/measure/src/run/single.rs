@@ -8,7 +8,7 @@ use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable};
 
 use super::area;
 use super::arm::Own;
-use super::plan::{Candidate, Cell, Planning, Work};
+use super::plan::{Candidate, Cell, CellWork, Planning};
 use super::sweep::{Sweeper, Swept};
 use super::{Error, Program, Request, executor};
 use rig::calibration;
@@ -215,8 +215,8 @@ impl Ready {
 /// The ways in which the first cell may move its data.
 fn ways(program: &Program) -> &[Candidate] {
     match &program.cells[0].cell.work {
-        Work::Traffic(moved) => &moved.candidates,
-        Work::Streams(_) | Work::Errand(_) => &[],
+        CellWork::Traffic(moved) => &moved.candidates,
+        CellWork::Streams(_) | CellWork::Errand(_) => &[],
     }
 }
 

@@ -15,7 +15,7 @@ use model::{CpuId, Obstacle, Pages, Seconds, Unavailable};
 use super::trials::{self, Trial};
 use super::{Planned, Program, Progress, Request, Rulers, Span};
 use super::{area, events};
-use crate::run::plan::{Active, Errand, Moved, Planning, Streams, Work};
+use crate::run::plan::{Active, CellWork, Errand, Moved, Planning, Streams};
 use rig::collect::{Collector, Key, rounded};
 use rig::executor::{Executor, RunError, guarded};
 use rig::job::{Around, Repeat};
@@ -39,7 +39,7 @@ pub(super) struct Swept {
     /// What was tried before the first sweep.
     pub(super) trials: Vec<Trial>,
     /// By cell of streams: what each reason for a lower clock did in its blocks.
-    pub(super) told: BTreeMap<usize, BTreeMap<String, Told>>,
+    pub(super) told: BTreeMap<usize, BTreeMap<String, ReasonCounts>>,
     /// Cells that were measured in the time that was left.
     pub(super) spared: BTreeSet<usize>,
     /// By cell: what ended it, while the others went on.
@@ -123,7 +123,7 @@ impl End {
 /// In how many blocks of a cell a reason for a lower clock did what. Its log stays set once it came up, so that
 /// the blocks after which it was clear are the first ones.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct ReasonCounts {
     pub(super) clear: u64,
     pub(super) came_up: u64,
     pub(super) untold: u64,
@@ -480,18 +480,18 @@ impl<'a> Sweeper<'a> {
 
     fn attempt(&mut self, cell: usize, swept: &mut Swept) -> Result<Pieces, RunError> {
         self.bound(self.program.cell(cell).cell.duration())?;
-        if !matches!(self.program.cell(cell).cell.work, Work::Streams(_)) {
+        if !matches!(self.program.cell(cell).cell.work, CellWork::Streams(_)) {
             self.make_room();
         }
         match &self.program.cell(cell).cell.work {
-            Work::Streams(streams) => {
+            CellWork::Streams(streams) => {
                 let before = self.look(cell);
                 let pieces = self.streams(streams, swept)?;
                 self.note_told(cell, before, swept);
                 Ok(pieces)
             }
-            Work::Traffic(moved) => self.moved(moved, self.chosen[cell], swept),
-            Work::Errand(errand) => self.errand(&**errand, swept),
+            CellWork::Traffic(moved) => self.moved(moved, self.chosen[cell], swept),
+            CellWork::Errand(errand) => self.errand(&**errand, swept),
         }
     }
 
@@ -594,7 +594,7 @@ impl<'a> Sweeper<'a> {
 
     /// What a repetition costs by itself, where no stream will tell.
     fn own_cost(&mut self, swept: &mut Swept, cpus: &[CpuId]) -> Result<(), RunError> {
-        let streams = |planned: &Planned| matches!(planned.cell.work, Work::Streams(_));
+        let streams = |planned: &Planned| matches!(planned.cell.work, CellWork::Streams(_));
         if self.program.cells.iter().any(streams) {
             return Ok(());
         }
@@ -622,7 +622,7 @@ impl<'a> Sweeper<'a> {
         let area = self.program.areas[planned.area];
         let cell = &planned.cell;
         let mut parameters = cell.parameters.clone();
-        if let Work::Traffic(moved) = &cell.work {
+        if let CellWork::Traffic(moved) = &cell.work {
             parameters.extend(moved.candidates[chosen].parameters.clone());
         }
         let active = cell.cpus();

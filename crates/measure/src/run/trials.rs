@@ -6,7 +6,7 @@ use fastrand::Rng;
 use model::{CpuId, Seconds};
 
 use super::{Program, Span};
-use crate::run::plan::{Candidate, Moved, Work};
+use crate::run::plan::{Candidate, CellWork, Moved};
 use rig::contest::Contest;
 use rig::executor::{Executor, RunError, guarded};
 use rig::job::Tools;
@@ -35,13 +35,13 @@ pub(super) fn choose(
     let begun = executor.elapsed();
     let mut trials = Vec::new();
     let open = |index: &usize| match &program.cell(*index).cell.work {
-        Work::Traffic(moved) => moved.candidates.len() > 1,
-        Work::Streams(_) | Work::Errand(_) => false,
+        CellWork::Traffic(moved) => moved.candidates.len() > 1,
+        CellWork::Streams(_) | CellWork::Errand(_) => false,
     };
     let cells: Vec<usize> = among.iter().copied().filter(open).collect();
     for (done, &cell) in cells.iter().enumerate() {
         let planned = program.cell(cell);
-        let Work::Traffic(moved) = &planned.cell.work else { continue };
+        let CellWork::Traffic(moved) = &planned.cell.work else { continue };
         // Where the kernel hands out memory slowly, cells that are left have no trial: their blocks need that time.
         if executor.elapsed() - begun > latest {
             break;

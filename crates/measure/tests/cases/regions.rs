@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use libtest_mimic::{Failed as TestFailed, Trial};
 use model::{CpuId, Seconds};
-use rig::child::{self, Answer, Failed, Work, ask};
+use rig::child::{self, ChildAnswer, ChildWork, Failed, ask};
 use rig::executor::Stop;
 use rig::regions::{Effort, Looped, RawRegions, Small, Team, Waiting, environment, reduce};
 
@@ -32,7 +32,7 @@ pub(crate) fn work() {
 pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     for &(library, kmpc) in LIBRARIES {
-        let there = matches!(look(library), Ok(Answer::Library(_)));
+        let there = matches!(look(library), Ok(ChildAnswer::Library(_)));
         // The reason stands in the name: an ignored case has no other place for it.
         let why = if there { String::new() } else { format!(": {library} is not installed") };
         let case = move || {
@@ -80,8 +80,8 @@ fn usable(count: usize) -> Vec<CpuId> {
     sys::affinity::current().unwrap().iter().take(count).collect()
 }
 
-fn look(library: &str) -> Result<Answer, Failed> {
-    let work = Work::Look(library.to_owned());
+fn look(library: &str) -> Result<ChildAnswer, Failed> {
+    let work = ChildWork::Look(library.to_owned());
     Ok(ask(&us(), work, &[], PATIENCE, &Stop::default())?.answer)
 }
 
@@ -96,17 +96,17 @@ fn short() -> Effort {
 }
 
 fn measured(team: &Team, cpus: &[CpuId], waiting: Waiting, effort: Effort) -> RawRegions {
-    let work = Work::Regions { team: team.clone(), cpus: cpus.to_vec(), effort };
+    let work = ChildWork::Regions { team: team.clone(), cpus: cpus.to_vec(), effort };
     let variables = environment(cpus, waiting);
     match ask(&us(), work, &variables, PATIENCE, &Stop::default()).unwrap().answer {
-        Answer::Regions(raw) => raw,
+        ChildAnswer::Regions(raw) => raw,
         other => panic!("{team:?}: {other:?}"),
     }
 }
 
 fn is_called_as_it_should(library: &str, kmpc: bool) {
     let looked = look(library);
-    let Ok(Answer::Library(seen)) = looked else { panic!("{library}: {looked:?}") };
+    let Ok(ChildAnswer::Library(seen)) = looked else { panic!("{library}: {looked:?}") };
     assert_eq!(seen.kmpc, kmpc, "{seen:?}");
     assert!(Path::new(&seen.path).is_absolute(), "{seen:?}");
     assert_eq!(seen.block_time_ms.is_some(), kmpc, "{seen:?}");
@@ -160,19 +160,22 @@ fn small_regions() {
 
 fn not_found() {
     let answer = look("libno-such-library.so").unwrap();
-    assert!(matches!(answer, Answer::NotFound(ref why) if why.contains("no-such")), "{answer:?}");
+    assert!(
+        matches!(answer, ChildAnswer::NotFound(ref why) if why.contains("no-such")),
+        "{answer:?}"
+    );
 }
 
 fn without_openmp() {
     let answer = look("libc.so.6").unwrap();
-    assert!(matches!(answer, Answer::Cannot(_)), "{answer:?}");
+    assert!(matches!(answer, ChildAnswer::Cannot(_)), "{answer:?}");
 }
 
 fn no_such_cpu() {
     let cpus = vec![CpuId(60_000)];
-    let work = Work::Regions { team: Team::Spinning, cpus, effort: short() };
+    let work = ChildWork::Regions { team: Team::Spinning, cpus, effort: short() };
     let answer = ask(&us(), work, &[], PATIENCE, &Stop::default()).unwrap().answer;
-    assert!(matches!(answer, Answer::Cannot(ref why) if why.contains("60000")), "{answer:?}");
+    assert!(matches!(answer, ChildAnswer::Cannot(ref why) if why.contains("60000")), "{answer:?}");
 }
 
 /// What comes of a program that is this script.
@@ -181,7 +184,7 @@ fn script(text: &str, limit: Duration) -> Result<child::Answered, Failed> {
     let path = folder.path().join("program");
     std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    ask(&path, Work::Look("x".to_owned()), &[], limit, &Stop::default())
+    ask(&path, ChildWork::Look("x".to_owned()), &[], limit, &Stop::default())
 }
 
 fn crashes() {
@@ -217,7 +220,7 @@ fn nonsense() {
 }
 
 fn missing() {
-    let work = Work::Look("x".to_owned());
+    let work = ChildWork::Look("x".to_owned());
     let program = Path::new("/no/such/program");
     let answer = ask(program, work, &[], PATIENCE, &Stop::default());
     assert!(matches!(answer, Err(Failed::NotStarted { .. })), "{answer:?}");
@@ -226,7 +229,7 @@ fn missing() {
 fn stopped() {
     let stop = Stop::default();
     stop.ask();
-    let answer = ask(&us(), Work::Look("x".to_owned()), &[], PATIENCE, &stop);
+    let answer = ask(&us(), ChildWork::Look("x".to_owned()), &[], PATIENCE, &stop);
     assert!(matches!(answer, Err(Failed::Interrupted)), "{answer:?}");
 }
 

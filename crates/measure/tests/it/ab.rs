@@ -1,7 +1,7 @@
 //! Comparisons on simulated machines that somebody else disturbs.
 
 use machine::Machine;
-use measure::ab::{self, Comparing, What};
+use measure::ab::{self, AbSubject, Comparing};
 use measure::run::arm::Own;
 use model::record::{AbRun, PageKind, Presentation, Record};
 use model::stats::paired::{Beside, Flag};
@@ -15,7 +15,7 @@ fn compared(change: impl FnOnce(&mut Model)) -> Record {
     change(&mut model);
     let machine = Machine::from(model);
     let one = || Own { cpus: Some(CpuSet::from_iter([CpuId(0)])), ..Own::default() };
-    let what = What::Area(measure::areas::subjects::find("turbo").unwrap(), None);
+    let what = AbSubject::Area(measure::areas::subjects::find("turbo").unwrap(), None);
     let comparing =
         Comparing { own: [one(), one()], budget: Seconds(6.0), ..Comparing::usual(what) };
     let look = Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Ab };

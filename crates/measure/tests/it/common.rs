@@ -3,7 +3,7 @@
 use kernels::StreamRow;
 use machine::Machine;
 use machine::instruments::clock::RateChoice;
-use measure::areas::turbo::{Options, Tests};
+use measure::areas::turbo::{Tests, TurboOptions};
 use measure::run::{Error, Progress, Request};
 use model::record::{Instrument, Outcome, PageKind, Presentation, Record, Series};
 use rig::executor::Stop;
@@ -32,8 +32,8 @@ pub(crate) fn stream(id: &str) -> &'static StreamRow {
 }
 
 /// Five blocks of each of these streams, on the usual CPUs.
-pub(crate) fn streams(ids: &[&str]) -> Options {
-    Options {
+pub(crate) fn streams(ids: &[&str]) -> TurboOptions {
+    TurboOptions {
         tests: Tests::Streams(ids.iter().map(|id| stream(id)).collect()),
         threads_min: None,
         threads_max: None,
@@ -47,7 +47,7 @@ pub(crate) fn streams(ids: &[&str]) -> Options {
 }
 
 /// The record that answers it; its page must be there, too.
-pub(crate) fn measured(machine: &Machine, options: Options) -> Record {
+pub(crate) fn measured(machine: &Machine, options: TurboOptions) -> Record {
     let request = options.request(vec!["test".to_owned()], LOOK);
     let record = measure(machine, &request, &Stop::default(), &mut |_| {}).unwrap();
     assert!(!report::areas::turbo::page(&record, 1, 100).blocks.is_empty());

@@ -1,7 +1,7 @@
 //! `cpudyno cores` on simulated machines: what was put in comes out.
 
 use machine::Machine;
-use measure::areas::cores::{Home, MESSAGES, Options};
+use measure::areas::cores::{CoresOptions, Home, MESSAGES};
 use measure::run::Error;
 use model::record::{Outcome, PageKind, Presentation, Record, Series};
 use model::{CpuSet, Seconds};
@@ -11,13 +11,13 @@ use simulated::Model;
 
 use crate::common::measure;
 
-fn options(cpus: Option<&str>) -> Options {
+fn options(cpus: Option<&str>) -> CoresOptions {
     let cpus = cpus.map(|list| list.parse::<CpuSet>().unwrap());
     let (messages, home, budget) = (None, Home::First, None);
-    Options { messages, home, budget, cpus: Choice::usual(cpus) }
+    CoresOptions { messages, home, budget, cpus: Choice::usual(cpus) }
 }
 
-fn run(machine: &Machine, options: Options) -> Result<Record, Error> {
+fn run(machine: &Machine, options: CoresOptions) -> Result<Record, Error> {
     let look = Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Cores };
     let request = options.request(vec!["cpudyno".to_owned()], look);
     measure(machine, &request, &Stop::default(), &mut |_| ())
@@ -66,7 +66,7 @@ fn many_cpus_stay_within_their_time() {
         }
     });
     let budget = Seconds(5.0);
-    let record = run(&machine, Options { budget: Some(budget), ..options(None) }).unwrap();
+    let record = run(&machine, CoresOptions { budget: Some(budget), ..options(None) }).unwrap();
     assert_eq!(record.run.plan.cpus.len(), 576);
     assert!(record.run.seconds <= budget.0 * 1.1, "{} s", record.run.seconds);
     let measured: Vec<&Series> = latencies(&record).filter(|s| s.summary().is_some()).collect();
@@ -86,7 +86,7 @@ fn what_cannot_be_asked_has_a_reason() {
     });
     assert!(reasons.collect::<String>().ends_with("it takes two"));
     let machine = changed("2s-56c", |_| ());
-    let elsewhere = Options { home: Home::Node(7), ..options(Some("0,1")) };
+    let elsewhere = CoresOptions { home: Home::Node(7), ..options(Some("0,1")) };
     let error = run(&machine, elsewhere).unwrap_err();
     assert!(matches!(&error, Error::Asked(_)), "{error}");
     assert!(error.to_string().contains("nodes 0, 1"), "{error}");

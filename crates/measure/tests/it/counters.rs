@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::common::{assert_near, counters, measured, of, streams, why};
 use crate::patience::patiently;
 use machine::{Machine, Msr, MsrFolder};
-use measure::areas::turbo::Options;
+use measure::areas::turbo::TurboOptions;
 use model::record::{InstrumentState, Outcome, Record};
 use model::{CpuId, CpuSet, Reading};
 use msr_fuse::Mounted;
@@ -100,10 +100,10 @@ fn good(register: u32, moment: Moment) -> u64 {
 const BEFORE_BLOCKS: u64 = 1 + 65 + 16;
 
 /// Two streams on one CPU.
-fn asked() -> Options {
+fn asked() -> TurboOptions {
     let usable = sys::affinity::current().unwrap();
     let first: CpuSet = usable.iter().take(1).collect();
-    Options { cpus: Choice::usual(Some(first)), ..streams(&["scalar_iadd", "ucomis_clean"]) }
+    TurboOptions { cpus: Choice::usual(Some(first)), ..streams(&["scalar_iadd", "ucomis_clean"]) }
 }
 
 /// All measure the same CPU: one after the other, or each would be the other work that disturbs the next. They may be

@@ -1,12 +1,12 @@
 //! Settings of simulated machines with faults: refused, not kept, not obeyed, and whatever happens put
 //! back.
 
-use levers::ask::Asked;
+use levers::ask::SettingSpec;
 use levers::journal::Shelf;
 use levers::plan::Plan;
 use levers::{Error, Lever, Object, Session, port};
 use machine::Machine;
-use measure::ab::{self, Comparing, What};
+use measure::ab::{self, AbSubject, Comparing};
 use measure::proof::{self, Observer};
 use model::record::{PageKind, Presentation, Proof, ProofAnswer, Record};
 use model::stats::paired::{Arm as Side, Kind};
@@ -20,7 +20,7 @@ fn machine(faults: &[Fault]) -> Machine {
     Machine::from(Model { faults: faults.to_vec(), ..model })
 }
 
-fn asked(settings: &[&str]) -> Vec<Asked> {
+fn asked(settings: &[&str]) -> Vec<SettingSpec> {
     settings.iter().map(|text| text.parse().unwrap()).collect()
 }
 
@@ -129,7 +129,7 @@ fn comparing(machine: &Machine, a: &[&str], b: &[&str]) -> Comparing {
     let levers = port::of(machine).unwrap();
     let (a, b) = (asked(a), asked(b));
     let (changes, _) = Plan::arms(machine, &*levers, [&a, &b], false).unwrap();
-    let turbo = What::Area(measure::areas::subjects::find("turbo").unwrap(), None);
+    let turbo = AbSubject::Area(measure::areas::subjects::find("turbo").unwrap(), None);
     let mut comparing = Comparing { changes, budget: Seconds(20.0), ..Comparing::usual(turbo) };
     for own in &mut comparing.own {
         own.cpus = Some("0".parse().unwrap());

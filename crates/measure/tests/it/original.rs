@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use measure::original::{
-    Error, Function, Original, Request, Sha256, Source, Surroundings, Validation, run,
+    BuildEnvironment, Error, Function, Original, Sha256, StreamRequest, StreamSource, Validation,
+    run,
 };
 use model::CpuId;
 use rig::executor::Stop;
@@ -23,7 +24,7 @@ const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A request, and the folder below which it may leave nothing.
 struct Case {
-    request: Request,
+    request: StreamRequest,
     temporary: TempDir,
     files: TempDir,
 }
@@ -32,10 +33,12 @@ impl Case {
     /// Our own program on the first CPU, with short arrays.
     fn usual() -> Case {
         let temporary = tempfile::tempdir().unwrap();
-        let surroundings =
-            Surroundings { temporary: temporary.path().to_owned(), ..Surroundings::of_process() };
-        let request = Request {
-            source: Source::new(LOOPS),
+        let surroundings = BuildEnvironment {
+            temporary: temporary.path().to_owned(),
+            ..BuildEnvironment::of_process()
+        };
+        let request = StreamRequest {
+            source: StreamSource::new(LOOPS),
             sha256: None,
             compiler: None,
             cpus: usable(1),
@@ -52,7 +55,7 @@ impl Case {
         let mut case = Case::usual();
         let path = case.files.path().join("stream.c");
         std::fs::write(&path, text).unwrap();
-        case.request.source = Source::File(path);
+        case.request.source = StreamSource::File(path);
         case
     }
 
@@ -198,7 +201,7 @@ fn another_source_than_expected_is_refused_before_it_is_compiled() {
 fn sources_that_cannot_be_read_say_why() {
     let why = |path: &Path| {
         let mut case = Case::usual();
-        case.request.source = Source::File(path.to_owned());
+        case.request.source = StreamSource::File(path.to_owned());
         case.error().to_string()
     };
     let folder = tempfile::tempdir().unwrap();
@@ -413,7 +416,7 @@ fn a_compiler_is_taken_by_name_or_path() {
 
 #[test]
 fn requests_that_contradict_themselves_are_refused() {
-    let why = |change: fn(&mut Request)| {
+    let why = |change: fn(&mut StreamRequest)| {
         let mut case = Case::usual();
         change(&mut case.request);
         case.error().to_string()
@@ -449,7 +452,7 @@ fn serve(status: &'static str, body: String) -> String {
 
 fn of_url(url: String) -> Case {
     let mut case = Case::usual();
-    case.request.source = Source::Url(url);
+    case.request.source = StreamSource::Url(url);
     case
 }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use kernels::StreamRow;
 use machine::Machine;
 use measure::run::area::Area;
-use measure::run::plan::{Cell, Errand, Planning, Run, Wishes, Work};
-use measure::run::{Asked, Request};
+use measure::run::plan::{Cell, CellWork, Errand, Planning, Run, Wishes};
+use measure::run::{AreaRequest, Request};
 use measure::sheet;
 use model::areas::Quantity;
 use model::page::Block;
@@ -347,7 +347,8 @@ impl Area for Faulty {
         OF_NONE
     }
     fn wishes(&self, _: &Planning<'_>) -> Wishes {
-        let cell = |work| Cell { work: Work::Errand(Box::new(work)), parameters: BTreeMap::new() };
+        let cell =
+            |work| Cell { work: CellWork::Errand(Box::new(work)), parameters: BTreeMap::new() };
         Wishes { cells: vec![cell(Panics)], absent: Vec::new() }
     }
 }
@@ -380,7 +381,7 @@ fn an_area_that_panics_says_so_in_its_place_and_the_rest_stands() {
         let ask = move |planning: &Planning<'_>| {
             let mut asked = if others { ask(planning)? } else { Vec::new() };
             asked.retain(|asked| asked.area.id() != "pause");
-            asked.push(Asked { area: &Faulty, wishes: Faulty.wishes(planning) });
+            asked.push(AreaRequest { area: &Faulty, wishes: Faulty.wishes(planning) });
             Ok(asked)
         };
         let request = Request { ask: Box::new(ask), ..request(5.0) };

@@ -11,7 +11,7 @@ use kernels::memory::{MemoryKernel, TABLE};
 use machine::Machine;
 use machine::instruments::traffic::TrafficCounters;
 use machine::memory::backing;
-use measure::areas::memory::{Length, Options, Question};
+use measure::areas::memory::{Length, MemoryOptions, Question};
 use measure::run::{Error, outline};
 use model::record::{PageKind, Presentation};
 use model::{CpuId, Hertz, Pages, Rate, Seconds, Unavailable};
@@ -417,13 +417,13 @@ fn status(key: &str) -> u64 {
     kibibytes.parse::<u64>().unwrap() * 1024
 }
 
-fn bandwidth(length: Length) -> Options {
-    Options {
+fn bandwidth(length: Length) -> MemoryOptions {
+    MemoryOptions {
         threads: Some(1),
         length: Some(length),
         pages: Some(Pages::Base),
         budget: Some(Seconds(5.0)),
-        ..Options::about(Question::Bandwidth)
+        ..MemoryOptions::about(Question::Bandwidth)
     }
 }
 

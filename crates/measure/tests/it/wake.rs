@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use machine::Machine;
-use measure::areas::wake::{Asked, Options, Pair, Question};
+use measure::areas::wake::{CpuPair, PairSpec, Question, WakeOptions};
 use model::record::{Outcome, PageKind, Presentation, Record, Relation, Samples, Series};
 use model::{CpuId, Hertz, Rate, Seconds};
 use report::areas::Section;
@@ -113,8 +113,12 @@ fn alarms_come_back_whole_and_are_never_early() {
     }
 }
 
-fn measured(machine: &Machine, change: impl FnOnce(&mut Options), question: Question) -> Record {
-    let mut options = Options::about(question);
+fn measured(
+    machine: &Machine,
+    change: impl FnOnce(&mut WakeOptions),
+    question: Question,
+) -> Record {
+    let mut options = WakeOptions::about(question);
     options.budget = Some(Seconds(3.0));
     change(&mut options);
     let look = Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Wake };
@@ -182,7 +186,7 @@ fn of_very_many_samples_there_are_counts() {
 #[test]
 fn a_limit_keeps_deep_sleep_away_while_it_is_held() {
     let machine = Machine::named("sim:4c").unwrap();
-    let limit = |options: &mut Options| options.limit = Some(Seconds(20e-6));
+    let limit = |options: &mut WakeOptions| options.limit = Some(Seconds(20e-6));
     let record = measured(&machine, limit, Question::Idle);
     let limited = [("rest_us", "10000"), ("limit_us", "20")];
     let limited = median(&record, "round_trip", &limited);
@@ -196,7 +200,7 @@ fn a_limit_keeps_deep_sleep_away_while_it_is_held() {
 fn without_the_right_a_limit_is_a_reason_and_the_rest_is_measured() {
     let mut model = Model::named("4c").unwrap();
     model.may_limit_latency = false;
-    let limit = |options: &mut Options| options.limit = Some(Seconds(20e-6));
+    let limit = |options: &mut WakeOptions| options.limit = Some(Seconds(20e-6));
     let record = measured(&Machine::from(model), limit, Question::Idle);
     assert!(median(&record, "round_trip", &[("rest_us", "1000")]) > 100e-6);
     let absent = record.series.iter().find(|series| series.workload == "limited").unwrap();
@@ -228,7 +232,7 @@ fn one_cpu_has_reasons_for_everything_that_needs_two() {
         let series = record.series.iter().find(|series| series.workload == id);
         assert!(series.is_some_and(|series| series.summary().is_none()), "{id}");
     }
-    let idle = Options::about(Question::Idle);
+    let idle = WakeOptions::about(Question::Idle);
     let look = Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Wake };
     let request = idle.request(Vec::new(), look);
     let record = crate::common::measure(&machine, &request, &Stop::default(), &mut |_| {}).unwrap();
@@ -249,13 +253,14 @@ fn as_many_signals_are_sent_as_were_asked_for() {
 #[test]
 fn pairs_that_cannot_be_used_are_refused() {
     let machine = Machine::named("sim:vm-2c").unwrap();
-    let absent = Asked::Pair(Pair { first: CpuId(0), second: CpuId(7) });
-    let options = Options { pairs: Some(vec![absent]), ..Options::about(Question::Signals) };
+    let absent = PairSpec::Pair(CpuPair { first: CpuId(0), second: CpuId(7) });
+    let options =
+        WakeOptions { pairs: Some(vec![absent]), ..WakeOptions::about(Question::Signals) };
     let look = Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Wake };
     let request = options.request(Vec::new(), look);
     let refused = crate::common::measure(&machine, &request, &Stop::default(), &mut |_| {});
     assert!(matches!(refused, Err(measure::run::Error::Placement(_))));
-    let missing = Asked::Relation(Relation::OtherPackage);
+    let missing = PairSpec::Relation(Relation::OtherPackage);
     let record = measured(&machine, |o| o.pairs = Some(vec![missing]), Question::Signals);
     assert!(record.series.iter().any(|series| series.workload == "other-package"));
 }

@@ -69,7 +69,7 @@ impl Quantity {
 }
 
 /// What is to be known of an area to name what it measured: one row for each, in the order of a sheet.
-struct Row {
+struct AreaRow {
     id: &'static str,
     /// What people call it, as a heading.
     title: &'static str,
@@ -80,33 +80,40 @@ struct Row {
     apart: fn(&BTreeMap<String, String>) -> Option<String>,
 }
 
-impl Row {
+impl AreaRow {
     /// An area whose series are called by their workloads.
-    const fn new(id: &'static str, title: &'static str, quantities: &'static [Quantity]) -> Row {
-        Row { id, title, quantities, name_of: |_| None, apart: |_| None }
+    const fn new(
+        id: &'static str,
+        title: &'static str,
+        quantities: &'static [Quantity],
+    ) -> AreaRow {
+        AreaRow { id, title, quantities, name_of: |_| None, apart: |_| None }
     }
 }
 
-const AREAS: &[Row] = &[
-    Row { name_of: turbo::name_of, ..Row::new(turbo::AREA, "Clock", turbo::QUANTITIES) },
-    Row::new(memory::AREA, "Memory", memory::QUANTITIES),
-    Row::new(cores::AREA, "Core to core", cores::QUANTITIES),
-    Row::new(pause::AREA, "Pause", pause::QUANTITIES),
-    Row { apart: wake::apart, ..Row::new(wake::AREA, "Wake-ups", wake::QUANTITIES) },
-    Row { apart: openmp::apart, ..Row::new(openmp::AREA, "OpenMP regions", openmp::QUANTITIES) },
-    Row::new(WAIT, "Spin or sleep", &[]),
-    Row {
-        name_of: |_| Some("counters of the core".to_owned()),
-        ..Row::new(pmu::AREA, "Counters", pmu::QUANTITIES)
+const AREAS: &[AreaRow] = &[
+    AreaRow { name_of: turbo::name_of, ..AreaRow::new(turbo::AREA, "Clock", turbo::QUANTITIES) },
+    AreaRow::new(memory::AREA, "Memory", memory::QUANTITIES),
+    AreaRow::new(cores::AREA, "Core to core", cores::QUANTITIES),
+    AreaRow::new(pause::AREA, "Pause", pause::QUANTITIES),
+    AreaRow { apart: wake::apart, ..AreaRow::new(wake::AREA, "Wake-ups", wake::QUANTITIES) },
+    AreaRow {
+        apart: openmp::apart,
+        ..AreaRow::new(openmp::AREA, "OpenMP regions", openmp::QUANTITIES)
     },
-    Row::new(sst::AREA, "Speed Select", &[]),
-    Row {
+    AreaRow::new(WAIT, "Spin or sleep", &[]),
+    AreaRow {
+        name_of: |_| Some("counters of the core".to_owned()),
+        ..AreaRow::new(pmu::AREA, "Counters", pmu::QUANTITIES)
+    },
+    AreaRow::new(sst::AREA, "Speed Select", &[]),
+    AreaRow {
         name_of: top::name_of,
-        ..Row::new(top::AREA, "What the CPUs did meanwhile", top::QUANTITIES)
+        ..AreaRow::new(top::AREA, "What the CPUs did meanwhile", top::QUANTITIES)
     },
 ];
 
-fn row(area: &str) -> Option<&'static Row> {
+fn row(area: &str) -> Option<&'static AreaRow> {
     AREAS.iter().find(|row| row.id == area)
 }
 

@@ -52,14 +52,14 @@ impl<'de> Visitor<'de> for PlainOrPacked {
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Samples, A::Error> {
         #[derive(Deserialize)]
-        struct Counted {
+        struct CountedSamples {
             step: f64,
             #[serde(deserialize_with = "from_runs")]
             packed: Vec<(i64, u64)>,
             block_medians: Vec<(u64, f64)>,
         }
-        let Counted { step, packed, block_medians } =
-            Counted::deserialize(MapAccessDeserializer::new(map))?;
+        let CountedSamples { step, packed, block_medians } =
+            CountedSamples::deserialize(MapAccessDeserializer::new(map))?;
         Ok(Samples::Packed { step, packed, block_medians })
     }
 }

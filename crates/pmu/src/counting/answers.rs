@@ -10,13 +10,13 @@ use model::record::{AnswerFound, Counts, EventCount, KnownAnswer};
 use model::{CpuId, Known, Obstacle, Reading, Unavailable, stats};
 
 use super::plan::of_another_kind;
-use super::work::{self, Counted, Kernel, Spec, Under, key};
-use super::{Plan, Session, needs_counter};
+use super::work::{self, Kernel, KernelCounts, Spec, Under, key};
+use super::{CountingPlan, Session, needs_counter};
 use crate::events::{Encoded, Events, plain};
 
 /// Work whose counts are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Of {
+enum AnswerWork {
     Loop,
     Coin,
     /// A chain of additions.
@@ -35,21 +35,21 @@ enum Of {
 }
 
 /// In the order in which they are executed.
-const WORK: &[Of] = &[
-    Of::Loop,
-    Of::Coin,
-    Of::Adds,
-    Of::Fused("avx128_fma"),
-    Of::Fused("avx256_fma"),
-    Of::Fused("avx512_fma"),
-    Of::Writes,
-    Of::Cache(0),
-    Of::Cache(1),
-    Of::Cache(2),
-    Of::Memory,
-    Of::Touch,
-    Of::Sleep,
-    Of::Move,
+const WORK: &[AnswerWork] = &[
+    AnswerWork::Loop,
+    AnswerWork::Coin,
+    AnswerWork::Adds,
+    AnswerWork::Fused("avx128_fma"),
+    AnswerWork::Fused("avx256_fma"),
+    AnswerWork::Fused("avx512_fma"),
+    AnswerWork::Writes,
+    AnswerWork::Cache(0),
+    AnswerWork::Cache(1),
+    AnswerWork::Cache(2),
+    AnswerWork::Memory,
+    AnswerWork::Touch,
+    AnswerWork::Sleep,
+    AnswerWork::Move,
 ];
 
 /// What an event should count.
@@ -66,8 +66,8 @@ enum Expect {
 }
 
 /// An answer: events of which each counts the same, by the names that families of CPUs have for it.
-struct Row {
-    of: Of,
+struct AnswerRow {
+    of: AnswerWork,
     expect: Expect,
     events: &'static [&'static str],
     /// The share by which less is right.
@@ -82,8 +82,8 @@ const RETIRED: &str =
     "what is retired is counted one by one; each interrupt may add an event or two";
 
 /// A row of something that is counted when it retires.
-const fn retired(of: Of, expect: Expect, events: &'static [&'static str]) -> Row {
-    Row { of, expect, events, less: EXACT, more: EXACT, why: RETIRED }
+const fn retired(of: AnswerWork, expect: Expect, events: &'static [&'static str]) -> AnswerRow {
+    AnswerRow { of, expect, events, less: EXACT, more: EXACT, why: RETIRED }
 }
 
 const SWAP: &str =
@@ -91,33 +91,33 @@ const SWAP: &str =
 const SHARED: &str = "others use this cache, too: what they displace comes from further away";
 
 /// All of them.
-static ROWS: &[Row] = &[
+static ROWS: &[AnswerRow] = &[
     retired(
-        Of::Loop,
+        AnswerWork::Loop,
         Expect::Key(key::INSTRUCTIONS),
         &["instructions", "inst_retired.any", "inst_retired.any_p", "ex_ret_instr", "inst_retired"],
     ),
     retired(
-        Of::Loop,
+        AnswerWork::Loop,
         Expect::Key(key::BRANCHES),
         &["branches", "br_inst_retired.all_branches", "ex_ret_brn", "br_retired"],
     ),
     retired(
-        Of::Loop,
+        AnswerWork::Loop,
         Expect::Key(key::TAKEN),
         &["br_inst_retired.near_taken", "br_inst_retired.cond_taken", "ex_ret_brn_tkn"],
     ),
-    retired(Of::Loop, Expect::Key(key::CONDITIONAL), &["br_inst_retired.cond"]),
-    Row {
-        of: Of::Loop,
+    retired(AnswerWork::Loop, Expect::Key(key::CONDITIONAL), &["br_inst_retired.cond"]),
+    AnswerRow {
+        of: AnswerWork::Loop,
         expect: Expect::ThreadTime,
         events: &["task-clock", "cpu-clock"],
         less: 0.05,
         more: 0.05,
         why: "it is held against the thread's own clock, which is read a moment earlier or later",
     },
-    Row {
-        of: Of::Loop,
+    AnswerRow {
+        of: AnswerWork::Loop,
         expect: Expect::Ticks,
         events: &["msr/tsc/"],
         less: 0.05,
@@ -125,8 +125,8 @@ static ROWS: &[Row] = &[
         why: "the instruction reads the same counter a moment earlier or later; while the thread is off its \
               CPU the event does not count, and then it is not tested",
     },
-    Row {
-        of: Of::Coin,
+    AnswerRow {
+        of: AnswerWork::Coin,
         expect: Expect::Key(key::MISSES),
         events: &[
             "branch-misses",
@@ -139,8 +139,8 @@ static ROWS: &[Row] = &[
         more: 0.1,
         why: "nobody guesses a coin: half of the tosses are wrong, give or take their chance",
     },
-    Row {
-        of: Of::Adds,
+    AnswerRow {
+        of: AnswerWork::Adds,
         expect: Expect::Each(1.0),
         events: &[
             "cycles",
@@ -153,8 +153,8 @@ static ROWS: &[Row] = &[
         more: 0.1,
         why: "each addition waits a cycle for the one before it; a busy sibling delays some",
     },
-    Row {
-        of: Of::Adds,
+    AnswerRow {
+        of: AnswerWork::Adds,
         expect: Expect::Ticks,
         events: &["ref-cycles", "cpu_clk_unhalted.ref_tsc"],
         less: 0.1,
@@ -163,64 +163,64 @@ static ROWS: &[Row] = &[
               was given away it is not tested",
     },
     retired(
-        Of::Fused("avx128_fma"),
+        AnswerWork::Fused("avx128_fma"),
         Expect::Key(key::FLOPS_128),
         &["fp_arith_inst_retired.128b_packed_double"],
     ),
     retired(
-        Of::Fused("avx256_fma"),
+        AnswerWork::Fused("avx256_fma"),
         Expect::Key(key::FLOPS_256),
         &["fp_arith_inst_retired.256b_packed_double"],
     ),
     retired(
-        Of::Fused("avx512_fma"),
+        AnswerWork::Fused("avx512_fma"),
         Expect::Key(key::FLOPS_512),
         &["fp_arith_inst_retired.512b_packed_double"],
     ),
     // AMD counts every number of a vector.
-    retired(Of::Fused("avx256_fma"), Expect::Each(8.0), &["fp_ret_sse_avx_ops.all"]),
-    Row {
-        of: Of::Writes,
+    retired(AnswerWork::Fused("avx256_fma"), Expect::Each(8.0), &["fp_ret_sse_avx_ops.all"]),
+    AnswerRow {
+        of: AnswerWork::Writes,
         expect: Expect::Key(key::STORES),
         events: &["mem_inst_retired.all_stores", "mem_uops_retired.all_stores"],
         less: 0.005,
         more: 0.02,
         why: RETIRED,
     },
-    Row {
-        of: Of::Writes,
+    AnswerRow {
+        of: AnswerWork::Writes,
         expect: Expect::Key(key::STORES),
         events: &["ls_dispatch.store_dispatch"],
         less: 0.005,
         more: 0.1,
         why: "stores are counted when they are dispatched, also those that never retire",
     },
-    Row {
-        of: Of::Cache(0),
+    AnswerRow {
+        of: AnswerWork::Cache(0),
         expect: Expect::Key(key::LOADS),
         events: &["mem_inst_retired.all_loads", "mem_uops_retired.all_loads"],
         less: 0.005,
         more: 0.02,
         why: RETIRED,
     },
-    Row {
-        of: Of::Cache(0),
+    AnswerRow {
+        of: AnswerWork::Cache(0),
         expect: Expect::Each(1.0),
         events: &["ls_dispatch.ld_dispatch"],
         less: 0.005,
         more: 0.1,
         why: "loads are counted when they are dispatched, also those that never retire",
     },
-    Row {
-        of: Of::Cache(0),
+    AnswerRow {
+        of: AnswerWork::Cache(0),
         expect: Expect::Key(key::LOADS),
         events: &["mem_load_retired.l1_hit", "mem_load_uops_retired.l1_hit"],
         less: 0.1,
         more: 0.02,
         why: "interrupts displace lines; the loop's own counter is in memory, and always hits",
     },
-    Row {
-        of: Of::Cache(1),
+    AnswerRow {
+        of: AnswerWork::Cache(1),
         expect: Expect::Each(1.0),
         events: &[
             "mem_load_retired.l1_miss",
@@ -236,8 +236,8 @@ static ROWS: &[Row] = &[
         more: 0.1,
         why: SWAP,
     },
-    Row {
-        of: Of::Cache(2),
+    AnswerRow {
+        of: AnswerWork::Cache(2),
         expect: Expect::Each(1.0),
         events: &[
             "mem_load_retired.l2_miss",
@@ -249,8 +249,8 @@ static ROWS: &[Row] = &[
         more: 0.1,
         why: SWAP,
     },
-    Row {
-        of: Of::Cache(2),
+    AnswerRow {
+        of: AnswerWork::Cache(2),
         expect: Expect::Each(1.0),
         events: &[
             "mem_load_retired.l3_hit",
@@ -263,8 +263,8 @@ static ROWS: &[Row] = &[
         more: 0.1,
         why: SHARED,
     },
-    Row {
-        of: Of::Memory,
+    AnswerRow {
+        of: AnswerWork::Memory,
         expect: Expect::Each(1.0),
         events: &[
             "mem_load_retired.l3_miss",
@@ -280,24 +280,24 @@ static ROWS: &[Row] = &[
         why: "all lines were dropped from the caches before; a prefetcher may have guessed a few, and \
               memory of another node is not counted",
     },
-    Row {
-        of: Of::Touch,
+    AnswerRow {
+        of: AnswerWork::Touch,
         expect: Expect::Key(key::FAULTS),
         events: &["page-faults", "minor-faults"],
         less: EXACT,
         more: 0.02,
         why: "each new page is one fault; the tables of pages may need a few",
     },
-    Row {
-        of: Of::Sleep,
+    AnswerRow {
+        of: AnswerWork::Sleep,
         expect: Expect::Key(key::SWITCHES),
         events: &["context-switches"],
         less: 0.02,
         more: 0.5,
         why: "each sleep gives the CPU away once; others may take it in between",
     },
-    Row {
-        of: Of::Move,
+    AnswerRow {
+        of: AnswerWork::Move,
         expect: Expect::Key(key::MIGRATIONS),
         events: &["cpu-migrations"],
         less: EXACT,
@@ -316,66 +316,66 @@ pub(super) struct OfLoop {
 /// What is known of an event in the loop; none: nothing.
 pub(super) fn of_the_loop(event: &Encoded) -> Option<OfLoop> {
     let name = plain(event);
-    let row = ROWS.iter().find(|row| row.of == Of::Loop && row.events.contains(&name))?;
+    let row = ROWS.iter().find(|row| row.of == AnswerWork::Loop && row.events.contains(&name))?;
     let Expect::Key(name) = row.expect else { return None };
     let per_iteration = work::of_loop().into_iter().find(|it| it.0 == name)?.1;
     Some(OfLoop { per_iteration, less: row.less, more: row.more })
 }
 
-impl Of {
+impl AnswerWork {
     /// What is executed.
     fn spec(self, machine: &Machine, cpu: CpuId) -> Reading<Spec> {
         match self {
-            Of::Loop => Ok(Spec::Loop),
-            Of::Coin => Ok(Spec::Coin),
-            Of::Adds => stream("scalar_iadd"),
-            Of::Fused(id) => stream(id),
-            Of::Writes => match memory::find("store") {
+            AnswerWork::Loop => Ok(Spec::Loop),
+            AnswerWork::Coin => Ok(Spec::Coin),
+            AnswerWork::Adds => stream("scalar_iadd"),
+            AnswerWork::Fused(id) => stream(id),
+            AnswerWork::Writes => match memory::find("store") {
                 Some(kernel) => Ok(Spec::Memory(kernel, WRITTEN)),
                 None => Err(nothing("store")),
             },
-            Of::Cache(level) => within(level, &work::caches(machine, cpu)).map(Spec::Chase),
-            Of::Memory => Ok(Spec::Chase(DROPPED)),
-            Of::Touch => Ok(Spec::Touch),
-            Of::Sleep => Ok(Spec::Sleep),
-            Of::Move => Ok(Spec::Move),
+            AnswerWork::Cache(level) => within(level, &work::caches(machine, cpu)).map(Spec::Chase),
+            AnswerWork::Memory => Ok(Spec::Chase(DROPPED)),
+            AnswerWork::Touch => Ok(Spec::Touch),
+            AnswerWork::Sleep => Ok(Spec::Sleep),
+            AnswerWork::Move => Ok(Spec::Move),
         }
     }
 
     /// What it is, in a few words.
     fn title(self) -> String {
         match self {
-            Of::Loop => "a loop".to_owned(),
-            Of::Coin => "a loop with a coin".to_owned(),
-            Of::Adds => "a chain of additions".to_owned(),
-            Of::Fused(id) => id.to_owned(),
-            Of::Writes => "writing an array".to_owned(),
-            Of::Cache(level) => format!("a walk through the L{} cache", level + 1),
-            Of::Memory => "a walk through memory".to_owned(),
-            Of::Touch => "touching new pages".to_owned(),
-            Of::Sleep => "sleeping".to_owned(),
-            Of::Move => "moves between two CPUs".to_owned(),
+            AnswerWork::Loop => "a loop".to_owned(),
+            AnswerWork::Coin => "a loop with a coin".to_owned(),
+            AnswerWork::Adds => "a chain of additions".to_owned(),
+            AnswerWork::Fused(id) => id.to_owned(),
+            AnswerWork::Writes => "writing an array".to_owned(),
+            AnswerWork::Cache(level) => format!("a walk through the L{} cache", level + 1),
+            AnswerWork::Memory => "a walk through memory".to_owned(),
+            AnswerWork::Touch => "touching new pages".to_owned(),
+            AnswerWork::Sleep => "sleeping".to_owned(),
+            AnswerWork::Move => "moves between two CPUs".to_owned(),
         }
     }
 
     /// How many units, and then twice as many.
     fn number(self, kernel: &Kernel<'_>) -> u64 {
         let number = match self {
-            Of::Loop | Of::Adds | Of::Fused(_) => 1_000_000,
-            Of::Coin | Of::Cache(0 | 1) => 200_000,
-            Of::Cache(_) => 100_000,
-            Of::Writes => 1 << 20,
+            AnswerWork::Loop | AnswerWork::Adds | AnswerWork::Fused(_) => 1_000_000,
+            AnswerWork::Coin | AnswerWork::Cache(0 | 1) => 200_000,
+            AnswerWork::Cache(_) => 100_000,
+            AnswerWork::Writes => 1 << 20,
             // Each line once.
-            Of::Memory => kernel.data.map_or(0, |data| data.once / 2),
-            Of::Touch => 2000,
-            Of::Sleep => 40,
-            Of::Move => 100,
+            AnswerWork::Memory => kernel.data.map_or(0, |data| data.once / 2),
+            AnswerWork::Touch => 2000,
+            AnswerWork::Sleep => 40,
+            AnswerWork::Move => 100,
         };
         kernel.whole(number)
     }
 
     fn under(self) -> Under {
-        Under { cold: self == Of::Memory, ..Under::default() }
+        Under { cold: self == AnswerWork::Memory, ..Under::default() }
     }
 }
 
@@ -427,20 +427,20 @@ pub fn selftest(
         let rows = ROWS.iter().filter(|row| row.of == of);
         let asked = rows.flat_map(|row| {
             let names = row.events.iter().filter_map(|name| events.resolve(name).ok()).flatten();
-            names.map(move |event| Asked { row, event })
+            names.map(move |event| AnswerEvent { row, event })
         });
-        let is_here = |asked: &Asked| {
+        let is_here = |asked: &AnswerEvent| {
             !needs_counter(&asked.event) || asked.event.pmu.is_none() || asked.event.pmu == pmu
         };
         // By the name that was asked for, where one was.
-        let wanted = |asked: Asked| match only {
+        let wanted = |asked: AnswerEvent| match only {
             None => Some(asked),
             Some(only) => {
                 let event = only.iter().find(|event| event.is_same(&asked.event))?;
-                Some(Asked { event: event.clone(), ..asked })
+                Some(AnswerEvent { event: event.clone(), ..asked })
             }
         };
-        let mut found: Vec<Asked> = Vec::new();
+        let mut found: Vec<AnswerEvent> = Vec::new();
         for asked in asked.filter(is_here).filter_map(wanted) {
             if !found.iter().any(|known| known.event.is_same(&asked.event)) {
                 found.push(asked);
@@ -482,20 +482,20 @@ pub fn with_unknown(
 }
 
 /// An event that is held against a row.
-struct Asked {
-    row: &'static Row,
+struct AnswerEvent {
+    row: &'static AnswerRow,
     event: Encoded,
 }
 
 /// How often each is counted; the one in the middle counts.
 const TIMES: usize = 3;
 
-impl Of {
-    fn answers(self, session: &Session<'_>, asked: &[Asked]) -> Vec<KnownAnswer> {
+impl AnswerWork {
+    fn answers(self, session: &Session<'_>, asked: &[AnswerEvent]) -> Vec<KnownAnswer> {
         let opened: Vec<Option<Unavailable>> =
             asked.iter().map(|asked| session.closed(&asked.event)).collect();
         let all = |reason: &Unavailable| {
-            let reason = |(asked, closed): (&Asked, &Option<Unavailable>)| {
+            let reason = |(asked, closed): (&AnswerEvent, &Option<Unavailable>)| {
                 asked.without(closed.clone().unwrap_or_else(|| reason.clone()))
             };
             asked.iter().zip(&opened).map(reason).collect()
@@ -522,8 +522,8 @@ impl Of {
         self,
         session: &Session<'_>,
         kernel: &mut Kernel<'_>,
-        plan: &Plan,
-        asked: &[Asked],
+        plan: &CountingPlan,
+        asked: &[AnswerEvent],
     ) -> Reading<Vec<KnownAnswer>> {
         let number = self.number(kernel);
         let mut pairs = Vec::with_capacity(TIMES);
@@ -531,7 +531,7 @@ impl Of {
             let once = kernel.count(session, plan, number, self.under())?;
             pairs.push((once, kernel.count(session, plan, 2 * number, self.under())?));
         }
-        let answer = |asked: &Asked| {
+        let answer = |asked: &AnswerEvent| {
             let believed = pairs.iter().filter(|(once, twice)| {
                 asked.row.expect != Expect::Ticks || [once, twice].into_iter().all(had_its_cpu)
             });
@@ -547,24 +547,30 @@ impl Of {
 
 /// Whether the thread was on its CPU all the time: a clock that runs meanwhile can be held against
 /// one that runs always.
-fn had_its_cpu(counted: &Counted) -> bool {
+fn had_its_cpu(counted: &KernelCounts) -> bool {
     const APART: f64 = 0.01;
     counted.on_cpu.is_some_and(|share| (share - 1.0).abs() <= APART)
 }
 
-impl Asked {
+impl AnswerEvent {
     /// What it counted for each unit, or for each tick of its clock.
-    fn per_unit(&self, plan: &Plan, once: &Counted, twice: &Counted, number: u64) -> Reading<f64> {
-        let count = |counted: &Counted| self.count(plan, &counted.counts);
+    fn per_unit(
+        &self,
+        plan: &CountingPlan,
+        once: &KernelCounts,
+        twice: &KernelCounts,
+        number: u64,
+    ) -> Reading<f64> {
+        let count = |counted: &KernelCounts| self.count(plan, &counted.counts);
         let more = difference(&self.event.name, count(once)?, count(twice)?)?;
         let by = match self.row.expect {
             Expect::Key(_) | Expect::Each(_) => number,
             Expect::Ticks => {
-                let ticks = |counted: &Counted| value(&counted.counts, "tsc");
+                let ticks = |counted: &KernelCounts| value(&counted.counts, "tsc");
                 difference("tsc", ticks(once)?, ticks(twice)?)?
             }
             Expect::ThreadTime => {
-                let time = |counted: &Counted| {
+                let time = |counted: &KernelCounts| {
                     let time = counted.thread_time.map(|time| time.as_nanos() as u64);
                     time.ok_or_else(|| self.absent("the thread's own clock cannot be read"))
                 };
@@ -577,13 +583,13 @@ impl Asked {
         Ok(more as f64 / by as f64)
     }
 
-    fn count(&self, plan: &Plan, counts: &Counts) -> Reading<u64> {
+    fn count(&self, plan: &CountingPlan, counts: &Counts) -> Reading<u64> {
         // In the plan it may stand under the name of what is in every table.
         value(counts, plan.find(&self.event).map_or(&self.event.name, |event| &event.name))
     }
 
     /// No pair is believed.
-    fn given_away<'c>(&self, counted: impl Iterator<Item = &'c Counted>) -> Unavailable {
+    fn given_away<'c>(&self, counted: impl Iterator<Item = &'c KernelCounts>) -> Unavailable {
         let most = counted.filter_map(|it| it.on_cpu).max_by(f64::total_cmp);
         let why = match most {
             Some(share) => format!(
@@ -600,7 +606,7 @@ impl Asked {
     }
 
     fn answer(&self, kernel: &Kernel<'_>, number: u64, counted: Reading<f64>) -> KnownAnswer {
-        let Row { expect, less, more, why, .. } = *self.row;
+        let AnswerRow { expect, less, more, why, .. } = *self.row;
         let expected = match expect {
             Expect::Key(name) => kernel.per_unit(name).unwrap_or(0.0),
             Expect::Each(each) => each,
@@ -685,8 +691,8 @@ mod tests {
     use super::*;
     use crate::events::Target;
 
-    fn counted(on_cpu: Option<f64>) -> Counted {
-        Counted { counts: Counts::default(), number: 1, thread_time: None, on_cpu }
+    fn counted(on_cpu: Option<f64>) -> KernelCounts {
+        KernelCounts { counts: Counts::default(), number: 1, thread_time: None, on_cpu }
     }
 
     #[test]
@@ -705,8 +711,8 @@ mod tests {
         let event = events.resolve("ref-cycles").unwrap().remove(0);
         let row = ROWS.iter().find(|row| row.events.contains(&"ref-cycles")).unwrap();
         let why = |shares: &[Option<f64>]| {
-            let counted: Vec<Counted> = shares.iter().map(|share| counted(*share)).collect();
-            Asked { row, event: event.clone() }.given_away(counted.iter()).why
+            let counted: Vec<KernelCounts> = shares.iter().map(|share| counted(*share)).collect();
+            AnswerEvent { row, event: event.clone() }.given_away(counted.iter()).why
         };
         assert!(why(&[Some(0.5), Some(0.93)]).contains("given away; the thread had it for 93.0 %"));
         assert!(why(&[None]).contains("own clock cannot be read"));

@@ -9,9 +9,9 @@ use model::{Obstacle, Reading, Unavailable};
 use simulated::Model;
 use sys::perf_open::Modes;
 
-use super::pass::{Counted, Execution, Open};
+use super::pass::{CounterReading, Execution, OpenCounters};
 use super::{answers, modes_of, needs_counter};
-use crate::events::{Encoded, Scope, plain};
+use crate::events::{Encoded, EventScope, plain};
 
 /// Trips of the loop: a few microseconds.
 const ITERATIONS: u64 = 10_000;
@@ -35,10 +35,10 @@ pub(super) fn sing(model: Option<&Model>) -> Reading<()> {
 }
 
 /// What it counted without what the measurement counts by itself.
-pub(super) fn without(heard: Execution, own: &Execution) -> Vec<Reading<Counted>> {
-    let difference = |(heard, own): (Reading<Counted>, &Reading<Counted>)| {
+pub(super) fn without(heard: Execution, own: &Execution) -> Vec<Reading<CounterReading>> {
+    let difference = |(heard, own): (Reading<CounterReading>, &Reading<CounterReading>)| {
         let (heard, own) = (heard?, own.as_ref().map_err(Clone::clone)?);
-        Ok(Counted { value: heard.value.saturating_sub(own.value), ..heard })
+        Ok(CounterReading { value: heard.value.saturating_sub(own.value), ..heard })
     };
     heard.counts.into_iter().zip(&own.counts).map(difference).collect()
 }
@@ -47,9 +47,9 @@ pub(super) fn without(heard: Execution, own: &Execution) -> Vec<Reading<Counted>
 /// core's where instructions are wrong.
 pub(super) fn hear(
     events: &[&Encoded],
-    heard: &[Reading<Counted>],
+    heard: &[Reading<CounterReading>],
     usual: Modes,
-    done: &mut [Reading<Counted>],
+    done: &mut [Reading<CounterReading>],
 ) {
     let of = |at: usize| wrong(events[at], heard[at].as_ref().ok()?.value, usual, JUST_BEFORE);
     let is_anchor = |event: &Encoded| event.name == super::anchors()[0];
@@ -68,10 +68,10 @@ pub(super) fn before(machine: &Machine, events: &[Encoded]) -> Vec<(String, Unav
     const BEFORE: &str = "before the command was started";
     let judged = |event: &&Encoded| {
         let is_known = event.kind.is_some() && answers::of_the_loop(event).is_some();
-        is_known && event.scope == Scope::Thread && needs_counter(event)
+        is_known && event.scope == EventScope::Thread && needs_counter(event)
     };
     let verdict = |event: &Encoded| -> Option<String> {
-        let open = Open::of(machine, &[event], Modes::User);
+        let open = OpenCounters::of(machine, &[event], Modes::User);
         let model = machine.simulated.as_ref();
         let empty = || drop(model.map(|model| model.execute("empty", 1, 0)));
         let own = open.own(&mut || empty());

@@ -15,7 +15,7 @@ use sys::process::Usage;
 use super::derived::Core;
 use super::plan::with_slots;
 use super::{canary, counted_by, is_share, is_slots, modes_of, needs_counter, unit_of};
-use crate::events::{Encoded, Scope, plain};
+use crate::events::{Encoded, EventScope, plain};
 
 /// A command that was counted.
 #[derive(Debug)]
@@ -121,7 +121,7 @@ fn complete(events: &[Encoded]) -> Vec<Encoded> {
 }
 
 /// The counter of an event.
-enum Counter {
+enum CommandCounter {
     /// What the command and all that it starts do.
     Inherited(Reader),
     /// What everybody does meanwhile, on each CPU that counts it, from that count on.
@@ -134,8 +134,8 @@ fn open_all(
     machine: &Machine,
     events: &[Encoded],
     refused: &[(String, Unavailable)],
-) -> Vec<Reading<Counter>> {
-    let mut opened: BTreeMap<usize, Reading<Counter>> = BTreeMap::new();
+) -> Vec<Reading<CommandCounter>> {
+    let mut opened: BTreeMap<usize, Reading<CommandCounter>> = BTreeMap::new();
     let mut order: Vec<usize> = (0..events.len()).collect();
     order.sort_by_key(|&at| is_share(&events[at]));
     for at in order {
@@ -147,8 +147,10 @@ fn open_all(
         let counter = match (refusal, slots.and_then(|slots| opened.get(&slots))) {
             (Some((_, reason)), _) => Err(reason.clone()),
             (None, None) => open(machine, event, None),
-            (None, Some(Ok(Counter::Inherited(slots)))) => open(machine, event, Some(slots)),
-            (None, Some(Ok(Counter::Shared(_)))) => Err(led(event, "they are not a thread's")),
+            (None, Some(Ok(CommandCounter::Inherited(slots)))) => open(machine, event, Some(slots)),
+            (None, Some(Ok(CommandCounter::Shared(_)))) => {
+                Err(led(event, "they are not a thread's"))
+            }
             (None, Some(Err(reason))) => Err(led(event, &reason.why)),
         };
         opened.insert(at, counter);
@@ -162,7 +164,7 @@ fn led(event: &Encoded, why: &str) -> Unavailable {
     Unavailable::new(Obstacle::Hardware, &event.name, why)
 }
 
-fn open(machine: &Machine, event: &Encoded, leader: Option<&Reader>) -> Reading<Counter> {
+fn open(machine: &Machine, event: &Encoded, leader: Option<&Reader>) -> Reading<CommandCounter> {
     let kind = event.kind.ok_or_else(|| {
         let why = "the kernel at hand has no such PMU";
         Unavailable::new(Obstacle::Hardware, &event.name, why)
@@ -176,10 +178,10 @@ fn open(machine: &Machine, event: &Encoded, leader: Option<&Reader>) -> Reading<
         inherit: true,
         ..Attributes::default()
     };
-    if event.scope == Scope::Thread {
+    if event.scope == EventScope::Thread {
         // The calling thread executes nothing else, so that only what it starts is counted.
         let wanted = Wanted::of_this_thread(&event.name, own);
-        return machine.perf.open(&wanted, leader).map(Counter::Inherited);
+        return machine.perf.open(&wanted, leader).map(CommandCounter::Inherited);
     }
     let pmu = event.pmu.as_deref().unwrap_or_default();
     let attributes = Attributes { modes: Modes::All, begin: Begin::Now, inherit: false, ..own };
@@ -193,7 +195,7 @@ fn open(machine: &Machine, event: &Encoded, leader: Option<&Reader>) -> Reading<
         Ok((reader, first))
     };
     let cpus = Pmu::new(&*machine.tree, pmu).cpus()?;
-    cpus.into_iter().map(on).collect::<Reading<Vec<_>>>().map(Counter::Shared)
+    cpus.into_iter().map(on).collect::<Reading<Vec<_>>>().map(CommandCounter::Shared)
 }
 
 fn value(event: &Encoded, reader: &Reader) -> Reading<Count> {
@@ -205,9 +207,9 @@ fn absent(event: &Encoded, why: String) -> Unavailable {
 }
 
 /// What a counter says in the end.
-fn read(event: &Encoded, counter: &Reading<Counter>) -> Reading<Count> {
+fn read(event: &Encoded, counter: &Reading<CommandCounter>) -> Reading<Count> {
     match counter.as_ref().map_err(Clone::clone)? {
-        Counter::Inherited(reader) => {
+        CommandCounter::Inherited(reader) => {
             let count = value(event, reader)?;
             if count.enabled_ns == 0 {
                 let why = "its counter was never started: the command did not begin";
@@ -215,7 +217,7 @@ fn read(event: &Encoded, counter: &Reading<Counter>) -> Reading<Count> {
             }
             Ok(count)
         }
-        Counter::Shared(readers) => {
+        CommandCounter::Shared(readers) => {
             let mut sum = Count::default();
             for (reader, first) in readers {
                 let count = value(event, reader)?;
@@ -234,7 +236,7 @@ fn read(event: &Encoded, counter: &Reading<Counter>) -> Reading<Count> {
 fn whole(events: &[Encoded], counted: &[Reading<Count>], at: usize) -> Reading<u64> {
     let event = &events[at];
     let count = counted[at].as_ref().map_err(Clone::clone)?;
-    let is_of_thread = |event: &Encoded| event.scope == Scope::Thread;
+    let is_of_thread = |event: &Encoded| event.scope == EventScope::Thread;
     let of_another_kind = |(other, _): &(&Encoded, _)| {
         let same = plain(other) == plain(event) && other.modes == event.modes;
         same && other.pmu != event.pmu && is_of_thread(other) && is_of_thread(event)
@@ -256,8 +258,8 @@ fn whole(events: &[Encoded], counted: &[Reading<Count>], at: usize) -> Reading<u
 fn row(events: &[Encoded], counted: &[Reading<Count>], at: usize, usage: Usage) -> EventCount {
     let event = &events[at];
     let way = match event.scope {
-        Scope::Thread => "read(2)",
-        Scope::Shared => "read(2), of the whole machine",
+        EventScope::Thread => "read(2)",
+        EventScope::Shared => "read(2), of the whole machine",
     };
     let (count, way) = match whole(events, counted, at) {
         Ok(value) => (Known::Yes(value), Some(way)),
@@ -302,9 +304,9 @@ mod tests {
 
     use super::*;
     use crate::counting::base_of_all;
-    use crate::events::{Events, Place, Source, Target};
+    use crate::events::{CounterPlace, Events, Source, Target};
 
-    fn event(pmu: &str, name: &str, scope: Scope) -> Encoded {
+    fn event(pmu: &str, name: &str, scope: EventScope) -> Encoded {
         Encoded {
             name: format!("{pmu}/{name}/"),
             pmu: Some(pmu.to_owned()),
@@ -313,7 +315,7 @@ mod tests {
             by_mode: true,
             modes: None,
             scope,
-            place: Place::General { counters: u64::MAX, takes: 1 },
+            place: CounterPlace::General { counters: u64::MAX, takes: 1 },
             register: None,
             source: Source::Own,
             description: None,
@@ -328,7 +330,7 @@ mod tests {
     #[test]
     fn instances_do_not_make_up_for_each_other() {
         let names = ["uncore_imc_0", "uncore_imc_1"];
-        let events = names.map(|pmu| event(pmu, "cas_count_read", Scope::Shared));
+        let events = names.map(|pmu| event(pmu, "cas_count_read", EventScope::Shared));
         let counted = [Ok(ran(60)), Ok(ran(60))];
         for at in [0, 1] {
             let why = whole(&events, &counted, at).unwrap_err().why;
@@ -340,13 +342,13 @@ mod tests {
 
     #[test]
     fn kinds_of_cores_do() {
-        let events = ["cpu_core", "cpu_atom"].map(|pmu| event(pmu, "cycles", Scope::Thread));
+        let events = ["cpu_core", "cpu_atom"].map(|pmu| event(pmu, "cycles", EventScope::Thread));
         assert_eq!(whole(&events, &[Ok(ran(60)), Ok(ran(40))], 0), Ok(10));
         assert!(
             whole(&events, &[Ok(ran(60)), Ok(ran(30))], 1).unwrap_err().why.contains("90 of 100")
         );
         // Another event of the same PMU has its own time.
-        let others = ["cycles", "cycles"].map(|name| event("cpu_core", name, Scope::Thread));
+        let others = ["cycles", "cycles"].map(|name| event("cpu_core", name, EventScope::Thread));
         assert!(whole(&others, &[Ok(ran(60)), Ok(ran(60))], 0).is_err());
     }
 

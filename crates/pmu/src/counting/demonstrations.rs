@@ -10,7 +10,7 @@ use simulated::Model;
 
 use super::session::Executable;
 use super::work::{has_room, size_in_words};
-use super::{Plan, Session, Work};
+use super::{CountingPlan, Session, Work};
 
 /// How much the checksums have to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl Packets {
 ///
 /// # Error
 /// Where the machine cannot count.
-pub fn empty(session: &Session<'_>, plan: &Plan) -> Reading<Counts> {
+pub fn empty(session: &Session<'_>, plan: &CountingPlan) -> Reading<Counts> {
     session.count("empty", plan, Work::Nothing, &[])
 }
 
@@ -38,7 +38,11 @@ pub fn empty(session: &Session<'_>, plan: &Plan) -> Reading<Counts> {
 ///
 /// # Error
 /// Where the machine cannot execute it.
-pub fn counted_loop(session: &Session<'_>, plan: &Plan, iterations: u64) -> Reading<Counts> {
+pub fn counted_loop(
+    session: &Session<'_>,
+    plan: &CountingPlan,
+    iterations: u64,
+) -> Reading<Counts> {
     let units = iterations.max(1);
     let mut demonstration =
         Demonstration { id: "loop".to_owned(), calls: 1, units, run: || count_down(units) };
@@ -66,13 +70,13 @@ impl<F: FnMut()> Executable for Demonstration<F> {
 
 /// The Internet checksum by every row of its table: what cannot be executed has its reasons in place of
 /// counts.
-pub fn checksums(session: &Session<'_>, plan: &Plan, packets: Packets) -> Vec<Counts> {
+pub fn checksums(session: &Session<'_>, plan: &CountingPlan, packets: Packets) -> Vec<Counts> {
     TABLE.iter().map(|row| checksum(session, plan, packets, row)).collect()
 }
 
 fn checksum(
     session: &Session<'_>,
-    plan: &Plan,
+    plan: &CountingPlan,
     packets: Packets,
     row: &'static ChecksumRow,
 ) -> Counts {
@@ -117,7 +121,7 @@ fn packet(session: &Session<'_>, what: &str, bytes: usize) -> Reading<Vec<u8>> {
 /// A table in which every event has the same reason.
 pub(super) fn without(
     title: &str,
-    plan: &Plan,
+    plan: &CountingPlan,
     units: &[CountedUnit],
     reason: &Unavailable,
 ) -> Counts {

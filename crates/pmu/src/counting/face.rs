@@ -11,7 +11,7 @@ use sys::perf_open::{Attributes, Modes};
 
 use super::report::{Report, with_reasons, write_reasons};
 use super::sheet::FunctionSheet;
-use super::{Plan, Session, Work, base};
+use super::{CountingPlan, Session, Work, base};
 use crate::events::{Encoded, Error, Events, Target};
 
 /// Whether cycles of this thread can be counted, by trying.
@@ -240,7 +240,7 @@ fn measure_on<R>(
 }
 
 /// Why events do not fit into one pass, if they do not.
-fn too_many(plan: &Plan) -> Reading<()> {
+fn too_many(plan: &CountingPlan) -> Reading<()> {
     let passes = plan.names();
     if passes.len() < 2 {
         return Ok(());

@@ -30,21 +30,23 @@ pub use face::{
     DataSheet, EventList, Profile, can_count, is_available, measure, profile, profile_to, sheet,
 };
 pub use page::page;
-pub use plan::{Absent, Plan, always, anchors, base, base_of_all, in_words, plan, software};
+pub use plan::{
+    Absent, CountingPlan, always, anchors, base, base_of_all, in_words, plan, software,
+};
 pub use report::{Report, report};
 pub use session::{Executable, Session, Work};
-pub use set::{CounterSet, Part};
+pub use set::{CounterSet, PartIndex};
 pub use sheet::{Sheet, kernel, sizes};
-pub use work::{Counted as KernelCounts, Data, Kernel, Spec, Under};
+pub use work::{Data, Kernel, KernelCounts, Spec, Under};
 
 use machine::perf::Way;
 use machine::pmu::Config;
 use model::record::CountedBy;
 
-use crate::events::{Encoded, Modes, Place, Scope, Source};
+use crate::events::{CounterPlace, Encoded, EventScope, Modes, Source};
 
 /// An event of the kernel's own, or a generic one, by its number.
-fn of_kernel(name: &str, kind: u32, config: Config, place: Place) -> Encoded {
+fn of_kernel(name: &str, kind: u32, config: Config, place: CounterPlace) -> Encoded {
     Encoded {
         name: name.to_owned(),
         pmu: None,
@@ -52,7 +54,7 @@ fn of_kernel(name: &str, kind: u32, config: Config, place: Place) -> Encoded {
         config,
         by_mode: true,
         modes: None,
-        scope: Scope::Thread,
+        scope: EventScope::Thread,
         place,
         register: None,
         source: Source::Kernel,
@@ -75,13 +77,13 @@ fn modes_of(event: &Encoded, usual: sys::perf_open::Modes) -> sys::perf_open::Mo
 
 /// Whether it needs a counter of the core's.
 fn needs_counter(event: &Encoded) -> bool {
-    event.place != Place::Software
+    event.place != CounterPlace::Software
 }
 
 /// Whether it is a share of Intel's slots: it takes no counter of its own, and is counted only in a group
 /// that `slots` leads.
 fn is_share(event: &Encoded) -> bool {
-    matches!(event.place, Place::General { takes: 0, .. })
+    matches!(event.place, CounterPlace::General { takes: 0, .. })
 }
 
 /// Whether it is the slots themselves.
@@ -89,17 +91,17 @@ fn is_share(event: &Encoded) -> bool {
 /// # Source
 /// Linux, `arch/x86/events/intel/core.c`: `slots` is event 00h with unit mask 04h, on fixed counter 3.
 fn is_slots(event: &Encoded) -> bool {
-    event.place == Place::Fixed(SLOTS) && event.config[0] == 0x400
+    event.place == CounterPlace::Fixed(SLOTS) && event.config[0] == 0x400
 }
 
 const SLOTS: u32 = 3;
 
 fn counted_by(event: &Encoded) -> CountedBy {
     match event.place {
-        Place::Fixed(_) => CountedBy::Fixed,
-        Place::General { .. } => CountedBy::General,
-        Place::Software if event.pmu.as_deref() == Some("msr") => CountedBy::Clock,
-        Place::Software => CountedBy::Kernel,
+        CounterPlace::Fixed(_) => CountedBy::Fixed,
+        CounterPlace::General { .. } => CountedBy::General,
+        CounterPlace::Software if event.pmu.as_deref() == Some("msr") => CountedBy::Clock,
+        CounterPlace::Software => CountedBy::Kernel,
     }
 }
 

@@ -10,13 +10,13 @@ use crate::events::Encoded;
 
 /// What an event counted between two readings.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Counted {
+pub(super) struct CounterReading {
     pub(super) value: u64,
     pub(super) way: Way,
 }
 
 /// The counters of a pass, open and counting.
-pub(super) struct Open<'a> {
+pub(super) struct OpenCounters<'a> {
     machine: &'a Machine,
     /// By event, or why it could not be opened.
     readers: Vec<Reading<Reader>>,
@@ -29,7 +29,7 @@ pub(super) struct Open<'a> {
 /// What happened during one execution.
 pub(super) struct Execution {
     /// By event.
-    pub(super) counts: Vec<Reading<Counted>>,
+    pub(super) counts: Vec<Reading<CounterReading>>,
     /// Ticks of the time stamp counter.
     pub(super) ticks: Option<u64>,
 }
@@ -46,10 +46,10 @@ impl Execution {
     }
 }
 
-impl<'a> Open<'a> {
+impl<'a> OpenCounters<'a> {
     /// Opens counters for the calling thread: those of the cores as one pinned group, so that all of them
     /// have their place or none has, the others beside it.
-    pub(super) fn of(machine: &'a Machine, events: &[&Encoded], usual: Modes) -> Open<'a> {
+    pub(super) fn of(machine: &'a Machine, events: &[&Encoded], usual: Modes) -> OpenCounters<'a> {
         let mut readers: Vec<Reading<Reader>> = Vec::with_capacity(events.len());
         let mut leader: Option<usize> = None;
         let has_shares = events.iter().any(|event| is_share(event));
@@ -84,7 +84,7 @@ impl<'a> Open<'a> {
             }
         }
         let grouped = events.iter().map(|event| needs_counter(event)).collect();
-        Open { machine, readers, names, leader, grouped }
+        OpenCounters { machine, readers, names, leader, grouped }
     }
 
     /// What the measurement counts by itself: nothing is executed, and the least counts of several
@@ -121,7 +121,7 @@ impl<'a> Open<'a> {
                 _ => Err(reason().unwrap_or_else(|| self.lost(at, "it was not read"))),
             }
         });
-        let mut counts: Vec<Reading<Counted>> = counts.collect();
+        let mut counts: Vec<Reading<CounterReading>> = counts.collect();
         // Members of a group whose leader is in error stand still, and say nothing of it.
         if let Some(Err(reason)) = self.leader.map(|leader| counts[leader].clone()) {
             for (at, count) in counts.iter_mut().enumerate() {
@@ -141,7 +141,7 @@ impl<'a> Open<'a> {
         at: usize,
         before: std::io::Result<Sample>,
         after: std::io::Result<Sample>,
-    ) -> Reading<Counted> {
+    ) -> Reading<CounterReading> {
         let (before, after) = match (before, after) {
             (Ok(before), Ok(after)) => (before, after),
             (Err(error), _) | (_, Err(error)) => {
@@ -172,7 +172,7 @@ impl<'a> Open<'a> {
             );
             return Err(Unavailable::new(Obstacle::Measurement, &self.names[at], why));
         };
-        Ok(Counted { value, way: slower(before.way, after.way) })
+        Ok(CounterReading { value, way: slower(before.way, after.way) })
     }
 
     fn lost(&self, at: usize, why: &str) -> Unavailable {

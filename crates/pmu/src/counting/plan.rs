@@ -8,7 +8,7 @@ use model::{CpuId, Obstacle, Reading, Unavailable};
 
 use super::{SLOTS, is_share, is_slots, needs_counter, of_kernel};
 use crate::events::sources::kernel;
-use crate::events::{Encoded, Place, Scope, plain};
+use crate::events::{CounterPlace, Encoded, EventScope, plain};
 
 /// An event that cannot be counted, and why.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,7 +21,7 @@ pub struct Absent {
 
 /// Events in passes. Nothing that was asked for is left out without a reason.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
+pub struct CountingPlan {
     /// The events: what was asked for, with the base in front.
     pub events: Vec<Encoded>,
     /// The events that are anchors: they are in every pass.
@@ -53,7 +53,8 @@ pub fn base(machine: &Machine, cpu: CpuId) -> Vec<Encoded> {
     let event = |name| {
         let id = kernel::generic_number(name)?;
         let fixed = kernel::fixed_of_intel(id).filter(|counter| is_fixed(*counter));
-        let place = fixed.map_or(Place::General { counters: u64::MAX, takes: 1 }, Place::Fixed);
+        let place = fixed
+            .map_or(CounterPlace::General { counters: u64::MAX, takes: 1 }, CounterPlace::Fixed);
         let (kind, config) = kernel::generic(kernel::HARDWARE, id, meant);
         Some(Encoded { pmu: pmu.clone(), ..of_kernel(name, kind, [config, 0, 0, 0], place) })
     };
@@ -117,14 +118,17 @@ pub fn software() -> Vec<Encoded> {
     ];
     let event = |(name, by_mode)| {
         let id = kernel::software_number(name)?;
-        Some(Encoded { by_mode, ..of_kernel(name, SOFTWARE, [id, 0, 0, 0], Place::Software) })
+        Some(Encoded {
+            by_mode,
+            ..of_kernel(name, SOFTWARE, [id, 0, 0, 0], CounterPlace::Software)
+        })
     };
     EVENTS.into_iter().filter_map(event).collect()
 }
 
 /// Puts events into as few passes as first fit finds, on the counters of a CPU's kind of core.
 /// Reference cycles, where nobody asks for them, have what place is left, and cost no pass.
-pub fn plan(machine: &Machine, cpu: CpuId, asked: &[Encoded]) -> Plan {
+pub fn plan(machine: &Machine, cpu: CpuId, asked: &[Encoded]) -> CountingPlan {
     let limits = limits(machine, cpu);
     let pmu = core_pmu(machine, cpu);
     let mut events = base(machine, cpu);
@@ -145,7 +149,7 @@ pub fn plan(machine: &Machine, cpu: CpuId, asked: &[Encoded]) -> Plan {
     wished.resize(events.len(), true);
     let is_anchor = |event: &Encoded| anchors().contains(&event.name.as_str());
     let anchors: Vec<usize> = (0..base).filter(|&at| is_anchor(&events[at])).collect();
-    let mut plan = Plan {
+    let mut plan = CountingPlan {
         events,
         anchors: anchors.clone(),
         passes: vec![anchors],
@@ -185,7 +189,7 @@ pub(super) fn with_slots(events: &mut Vec<Encoded>, pmu: Option<&str>) {
         let slots = Encoded {
             name: share.name.replace(plain(share), "slots"),
             config: [0x400, 0, 0, 0],
-            place: Place::Fixed(SLOTS),
+            place: CounterPlace::Fixed(SLOTS),
             ..share.clone()
         };
         events.push(slots);
@@ -194,7 +198,7 @@ pub(super) fn with_slots(events: &mut Vec<Encoded>, pmu: Option<&str>) {
 
 /// Why an event of the cores cannot be counted on this kind of core, if it is another kind's.
 pub(super) fn of_another_kind(event: &Encoded, pmu: Option<&str>) -> Option<Unavailable> {
-    let of_core = needs_counter(event) && event.scope == Scope::Thread;
+    let of_core = needs_counter(event) && event.scope == EventScope::Thread;
     let of = event.pmu.as_deref().filter(|_| of_core)?;
     let pmu = pmu.filter(|pmu| of != *pmu)?;
     let why = format!("PMU `{of}` counts on another kind of core; here it is `{pmu}`");
@@ -202,7 +206,7 @@ pub(super) fn of_another_kind(event: &Encoded, pmu: Option<&str>) -> Option<Unav
     Some(Unavailable::new(Obstacle::Hardware, &event.name, why).with_remedy(remedy))
 }
 
-impl Plan {
+impl CountingPlan {
     /// The counters that an event can have.
     ///
     /// # Source
@@ -211,12 +215,12 @@ impl Plan {
     fn needs(&self, at: usize) -> Option<Needs> {
         let general = self.limits.as_ref().map_or(0, |limits| limits.general);
         match self.events[at].place {
-            Place::Software | Place::General { takes: 0, .. } => None,
-            Place::Fixed(number) => {
+            CounterPlace::Software | CounterPlace::General { takes: 0, .. } => None,
+            CounterPlace::Fixed(number) => {
                 let elsewhere = if number < 2 { general_counters(general) } else { 0 };
                 Some(Needs { counters: fixed_counter(number) | elsewhere, takes: 1 })
             }
-            Place::General { counters, takes } => {
+            CounterPlace::General { counters, takes } => {
                 let counters = u128::from(counters) & general_counters(general);
                 Some(Needs { counters, takes })
             }
@@ -257,7 +261,7 @@ impl Plan {
             };
             return absent(Obstacle::Hardware, why);
         }
-        if event.scope == Scope::Shared {
+        if event.scope == EventScope::Shared {
             let why = "it counts what a part of the machine does for all, not for a function";
             return absent(Obstacle::Hardware, why.to_owned());
         }

@@ -10,8 +10,8 @@ use simulated::Model;
 use sys::perf_open::{Attributes, Modes};
 
 use super::derived::Core;
-use super::pass::{Counted, Execution, Open};
-use super::plan::{Absent, Plan, in_words, plan};
+use super::pass::{CounterReading, Execution, OpenCounters};
+use super::plan::{Absent, CountingPlan, in_words, plan};
 use super::{canary, counted_by, is_share, modes_of, needs_counter, unit_of};
 use crate::events::Encoded;
 
@@ -146,7 +146,7 @@ impl<'a> Session<'a> {
     }
 
     /// The passes for these events on this CPU.
-    pub fn plan(&self, events: &[Encoded]) -> Plan {
+    pub fn plan(&self, events: &[Encoded]) -> CountingPlan {
         plan(self.machine, self.cpu, events)
     }
 
@@ -168,7 +168,7 @@ impl<'a> Session<'a> {
 
     /// The plan without the events that the kernel does not open, each with its reason.
     #[must_use]
-    pub fn tried(&self, mut plan: Plan) -> Plan {
+    pub fn tried(&self, mut plan: CountingPlan) -> CountingPlan {
         let has_pass = |at: &usize| plan.passes.iter().any(|pass| pass.contains(at));
         // Shares of slots are opened behind slots alone.
         let alone = |at: &usize| has_pass(at) && !is_share(&plan.events[*at]);
@@ -179,7 +179,7 @@ impl<'a> Session<'a> {
     }
 
     /// What is known before anything is counted.
-    pub fn outline(&self, subject: &str, plan: &Plan) -> CountsRun {
+    pub fn outline(&self, subject: &str, plan: &CountingPlan) -> CountsRun {
         let limits = plan.limits.clone().map(in_words);
         let modes = if self.modes == Modes::User { "user mode" } else { "user and kernel mode" };
         CountsRun {
@@ -201,7 +201,7 @@ impl<'a> Session<'a> {
     pub fn count(
         &self,
         title: &str,
-        plan: &Plan,
+        plan: &CountingPlan,
         mut work: Work<'_>,
         units: &[CountedUnit],
     ) -> Reading<Counts> {
@@ -225,12 +225,12 @@ impl<'a> Session<'a> {
         Ok(Counts { metrics, ..counts })
     }
 
-    fn pass(&self, plan: &Plan, pass: &[usize], work: &mut Work<'_>) -> Reading<Passed> {
+    fn pass(&self, plan: &CountingPlan, pass: &[usize], work: &mut Work<'_>) -> Reading<Passed> {
         let events: Vec<&Encoded> = pass.iter().map(|&at| &plan.events[at]).collect();
         if let Work::Known(known) = work {
             known.before();
         }
-        let open = Open::of(self.machine, &events, self.modes);
+        let open = OpenCounters::of(self.machine, &events, self.modes);
         let simulated = self.machine.simulated.as_ref();
         let failed = OnceCell::new();
         let simulate = |id: &str, units| {
@@ -276,7 +276,7 @@ impl<'a> Session<'a> {
     }
 }
 
-const NOTHING: Counted = Counted { value: 0, way: machine::perf::Way::Rdpmc };
+const NOTHING: CounterReading = CounterReading { value: 0, way: machine::perf::Way::Rdpmc };
 
 /// A pass that was executed.
 struct Passed {
@@ -288,7 +288,7 @@ struct Passed {
 impl Passed {
     /// No function executes no instructions and takes no cycles: counters of which one says so stand
     /// still, whatever the kernel says of them.
-    fn doubt(&mut self, plan: &Plan) {
+    fn doubt(&mut self, plan: &CountingPlan) {
         let stands = |at: &usize| {
             plan.anchors.contains(&self.events[*at])
                 && matches!(&self.done.counts[*at], Ok(counted) if counted.value == 0)
@@ -309,7 +309,7 @@ impl Passed {
     }
 
     /// What an event counted without the measurement's own counts, and those.
-    fn count(&self, event: usize) -> Option<(Reading<Counted>, Option<u64>)> {
+    fn count(&self, event: usize) -> Option<(Reading<CounterReading>, Option<u64>)> {
         let at = self.events.iter().position(|one| *one == event)?;
         // What the measurement counts by itself is subtracted, or nothing is said.
         let own = match &self.own.counts[at] {
@@ -319,13 +319,15 @@ impl Passed {
                 return Some((Err(done.unwrap_or(reason).clone()), None));
             }
         };
-        let without =
-            |counted: &Counted| Counted { value: counted.value.saturating_sub(own), ..*counted };
+        let without = |counted: &CounterReading| CounterReading {
+            value: counted.value.saturating_sub(own),
+            ..*counted
+        };
         Some((self.done.counts[at].as_ref().map(without).map_err(Clone::clone), Some(own)))
     }
 
     /// Whether what it counted can stand beside another pass: each anchor was counted in both.
-    fn can_be_compared(&self, first: &Passed, plan: &Plan) -> bool {
+    fn can_be_compared(&self, first: &Passed, plan: &CountingPlan) -> bool {
         let counted = |pass: &Passed, anchor| pass.count(anchor).is_some_and(|it| it.0.is_ok());
         let both = |&anchor: &usize| counted(self, anchor) && counted(first, anchor);
         plan.anchors.iter().any(both)
@@ -338,7 +340,7 @@ impl Passed {
 /// and clocks.
 const AGREE: [(&str, f64, u64); 2] = [("instructions", 0.01, 50), ("cycles", 0.1, 10_000)];
 
-fn spread(plan: &Plan, passes: &[Passed]) -> Vec<AnchorSpread> {
+fn spread(plan: &CountingPlan, passes: &[Passed]) -> Vec<AnchorSpread> {
     let of = |&anchor: &usize| {
         let event = &plan.events[anchor].name;
         let counts = passes.iter().filter_map(|pass| pass.count(anchor)?.0.ok());
@@ -352,7 +354,7 @@ fn spread(plan: &Plan, passes: &[Passed]) -> Vec<AnchorSpread> {
     plan.anchors.iter().filter_map(of).collect()
 }
 
-fn table(title: &str, plan: &Plan, passes: &[Passed], units: &[CountedUnit]) -> Counts {
+fn table(title: &str, plan: &CountingPlan, passes: &[Passed], units: &[CountedUnit]) -> Counts {
     let spread = spread(plan, passes);
     let apart: Option<&AnchorSpread> = spread.iter().find(|spread| !spread.agrees);
     let mut events: Vec<EventCount> = plan
@@ -403,7 +405,7 @@ fn table(title: &str, plan: &Plan, passes: &[Passed], units: &[CountedUnit]) -> 
     }
 }
 
-fn row(event: &Encoded, count: Reading<Counted>, own: Option<u64>) -> EventCount {
+fn row(event: &Encoded, count: Reading<CounterReading>, own: Option<u64>) -> EventCount {
     let is_base = super::plan::is_base(&event.name);
     EventCount {
         event: event.name.clone(),
@@ -415,7 +417,7 @@ fn row(event: &Encoded, count: Reading<Counted>, own: Option<u64>) -> EventCount
     }
 }
 
-fn absent(plan: &Plan, at: usize) -> Unavailable {
+fn absent(plan: &CountingPlan, at: usize) -> Unavailable {
     let found = plan.absent.iter().find(|absent| absent.event == at);
     found.map_or_else(
         || Unavailable::new(Obstacle::Cpudyno, &plan.events[at].name, "no pass has it"),

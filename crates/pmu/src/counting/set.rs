@@ -12,14 +12,14 @@ use sys::perf_open::Modes;
 
 use super::budget::{Budget, Drift, Expected};
 use super::face::EventList;
-use super::pass::Open;
+use super::pass::OpenCounters;
 use super::plan::{of_another_kind, plan};
 use super::{canary, counted_by, slower, unit_of};
 use crate::events::Encoded;
 
 /// A part of a program: its place among the names that the set was opened with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Part(pub usize);
+pub struct PartIndex(pub usize);
 
 /// Counters of the calling thread that are open all the time, with a bill for each part.
 ///
@@ -105,7 +105,7 @@ impl CounterSet {
         }
         plan.together(events)?;
         let wanted: Vec<&Encoded> = events.iter().collect();
-        let readers = Open::of(machine, &wanted, Modes::User).readers();
+        let readers = OpenCounters::of(machine, &wanted, Modes::User).readers();
         let mut counters = Vec::with_capacity(events.len());
         for (event, reader) in events.iter().zip(readers) {
             let reader = reader?;
@@ -140,7 +140,7 @@ impl CounterSet {
     /// # Error
     /// Where an event counted wrongly, with what it counted; or where a counter had no place.
     pub fn verify(&mut self) -> Result<(), Unavailable> {
-        self.switch_to(Part(self.current));
+        self.switch_to(PartIndex(self.current));
         self.sing().unwrap_or_else(|| {
             let why = "a counter had lost its place on the hardware while the loop was executed";
             Err(Unavailable::new(Obstacle::Measurement, "set of counters", why)
@@ -169,7 +169,7 @@ impl CounterSet {
         const SWITCHES: usize = 100;
         let mut least = vec![u64::MAX; self.counters.len()];
         for _ in 0..SWITCHES {
-            self.switch_to(Part(0));
+            self.switch_to(PartIndex(0));
             for (least, one) in least.iter_mut().zip(&self.counters) {
                 *least = (*least).min(one.moved);
             }
@@ -186,7 +186,7 @@ impl CounterSet {
     /// Enters a part: what was counted since the last switch is on the bill of the part that is left. A
     /// part that there is not is the last one.
     #[inline]
-    pub fn switch_to(&mut self, part: Part) {
+    pub fn switch_to(&mut self, part: PartIndex) {
         let whole = self.read();
         let number = self.counters.len();
         let bill = &mut self.bills[self.current];
@@ -233,18 +233,18 @@ impl CounterSet {
     }
 
     /// The part of that name.
-    pub fn part(&self, name: &str) -> Option<Part> {
-        self.bills.iter().position(|bill| bill.name == name).map(Part)
+    pub fn part(&self, name: &str) -> Option<PartIndex> {
+        self.bills.iter().position(|bill| bill.name == name).map(PartIndex)
     }
 
     /// How often a part was left, and how many of those intervals are not on its bill because a counter
     /// had lost its place on the hardware.
-    pub fn intervals(&self, part: Part) -> Option<(u64, u64)> {
+    pub fn intervals(&self, part: PartIndex) -> Option<(u64, u64)> {
         self.bills.get(part.0).map(|bill| (bill.intervals + bill.rejected, bill.rejected))
     }
 
     /// The bill of a part, without what the switches count by themselves, by the unit of its work.
-    pub fn bill(&self, part: Part, unit: &str) -> Option<Counts> {
+    pub fn bill(&self, part: PartIndex, unit: &str) -> Option<Counts> {
         let bill = self.bills.get(part.0)?;
         let number = self.counters.len();
         let row = &self.counts[part.0 * number..][..number];

@@ -15,7 +15,7 @@ use sys::memory::Mapping;
 use super::demonstrations::without;
 use super::session::Executable;
 use super::work::{self, Spec, Under, size_in_words};
-use super::{Plan, Session, Work};
+use super::{CountingPlan, Session, Work};
 
 /// What a data sheet is made of.
 #[derive(Debug, Clone)]
@@ -57,7 +57,12 @@ pub fn sizes(machine: &Machine, cpu: CpuId) -> Vec<u64> {
 }
 
 /// Counts a kernel once, with its data in the caches as far as they hold it.
-pub fn kernel(session: &Session<'_>, plan: &Plan, spec: Spec, units: u64) -> Reading<Counts> {
+pub fn kernel(
+    session: &Session<'_>,
+    plan: &CountingPlan,
+    spec: Spec,
+    units: u64,
+) -> Reading<Counts> {
     let counted =
         spec.with(session, |kernel| kernel.count(session, plan, units, Under::default()))?;
     counted.map(|counted| counted.counts)
@@ -66,7 +71,7 @@ pub fn kernel(session: &Session<'_>, plan: &Plan, spec: Spec, units: u64) -> Rea
 impl Sheet {
     /// Counts it under all circumstances that make a difference to it. What cannot be executed has its
     /// reasons in place of counts.
-    pub fn count(&self, session: &Session<'_>, plan: &Plan) -> Vec<Counts> {
+    pub fn count(&self, session: &Session<'_>, plan: &CountingPlan) -> Vec<Counts> {
         let sizes = match self.spec.has_data() {
             true if self.sizes.is_empty() => sizes(session.machine(), session.cpu()),
             true => self.sizes.clone(),
@@ -82,7 +87,7 @@ impl Sheet {
     fn one(
         &self,
         session: &Session<'_>,
-        plan: &Plan,
+        plan: &CountingPlan,
         size: u64,
         circumstance: Circumstance,
     ) -> Counts {
@@ -93,7 +98,13 @@ impl Sheet {
         under(session, circumstance, neighbour, count).named(spec.name(), size, circumstance, plan)
     }
 
-    fn way(&self, session: &Session<'_>, plan: &Plan, spec: Spec, under: Under) -> Reading<Counts> {
+    fn way(
+        &self,
+        session: &Session<'_>,
+        plan: &CountingPlan,
+        spec: Spec,
+        under: Under,
+    ) -> Reading<Counts> {
         let counted = spec.with(session, |kernel| {
             let once = kernel.data.map_or(1, |data| data.once);
             // Of what was cold, only the first way through it is.
@@ -105,7 +116,7 @@ impl Sheet {
 }
 
 /// What was counted under a circumstance, and beside whom.
-struct Found {
+struct CircumstanceCounts {
     counted: Reading<Counts>,
     beside: Option<CpuId>,
 }
@@ -117,31 +128,34 @@ fn under(
     circumstance: Circumstance,
     (asked, kernel): (Option<CpuId>, Spec),
     mut count: impl FnMut(Under) -> Reading<Counts>,
-) -> Found {
+) -> CircumstanceCounts {
     let Circumstance { cold, beside, .. } = circumstance;
     if !beside {
-        return Found { counted: count(Under { cold, beside_sibling: false }), beside: None };
+        return CircumstanceCounts {
+            counted: count(Under { cold, beside_sibling: false }),
+            beside: None,
+        };
     }
     let (cpu, beside_sibling) = match neighbour(session, asked) {
         Ok(found) => found,
-        Err(reason) => return Found { counted: Err(reason), beside: None },
+        Err(reason) => return CircumstanceCounts { counted: Err(reason), beside: None },
     };
     let mut count = || count(Under { cold, beside_sibling });
     let counted = match session.machine().simulated {
         Some(_) => count(),
         None => busy(kernel, cpu, count).and_then(|counted| counted),
     };
-    Found { counted, beside: Some(cpu) }
+    CircumstanceCounts { counted, beside: Some(cpu) }
 }
 
-impl Found {
+impl CircumstanceCounts {
     /// As a table that says what it is of.
     fn named(
         self,
         name: &str,
         size: Option<u64>,
         circumstance: Circumstance,
-        plan: &Plan,
+        plan: &CountingPlan,
     ) -> Counts {
         let words = circumstance.words;
         let size = size.map(size_in_words);
@@ -174,7 +188,7 @@ impl FunctionSheet<'_> {
     pub(super) fn count(
         &self,
         session: &Session<'_>,
-        plan: &Plan,
+        plan: &CountingPlan,
         function: &mut dyn FnMut(u64),
     ) -> Vec<Counts> {
         /// Enough to be in everybody's way, where a function has no sizes.

@@ -19,7 +19,7 @@ use simulated::Model;
 use sys::memory::Mapping;
 
 use super::session::Executable;
-use super::{Plan, Session, Work};
+use super::{CountingPlan, Session, Work};
 
 /// Which kernel.
 #[derive(Debug, Clone, Copy)]
@@ -247,10 +247,10 @@ impl Kernel<'_> {
     pub fn count(
         &mut self,
         session: &Session<'_>,
-        plan: &Plan,
+        plan: &CountingPlan,
         units: u64,
         under: Under,
-    ) -> Reading<Counted> {
+    ) -> Reading<KernelCounts> {
         let number = self.whole(units);
         let (units, title) = (self.units(number), self.title.clone());
         let machine = session.machine();
@@ -259,12 +259,12 @@ impl Kernel<'_> {
         let shares = trip.times.iter().map(|time| time.on_cpu());
         let on_cpu = shares.min_by(f64::total_cmp);
         let thread_time = trip.times.first().map(|time| time.thread);
-        Ok(Counted { counts, number, thread_time, on_cpu })
+        Ok(KernelCounts { counts, number, thread_time, on_cpu })
     }
 }
 
 /// What was counted of a kernel.
-pub struct Counted {
+pub struct KernelCounts {
     /// The counts.
     pub counts: Counts,
     /// Units that were executed.

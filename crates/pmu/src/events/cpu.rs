@@ -12,7 +12,7 @@ use super::table::{CoreType, Family, Table};
 /// A CPU by its numbers. It reads and writes as `GenuineIntel-6-8F-8` (family decimal, model and
 /// stepping hexadecimal, as perf does), cores of Arm's architecture as `0x41-0xd0c`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cpu {
+pub struct CpuModel {
     /// Its numbers; the stepping may be missing where somebody typed it.
     numbers: CpuNumbers,
 }
@@ -30,21 +30,21 @@ pub enum Maker {
     Other,
 }
 
-impl Cpu {
+impl CpuModel {
     /// Of these numbers.
-    pub fn of(numbers: CpuNumbers) -> Cpu {
-        Cpu { numbers }
+    pub fn of(numbers: CpuNumbers) -> CpuModel {
+        CpuModel { numbers }
     }
 
     /// What somebody typed: the name of a family, another name of it, or a CPU's numbers.
-    pub fn named(typed: &str) -> Result<Cpu, Error> {
+    pub fn named(typed: &str) -> Result<CpuModel, Error> {
         let families = &Table::builtin().family;
         if let Some(cpuid) = families.iter().find_map(|family| family.cpu_called(typed)) {
             return cpuid.parse();
         }
         // What `cpudyno info` calls it.
         if let Some(numbers) = facts::numbers_of(typed) {
-            return Ok(Cpu::of(numbers));
+            return Ok(CpuModel::of(numbers));
         }
         if facts::is_of_others(typed) {
             return Err(Error::OtherArchitecture { typed: typed.to_owned() });
@@ -132,7 +132,7 @@ fn folded(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).map(|it| it.to_ascii_lowercase()).collect()
 }
 
-impl fmt::Display for Cpu {
+impl fmt::Display for CpuModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.numbers {
             CpuNumbers::X86 { vendor, family, model, stepping } => {
@@ -144,10 +144,10 @@ impl fmt::Display for Cpu {
     }
 }
 
-impl FromStr for Cpu {
+impl FromStr for CpuModel {
     type Err = Error;
 
-    fn from_str(text: &str) -> Result<Cpu, Error> {
+    fn from_str(text: &str) -> Result<CpuModel, Error> {
         let unknown = || Error::UnknownCpu { typed: text.to_owned(), near: None };
         let hex = |word: &str| u32::from_str_radix(word.trim_start_matches("0x"), 16).ok();
         let words: Vec<&str> = text.trim().split('-').collect();
@@ -170,7 +170,7 @@ impl FromStr for Cpu {
             }
             _ => None,
         };
-        parsed.map(Cpu::of).ok_or_else(unknown)
+        parsed.map(CpuModel::of).ok_or_else(unknown)
     }
 }
 
@@ -193,18 +193,18 @@ mod tests {
             ("AuthenticAMD-25-1-1", "AuthenticAMD-25-1-1", "zen3"),
             ("neoverse-n1", "0x41-0xd0c", "neoverse-n1"),
         ] {
-            let cpu = Cpu::named(typed).unwrap();
+            let cpu = CpuModel::named(typed).unwrap();
             assert_eq!(cpu.to_string(), written, "{typed}");
             assert_eq!(cpu.families()[0].id, family, "{typed}");
         }
-        let hybrid = Cpu::named("alder-lake").unwrap();
+        let hybrid = CpuModel::named("alder-lake").unwrap();
         assert_eq!(hybrid.families().len(), 2);
-        assert!(Cpu::named("GenuineIntel-6-2A-7").unwrap().families().is_empty());
+        assert!(CpuModel::named("GenuineIntel-6-2A-7").unwrap().families().is_empty());
     }
 
     #[test]
     fn what_is_no_cpu_says_what_it_might_be() {
-        let near = |typed: &str| match Cpu::named(typed) {
+        let near = |typed: &str| match CpuModel::named(typed) {
             Err(Error::UnknownCpu { near, .. }) => near,
             other => panic!("{other:?}"),
         };
@@ -221,18 +221,18 @@ mod tests {
             "Loongson-3A6000",
             "TI UltraSparc IIIi",
         ] {
-            let said = Cpu::named(other);
+            let said = CpuModel::named(other);
             assert!(matches!(said, Err(Error::OtherArchitecture { .. })), "{other}: {said:?}");
         }
         for product in ["Strix Halo", "venice", "Hygon", "turin-dense"] {
-            assert!(Cpu::named(product).is_ok(), "{product}");
+            assert!(CpuModel::named(product).is_ok(), "{product}");
         }
         for core in ["Arm Neoverse-V2", "Qualcomm Oryon", "Fujitsu A64FX", "HiSilicon TaiShan v110"]
         {
-            assert!(Cpu::named(core).is_ok(), "{core}");
+            assert!(CpuModel::named(core).is_ok(), "{core}");
         }
         for bad in ["", "GenuineIntel", "GenuineIntel-x-8F", "GenuineIntel-6-8F-Z", "a-1-2-3-4"] {
-            assert!(Cpu::named(bad).is_err(), "{bad}");
+            assert!(CpuModel::named(bad).is_err(), "{bad}");
         }
     }
 
@@ -286,7 +286,7 @@ mod tests {
                 let stepping = Some(5);
                 let vendor = vendor.to_owned();
                 let numbers = CpuNumbers::X86 { vendor, family, model, stepping };
-                let cpu = Cpu::of(numbers.clone());
+                let cpu = CpuModel::of(numbers.clone());
                 match (facts::name_of(&numbers), cpu.families().is_empty()) {
                     (None, false) => panic!("{cpu} has events and no name"),
                     (Some(name), true) => _ = silent.insert(name),
@@ -302,7 +302,7 @@ mod tests {
     fn every_family_has_the_cpus_that_it_names() {
         for family in &Table::builtin().family {
             for cpuid in std::iter::once(&family.cpuid).chain(family.also.values()) {
-                let cpu: Cpu = cpuid.parse().unwrap();
+                let cpu: CpuModel = cpuid.parse().unwrap();
                 assert_eq!(&cpu.to_string(), cpuid);
                 let families = cpu.families();
                 assert!(families.iter().any(|it| it.id == family.id), "{cpuid} of {}", family.id);

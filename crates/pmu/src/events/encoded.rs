@@ -17,9 +17,9 @@ pub struct Encoded {
     /// The modes that the modifier asks for; none: left to who counts.
     pub modes: Option<Modes>,
     /// Whose doing it counts.
-    pub scope: Scope,
+    pub scope: EventScope,
     /// Which counters can count it.
-    pub place: Place,
+    pub place: CounterPlace,
     /// The register that it needs beside its counter, such as 0x3f7 (front end), 0x3f6 (load latency)
     /// or 0x1a6 (offcore response, which has a twin in 0x1a7): two events that want different values
     /// of it do not fit into one pass.
@@ -55,7 +55,7 @@ pub enum Modes {
 
 /// Whose doing an event counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum EventScope {
     /// A thread's or a CPU's, as who opens it wishes.
     Thread,
     /// That of a part of the machine which several CPUs share (uncore): it is opened for the CPUs that
@@ -65,7 +65,7 @@ pub enum Scope {
 
 /// Which counters of its PMU can count an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum CounterPlace {
     /// The kernel's own counters: they need no hardware, and there are as many as wanted.
     Software,
     /// The fixed counter of that number.
@@ -79,9 +79,9 @@ pub enum Place {
     },
 }
 
-impl Place {
+impl CounterPlace {
     /// That of a share of the slots: it takes no counter of its own.
-    pub const SHARE: Place = Place::General { counters: 0, takes: 0 };
+    pub const SHARE: CounterPlace = CounterPlace::General { counters: 0, takes: 0 };
     /// What is to be known of such a share.
     pub(crate) const WITH_SLOTS: &'static str = "It is counted only in a group that `slots` leads.";
 }

@@ -7,7 +7,7 @@ use model::Unavailable;
 use model::name::did_you_mean;
 use regex_lite::Regex;
 
-use super::encoded::{Encoded, Modes, Place, Source};
+use super::encoded::{CounterPlace, Encoded, Modes, Source};
 use super::error::Error;
 use super::sources::{Listed, TABLE, believed, kernel_aliases};
 use super::target::Target;
@@ -189,7 +189,7 @@ fn fitting(all: &[&Encoded], pattern: &str) -> Result<Vec<Encoded>, Error> {
 /// Fixed counters first.
 fn rank(event: &Encoded) -> u32 {
     match event.place {
-        Place::Fixed(number) => number,
+        CounterPlace::Fixed(number) => number,
         _ => u32::MAX,
     }
 }

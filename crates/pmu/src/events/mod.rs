@@ -23,12 +23,12 @@ mod table;
 mod target;
 mod zero;
 
-pub use cpu::{Cpu, Maker};
-pub use encoded::{Encoded, Modes, Place, Scope, Source};
+pub use cpu::{CpuModel, Maker};
+pub use encoded::{CounterPlace, Encoded, EventScope, Modes, Source};
 pub use error::Error;
 pub use fields::Fields;
 pub use lookup::Events;
 pub(crate) use lookup::plain;
 pub use sources::{EventSource, Listed, TABLE as SOURCES, lists};
-pub use table::{CoreType, Family, Part, Row, Set, Table};
+pub use table::{CoreType, EventFile, EventRow, Family, Set, Table};
 pub use target::Target;

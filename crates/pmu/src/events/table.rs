@@ -21,9 +21,9 @@ pub struct Table {
     /// Families of CPUs.
     pub family: Vec<Family>,
     /// Intel's fixed counters, by their number.
-    pub fixed: Part,
+    pub fixed: EventFile,
     /// Intel's architectural events, by their bit.
-    pub architectural: Part,
+    pub architectural: EventFile,
     /// Sets of events.
     pub set: Vec<Set>,
 }
@@ -98,11 +98,11 @@ impl CoreType {
 /// Events without a family of their own.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Part {
+pub struct EventFile {
     /// Where they come from, as `data/README.md` explains it.
     pub source: String,
     /// The events, in order.
-    pub events: Vec<Row>,
+    pub events: Vec<EventRow>,
 }
 
 /// Events that some families share.
@@ -114,12 +114,12 @@ pub struct Set {
     /// Where they come from, as `data/README.md` explains it.
     pub source: String,
     /// The events.
-    pub events: Vec<Row>,
+    pub events: Vec<EventRow>,
 }
 
 /// An event.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Row {
+pub struct EventRow {
     /// Its name, in lower case.
     pub name: String,
     /// What is written into the select register.

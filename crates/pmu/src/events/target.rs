@@ -8,7 +8,7 @@ use machine::{Machine, Tree, facts};
 use model::{Obstacle, Reading, Unavailable};
 use sys::cpuid::Leaf;
 
-use super::cpu::{Cpu, Maker};
+use super::cpu::{CpuModel, Maker};
 use super::error::Error;
 use super::sources;
 use super::table::{CoreType, Family};
@@ -21,21 +21,21 @@ pub struct Target<'a> {
     /// The machine at hand; none: another CPU, of which only the numbers are known.
     pub(crate) machine: Option<&'a Machine>,
     /// Who it is; where the machine does not say, why.
-    pub(crate) cpu: Reading<Cpu>,
+    pub(crate) cpu: Reading<CpuModel>,
     /// Its PMUs of cores: two of a hybrid.
-    pub(crate) cores: Vec<Core>,
+    pub(crate) cores: Vec<CoreTypePmu>,
     /// A folder of perfmon's files.
     pub(crate) folder: Option<PathBuf>,
 }
 
 /// The PMU of a type of cores.
-pub(crate) struct Core {
+pub(crate) struct CoreTypePmu {
     /// Its name in sysfs.
     pub(crate) pmu: String,
     /// Its number; or why events of it cannot be counted here.
     pub(crate) kind: Reading<u32>,
     /// Which CPUs' events it has.
-    pub(crate) cpu: Option<Cpu>,
+    pub(crate) cpu: Option<CpuModel>,
     /// Which type of core, of a hybrid.
     pub(crate) of_type: Option<CoreType>,
     /// Its family, where our table knows it.
@@ -46,10 +46,10 @@ pub(crate) struct Core {
     pub(crate) is_narrow: bool,
 }
 
-impl Core {
+impl CoreTypePmu {
     /// Whose registers it has.
     pub(crate) fn maker(&self) -> Maker {
-        self.cpu.as_ref().map_or(Maker::Other, Cpu::maker)
+        self.cpu.as_ref().map_or(Maker::Other, CpuModel::maker)
     }
 
     /// Whether it has the fixed counter of that number; none where nobody says.
@@ -73,12 +73,12 @@ impl<'a> Target<'a> {
     pub fn of(machine: &'a Machine) -> Target<'a> {
         let numbers = facts::cpu_numbers(machine);
         let first = |numbers: &Vec<facts::CpuNumbers>| numbers.first().cloned();
-        let cpu = numbers.as_ref().ok().and_then(first).map(Cpu::of).ok_or_else(|| {
+        let cpu = numbers.as_ref().ok().and_then(first).map(CpuModel::of).ok_or_else(|| {
             let none = || Unavailable::new(Obstacle::Hardware, "CPU", "it has no numbers");
             numbers.as_ref().err().cloned().unwrap_or_else(none)
         });
         let names = pmu::of_cores(machine.tree.as_ref());
-        let mut cores: Vec<Core> = names
+        let mut cores: Vec<CoreTypePmu> = names
             .iter()
             .map(|name| of_core(machine, name, numbers.as_deref().unwrap_or(&[])))
             .collect();
@@ -90,7 +90,7 @@ impl<'a> Target<'a> {
 
     /// Another CPU: the name of a family, or numbers such as `GenuineIntel-6-8F`.
     pub fn named(typed: &str) -> Result<Target<'static>, Error> {
-        let cpu = Cpu::named(typed)?;
+        let cpu = CpuModel::named(typed)?;
         // The name of one type of core means that one.
         let mut families = cpu.families();
         let named: Vec<_> =
@@ -105,7 +105,7 @@ impl<'a> Target<'a> {
         let core_of = |family: Option<&'static Family>| {
             let core = family.and_then(|family| family.core);
             let (pmu, cpu) = (usual_name(Some(&cpu), core).to_owned(), Some(cpu.clone()));
-            Core {
+            CoreTypePmu {
                 pmu,
                 kind: not_here(),
                 cpu,
@@ -132,7 +132,7 @@ impl<'a> Target<'a> {
             && core.of_type.is_none()
             && core.family.is_none()
         {
-            let of_type = |core: CoreType| Core {
+            let of_type = |core: CoreType| CoreTypePmu {
                 pmu: core.pmu().to_owned(),
                 kind: Err(reason.clone()),
                 cpu: Some(cpu.clone()),
@@ -141,7 +141,7 @@ impl<'a> Target<'a> {
                 announced: None,
                 is_narrow: false,
             };
-            let cores: Vec<Core> =
+            let cores: Vec<CoreTypePmu> =
                 sources::core_types(folder, cpu).into_iter().map(of_type).collect();
             if cores.len() > 1 {
                 self.cores = cores;
@@ -151,7 +151,7 @@ impl<'a> Target<'a> {
     }
 
     /// Which CPU it is.
-    pub fn cpu(&self) -> Reading<&Cpu> {
+    pub fn cpu(&self) -> Reading<&CpuModel> {
         self.cpu.as_ref().map_err(Clone::clone)
     }
 
@@ -174,7 +174,7 @@ impl<'a> Target<'a> {
 
     /// What our table calls the cores of that PMU; of any, where none is named.
     pub fn family_of(&self, pmu: Option<&str>) -> Option<&'static Family> {
-        let is_it = |core: &&Core| pmu.is_none_or(|pmu| core.pmu == pmu);
+        let is_it = |core: &&CoreTypePmu| pmu.is_none_or(|pmu| core.pmu == pmu);
         self.cores.iter().find(is_it).and_then(|core| core.family)
     }
 
@@ -189,14 +189,14 @@ impl<'a> Target<'a> {
     }
 
     /// How an event is called: with its PMU where there are several of cores.
-    pub(crate) fn name(&self, core: &Core, name: &str) -> String {
+    pub(crate) fn name(&self, core: &CoreTypePmu, name: &str) -> String {
         if self.cores.len() > 1 { format!("{}/{name}/", core.pmu) } else { name.to_owned() }
     }
 }
 
 /// What the kernel usually calls the PMU of such cores.
-fn usual_name(cpu: Option<&Cpu>, core: Option<CoreType>) -> &'static str {
-    match (cpu.map(Cpu::maker), core) {
+fn usual_name(cpu: Option<&CpuModel>, core: Option<CoreType>) -> &'static str {
+    match (cpu.map(CpuModel::maker), core) {
         (Some(Maker::Arm), _) => "armv8_pmuv3_0",
         (_, Some(core)) => core.pmu(),
         (_, None) => "cpu",
@@ -224,14 +224,14 @@ fn type_of_all(structured: Option<Leaf>) -> Option<CoreType> {
     (structured?.edx >> 15 & 1 == 0).then_some(CoreType::Core)
 }
 
-fn of_core(machine: &Machine, name: &str, numbers: &[facts::CpuNumbers]) -> Core {
+fn of_core(machine: &Machine, name: &str, numbers: &[facts::CpuNumbers]) -> CoreTypePmu {
     let tree = machine.tree.as_ref();
     let pmu = Pmu::new(tree, name);
     let first = pmu.first_cpu();
     // Cores of Arm's architecture may differ, and each CPU has its numbers.
     let own = first.and_then(|cpu| numbers.get(cpu.0 as usize)).or(numbers.first());
-    let cpu = own.cloned().map(Cpu::of);
-    let families = cpu.as_ref().map(Cpu::families).unwrap_or_default();
+    let cpu = own.cloned().map(CpuModel::of);
+    let families = cpu.as_ref().map(CpuModel::families).unwrap_or_default();
     let leaf = |number: u32| match first {
         Some(cpu) => machine.cpuid.leaf_of(cpu, number, 0),
         None => machine.cpuid.leaf(number, 0),
@@ -239,7 +239,7 @@ fn of_core(machine: &Machine, name: &str, numbers: &[facts::CpuNumbers]) -> Core
     let core = CoreType::of_pmu(name)
         .or_else(|| announced_type(leaf(0x1a)))
         .or_else(|| type_of_all(leaf(7)).filter(|_| families.len() > 1));
-    Core {
+    CoreTypePmu {
         pmu: name.to_owned(),
         kind: pmu.kind(),
         family: Family::of_core(&families, core),
@@ -251,19 +251,19 @@ fn of_core(machine: &Machine, name: &str, numbers: &[facts::CpuNumbers]) -> Core
 }
 
 /// The cores of a machine whose kernel knows no PMU of them.
-fn absent(machine: &Machine, cpu: Option<&Cpu>) -> Vec<Core> {
+fn absent(machine: &Machine, cpu: Option<&CpuModel>) -> Vec<CoreTypePmu> {
     // Where cycles can be counted though nothing is described, the number is the one of raw events.
     let kind = match machine.permits.ask(Question::PerfCyclesUser) {
         Ok(_) => Ok(RAW),
         Err(reason) => Err(reason),
     };
-    let families = cpu.map(Cpu::families).unwrap_or_default();
+    let families = cpu.map(CpuModel::families).unwrap_or_default();
     let types: Vec<Option<CoreType>> = match families.as_slice() {
         several @ [_, _, ..] if kind.is_err() => several.iter().map(|it| it.core).collect(),
         _ => vec![announced_type(machine.cpuid.leaf(0x1a, 0))],
     };
     let is_hybrid = types.len() > 1;
-    let of_type = |core: Option<CoreType>| Core {
+    let of_type = |core: Option<CoreType>| CoreTypePmu {
         pmu: usual_name(cpu, core.filter(|_| is_hybrid)).to_owned(),
         kind: kind.clone(),
         cpu: cpu.cloned(),

@@ -1,8 +1,8 @@
 //! Codes whose event is 0: of Intel's CPUs they mean the counters that count one thing each, and nothing else.
 
 use super::cpu::Maker;
-use super::table::{Row, Table};
-use super::target::Core;
+use super::table::{EventRow, Table};
+use super::target::CoreTypePmu;
 
 /// The counter of the slots, of which there are shares.
 const SLOTS: u32 = 3;
@@ -13,7 +13,7 @@ const SLOTS: u32 = 3;
 /// # Source
 /// Linux `arch/x86/events/intel/core.c` and `perf_event.h`: event 0 stands for fixed counters by their
 /// number and 1 in the unit mask, and with unit masks from 80h to 87h for shares of the slots.
-pub(super) fn refused(core: &Core, name: Option<&str>, code: u64) -> Option<String> {
+pub(super) fn refused(core: &CoreTypePmu, name: Option<&str>, code: u64) -> Option<String> {
     let (event, umask) = (code & 0xff, code >> 8 & 0xff);
     if core.maker() != Maker::Intel || event != 0 {
         return None;
@@ -34,6 +34,6 @@ pub(super) fn refused(core: &Core, name: Option<&str>, code: u64) -> Option<Stri
     (!is_its).then(|| format!("its code {:#x} is that of `{}`", code & 0xffff, row.name))
 }
 
-fn calls(row: &Row, name: &str) -> bool {
+fn calls(row: &EventRow, name: &str) -> bool {
     row.name == name || row.also.iter().any(|also| also == name)
 }

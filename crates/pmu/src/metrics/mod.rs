@@ -13,14 +13,14 @@ use crate::events::Family;
 pub use formula::{Formula, FormulaError};
 
 /// The table, as `data/README.md` describes it.
-static TABLE: LazyLock<Document> = LazyLock::new(|| {
+static TABLE: LazyLock<MetricFile> = LazyLock::new(|| {
     const TEXT: &str = include_str!("../../../../data/metrics.toml");
     toml::from_str(TEXT).expect("BUG: a test reads the table")
 });
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Document {
+struct MetricFile {
     metric: Vec<Metric>,
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 
 use libtest_mimic::Failed;
 use machine::Machine;
-use pmu::events::{Cpu, Events, Source, Target, lists};
+use pmu::events::{CpuModel, Events, Source, Target, lists};
 use pmu::metrics::Formula;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -75,7 +75,7 @@ fn typed() -> Result<(), Failed> {
                     prop_assert!(!found.is_empty());
                 }
             }
-            let _ = (Cpu::named(&text), text.parse::<Formula>());
+            let _ = (CpuModel::named(&text), text.parse::<Formula>());
             Ok(())
         })
         .map_err(|error| error.to_string().into())
@@ -112,7 +112,7 @@ fn listed() -> Result<(), Failed> {
                 let events = Events::of(target);
                 let found = events.of_source(Source::Perfmon);
                 prop_assert!(!found.events.is_empty() || !found.missing.is_empty());
-                let _ = lists(&map, &Cpu::named(cpu).unwrap());
+                let _ = lists(&map, &CpuModel::named(cpu).unwrap());
             }
             Ok(())
         })

@@ -4,7 +4,7 @@ use std::fs;
 
 use libtest_mimic::Failed;
 use machine::{Machine, facts};
-use pmu::events::{Cpu, Encoded, Events, Source, Target};
+use pmu::events::{CpuModel, Encoded, Events, Source, Target};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use tempfile::TempDir;
@@ -166,7 +166,7 @@ fn low_power() -> Result<(), Failed> {
 }
 
 fn named() -> Result<(), Failed> {
-    let strangers = facts::microarchitectures().filter(|name| Cpu::named(name).is_err());
+    let strangers = facts::microarchitectures().filter(|name| CpuModel::named(name).is_err());
     none(&strangers.map(String::from).collect::<Vec<_>>())?;
     for (typed, family) in [
         ("Zen 4", "zen4"),
@@ -188,7 +188,7 @@ fn named() -> Result<(), Failed> {
     assert_eq!(Target::named("Lunar Lake").unwrap().families().len(), 2);
     assert_eq!(Target::named("Lion Cove").unwrap().families().len(), 1);
     assert!(Target::named("Sandy Bridge").unwrap().families().is_empty());
-    assert!(Cpu::named("Zen Garden").is_err());
+    assert!(CpuModel::named("Zen Garden").is_err());
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::Failed;
-use pmu::events::{Encoded, Events, Place, Scope, Source, Target};
+use pmu::events::{CounterPlace, Encoded, EventScope, Events, Source, Target};
 use tempfile::TempDir;
 
 use super::{Case, Need, none, wrong};
@@ -124,7 +124,7 @@ const SAPPHIRE_RAPIDS: &[(&str, &str)] = &[
 fn sapphire_rapids() -> Result<(), Failed> {
     let events = perfmon("sapphire-rapids", "perfmon");
     let of_cores: Vec<Encoded> =
-        events.into_iter().filter(|event| event.scope == Scope::Thread).collect();
+        events.into_iter().filter(|event| event.scope == EventScope::Thread).collect();
     assert_eq!(of_cores.len(), 411);
     compare(&of_cores, &computed("spr.csv"), SAPPHIRE_RAPIDS, 284)
 }
@@ -156,9 +156,9 @@ fn zen3() -> Result<(), Failed> {
         .collect();
     none(&without)?;
     let pair = events.iter().find(|event| event.name == "fp_ret_sse_avx_ops.all").unwrap();
-    assert_eq!(pair.place, Place::General { counters: 0b10101, takes: 2 });
+    assert_eq!(pair.place, CounterPlace::General { counters: 0b10101, takes: 2 });
     let of_l3 = events.iter().find(|event| event.name == "l3_misses").unwrap();
-    assert_eq!((of_l3.pmu.as_deref(), of_l3.scope), (Some("amd_l3"), Scope::Shared));
+    assert_eq!((of_l3.pmu.as_deref(), of_l3.scope), (Some("amd_l3"), EventScope::Shared));
     let fabric = events.iter().find(|e| e.name == "remote_outbound_data_controller_0").unwrap();
     assert_eq!(fabric.config[0], 0x7_0000_02c7);
     Ok(())
@@ -217,14 +217,14 @@ fn uncore() -> Result<(), Failed> {
     let of = |name: &str| events.iter().find(|event| event.name == name).unwrap();
     let tor = of("unc_cha_tor_inserts.ia_miss");
     assert_eq!(tor.config, [0x00c0_01fe_0000_0135, 0, 0, 0]);
-    assert_eq!((tor.pmu.as_deref(), tor.scope), (Some("uncore_cha"), Scope::Shared));
+    assert_eq!((tor.pmu.as_deref(), tor.scope), (Some("uncore_cha"), EventScope::Shared));
     assert!(!tor.by_mode && tor.kind.is_none());
     assert_eq!(of("unc_m_cas_count.rd").config, [0xcf05, 0, 0, 0]);
     assert_eq!(of("unc_m_cas_count.rd").pmu.as_deref(), Some("uncore_imc"));
     assert_eq!(of("unc_upi_clockticks").pmu.as_deref(), Some("uncore_upi"));
     let part = of("unc_iio_data_req_of_cpu.mem_read.part0");
     assert_eq!(part.config, [0x0007_0010_0000_0483, 0, 0, 0]);
-    assert_eq!(events.iter().filter(|event| event.scope == Scope::Shared).count(), 289);
+    assert_eq!(events.iter().filter(|event| event.scope == EventScope::Shared).count(), 289);
     Ok(())
 }
 
@@ -237,10 +237,10 @@ fn beside() -> Result<(), Failed> {
     assert_eq!((offcore.config, offcore.register), ([0x12a, 0x1_0001, 0, 0], Some(0x1a6)));
     let front = of("frontend_retired.dsb_miss");
     assert_eq!((front.config, front.register), ([0x1c6, 0x11, 0, 0], Some(0x3f7)));
-    assert_eq!(of("cpu_clk_unhalted.thread").place, Place::Fixed(1));
+    assert_eq!(of("cpu_clk_unhalted.thread").place, CounterPlace::Fixed(1));
     assert_eq!(of("cpu_clk_unhalted.thread").config, [0x3c, 0, 0, 0]);
     assert_eq!(of("topdown.slots").config, [0x400, 0, 0, 0]);
-    let loads = Place::General { counters: 0xf, takes: 1 };
+    let loads = CounterPlace::General { counters: 0xf, takes: 1 };
     assert_eq!(of("mem_inst_retired.all_loads").place, loads);
     assert!(events.iter().any(|e| e.caveats.iter().any(|text| text.contains("deprecated"))));
     let skylake = perfmon("skylake-x", "perfmon");

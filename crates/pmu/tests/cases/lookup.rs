@@ -6,7 +6,7 @@ use std::path::Path;
 use libtest_mimic::Failed;
 use machine::Machine;
 use model::record::FactValue;
-use pmu::events::{Encoded, Error, Events, Modes, Place, Scope, Source, Target};
+use pmu::events::{CounterPlace, Encoded, Error, EventScope, Events, Modes, Source, Target};
 use tempfile::TempDir;
 
 use super::{Case, Need};
@@ -170,8 +170,8 @@ fn order() -> Result<(), Failed> {
     let expected =
         ["instructions", "cycles", "ref-cycles", "mem_load_retired.l1_hit", "page-faults"];
     assert_eq!(names(&found), expected);
-    assert_eq!(found[0].place, Place::Fixed(0));
-    assert_eq!(found[4].place, Place::Software);
+    assert_eq!(found[0].place, CounterPlace::Fixed(0));
+    assert_eq!(found[4].place, CounterPlace::Software);
     Ok(())
 }
 
@@ -203,16 +203,23 @@ fn described() -> Result<(), Failed> {
     assert_eq!((loads.kind, loads.source), (Some(4), Source::Own));
     assert_eq!((one("cycles").kind, one("cpu-cycles").name.as_str()), (Some(0), "cycles"));
     assert_eq!(one("page-faults").kind, Some(1));
-    assert_eq!((one("slots").place, one("cpu/slots/").name.as_str()), (Place::Fixed(3), "slots"));
+    assert_eq!(
+        (one("slots").place, one("cpu/slots/").name.as_str()),
+        (CounterPlace::Fixed(3), "slots")
+    );
     let share = one("topdown-retiring");
-    assert_eq!(share.place, Place::General { counters: 0, takes: 0 });
+    assert_eq!(share.place, CounterPlace::General { counters: 0, takes: 0 });
     assert!(share.caveats[0].contains("`slots`"));
     assert_eq!(one("cpu/event=0xc6,umask=1,frontend=0x11/").config, [0x1c6, 0x11, 0, 0]);
     let of_msr = one("msr/tsc/");
-    assert!(!of_msr.by_mode && of_msr.scope == Scope::Thread && of_msr.place == Place::Software);
+    assert!(
+        !of_msr.by_mode
+            && of_msr.scope == EventScope::Thread
+            && of_msr.place == CounterPlace::Software
+    );
     let both = events.resolve("uncore_imc/event=4/").unwrap();
     assert_eq!(names(&both), ["uncore_imc_0/event=4/", "uncore_imc_1/event=4/"]);
-    assert!(both.iter().all(|event| event.scope == Scope::Shared && event.kind.is_some()));
+    assert!(both.iter().all(|event| event.scope == EventScope::Shared && event.kind.is_some()));
     let why = |name: &str| events.resolve(name).unwrap_err().to_string();
     assert!(why("msr/tcs/").ends_with("`msr` has no event `tcs` but tsc"), "{}", why("msr/tcs/"));
     assert!(why("cpu/slotz/").ends_with("did you mean `cpu/slots/`?"), "{}", why("cpu/slotz/"));

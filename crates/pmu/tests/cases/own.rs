@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use libtest_mimic::Failed;
-use pmu::events::{Encoded, Events, Place, Source, Table, Target};
+use pmu::events::{CounterPlace, Encoded, Events, Source, Table, Target};
 
 use super::lists::perfmon;
 use super::{Case, Need, none};
@@ -30,12 +30,13 @@ fn rows() -> Result<(), Failed> {
             let doc = event.description.as_deref().unwrap_or_default();
             assert!(doc.ends_with('.') && doc.len() > 10, "{}: {doc}", event.name);
             assert!(event.kind.is_none(), "it is another CPU's");
-            if let Place::General { counters, takes: 1.. } = event.place {
+            if let CounterPlace::General { counters, takes: 1.. } = event.place {
                 let all = (1 << family.general) - 1;
                 assert!(counters != 0 && counters & !all == 0, "{} {counters:#x}", event.name);
             }
         }
-        let fixed = events.iter().filter(|event| matches!(event.place, Place::Fixed(_))).count();
+        let fixed =
+            events.iter().filter(|event| matches!(event.place, CounterPlace::Fixed(_))).count();
         let expected = if family.id.starts_with("neoverse") { 1 } else { family.fixed as usize };
         assert_eq!(fixed, expected, "{}", family.id);
     }
@@ -85,14 +86,15 @@ fn differing(ours: &[Encoded], theirs: &[Encoded]) -> (usize, Vec<String>) {
     (common, wrong)
 }
 
-fn fits(ours: Place, theirs: Place) -> bool {
+fn fits(ours: CounterPlace, theirs: CounterPlace) -> bool {
     match (ours, theirs) {
-        (Place::Fixed(ours), Place::Fixed(theirs)) => ours == theirs,
-        (Place::General { counters, takes }, Place::General { counters: all, takes: other }) => {
-            takes == other && counters & !all == 0
-        }
+        (CounterPlace::Fixed(ours), CounterPlace::Fixed(theirs)) => ours == theirs,
+        (
+            CounterPlace::General { counters, takes },
+            CounterPlace::General { counters: all, takes: other },
+        ) => takes == other && counters & !all == 0,
         // Lists of Arm name no counters.
-        (Place::Fixed(31), _) => true,
+        (CounterPlace::Fixed(31), _) => true,
         _ => false,
     }
 }

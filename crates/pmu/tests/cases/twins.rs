@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 
 use libtest_mimic::Failed;
-use pmu::events::{Encoded, Events, Place, Source, Table, Target};
+use pmu::events::{CounterPlace, Encoded, Events, Source, Table, Target};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use tempfile::TempDir;
@@ -42,7 +42,7 @@ fn slots_by_reason() -> Result<(), Failed> {
         assert_eq!(plain("topdown.br_mispredict_slots"), [0x8a4, 0, 0, 0], "{cpu}");
         assert_eq!(plain("topdown.memory_bound_slots"), [0x10a4, 0, 0, 0], "{cpu}");
         let share = one(&events, "perf_metrics.memory_bound");
-        assert_eq!((share.config[0], share.place), (0x8700, Place::SHARE), "{cpu}");
+        assert_eq!((share.config[0], share.place), (0x8700, CounterPlace::SHARE), "{cpu}");
         assert!(share.caveats[0].contains("`slots`"));
     }
     let older = of("icx");

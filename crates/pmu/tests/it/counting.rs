@@ -6,9 +6,9 @@ use model::record::{Counts, EventCount};
 use model::{CpuId, Known};
 use pmu::counting::demonstrations::{self, Packets};
 use pmu::counting::{
-    Budget, CounterSet, Expected, Part, Plan, Session, Work, base, report, software,
+    Budget, CounterSet, CountingPlan, Expected, PartIndex, Session, Work, base, report, software,
 };
-use pmu::events::{Encoded, Modes, Place, Scope, Source};
+use pmu::events::{CounterPlace, Encoded, EventScope, Modes, Source};
 use simulated::{Fault, Model};
 use sys::perf_open::{Attributes, Event};
 
@@ -35,8 +35,8 @@ fn event(name: &str, config: u64, counters: u64) -> Encoded {
         config: [config, 0, 0, 0],
         by_mode: true,
         modes: None,
-        scope: Scope::Thread,
-        place: Place::General { counters, takes: 1 },
+        scope: EventScope::Thread,
+        place: CounterPlace::General { counters, takes: 1 },
         register: None,
         source: Source::Raw,
         description: None,
@@ -181,11 +181,11 @@ fn an_event_that_fits_nowhere_has_its_reason() {
     let session = Session::on(&machine, None).unwrap();
     assert_eq!(session.plan(&first).names().len(), 2);
     let mut wide = event("wide", 0x3c2, 1);
-    wide.place = Place::General { counters: 1, takes: 2 };
+    wide.place = CounterPlace::General { counters: 1, takes: 2 };
     let mut of_another = event("atom", 0xc0, 1);
     of_another.pmu = Some("cpu_atom".to_owned());
     let mut uncore = event("uncore", 0x304, 1);
-    uncore.scope = Scope::Shared;
+    uncore.scope = EventScope::Shared;
     let mut nobodys = event("nobody's", 0x304, 1);
     nobodys.kind = None;
     let counts = counted_loop(&machine, &[wide, of_another, uncore, nobodys]);
@@ -269,10 +269,10 @@ fn what_nobody_asked_for_costs_no_pass() {
         model.pmu[0].fixed = 0;
         model.pmu[0].general = 4;
     });
-    let plan = |machine: &Machine, asked: &[Encoded]| -> Plan {
+    let plan = |machine: &Machine, asked: &[Encoded]| -> CountingPlan {
         Session::on(machine, None).unwrap().plan(asked)
     };
-    let reason = |plan: &Plan| {
+    let reason = |plan: &CountingPlan| {
         let is_it =
             |absent: &&pmu::counting::Absent| plan.events[absent.event].name == "ref-cycles";
         plan.absent.iter().find(is_it).map(|absent| absent.why.clone())
@@ -328,7 +328,7 @@ fn a_dry_run_says_what_would_not_be_counted() {
     assert!(run.absent[3..].iter().all(|absent| absent.why.contains("EACCES")), "{run:#?}");
     // What has no counter is told as well; what is there is in its pass.
     let mut uncore = event("uncore", 0x304, 1);
-    uncore.scope = Scope::Shared;
+    uncore.scope = EventScope::Shared;
     let machine = machine(|_| {});
     let session = Session::on(&machine, None).unwrap();
     let plan = session.tried(session.plan(&[uncore]));
@@ -349,8 +349,8 @@ fn a_counter_that_falls_is_no_number() {
     let machine: Machine = falling.clone().into();
     let mut set = CounterSet::open(&machine, &base(&machine, CpuId(0)), &["part"]).unwrap();
     falling.execute("loop", 1, 1000).unwrap();
-    set.switch_to(Part(0));
-    assert_eq!(set.intervals(Part(0)), Some((1, 1)));
+    set.switch_to(PartIndex(0));
+    assert_eq!(set.intervals(PartIndex(0)), Some((1, 1)));
 }
 
 #[test]
@@ -470,7 +470,7 @@ fn a_hybrid_counts_on_the_kind_of_core_that_it_runs_on() {
     let asked = [base(&machine, CpuId(0)), of_kind("cpu_atom", base(&machine, CpuId(3)))].concat();
     drop(Session::on(&machine, Some(CpuId(0))).unwrap());
     let set = CounterSet::open(&machine, &asked, &["part"]).unwrap();
-    let bill = set.bill(Part(0), "unit").unwrap();
+    let bill = set.bill(PartIndex(0), "unit").unwrap();
     assert!(why(&bill, "cpu_atom/cycles/").contains("counts on another kind of core"));
     assert!(why(&bill, "cycles").contains("was not left yet"));
     let alone = of_kind("cpu_atom", base(&machine, CpuId(3)));
@@ -478,7 +478,7 @@ fn a_hybrid_counts_on_the_kind_of_core_that_it_runs_on() {
     assert!(reason.why.contains("counts on another kind of core"), "{reason:?}");
     // A counter of the other kind never has its place here, and nothing makes a number of that.
     let session = Session::on(&machine, Some(CpuId(3))).unwrap();
-    let plan = Plan { events: base(&machine, CpuId(0)), ..session.plan(&[]) };
+    let plan = CountingPlan { events: base(&machine, CpuId(0)), ..session.plan(&[]) };
     let counts = demonstrations::counted_loop(&session, &plan, 1000).unwrap();
     assert!(matches!(row(&counts, "cycles").count, Known::No { .. }), "{counts:#?}");
 }
@@ -529,7 +529,7 @@ fn each_part_has_its_bill() {
     let events: Vec<Encoded> = base(&machine, CpuId(0)).into_iter().chain(branches()).collect();
     let mut set = CounterSet::open(&machine, &events, &["parse", "route"]).unwrap();
     let [parse, route] = [set.part("parse").unwrap(), set.part("route").unwrap()];
-    assert_eq!((parse, route, set.part("send")), (Part(0), Part(1), None));
+    assert_eq!((parse, route, set.part("send")), (PartIndex(0), PartIndex(1), None));
     for _ in 0..10 {
         set.switch_to(parse);
         model.execute("loop", 1, 100).unwrap();
@@ -597,11 +597,11 @@ fn a_set_believes_no_counter_that_lies() {
     assert!(second.why.contains("in a loop that has 20000"), "{second:?}");
     // An honest one is verified at any time, and the loop is on no bill.
     let mut honest = open(None, &events).unwrap();
-    honest.switch_to(Part(0));
+    honest.switch_to(PartIndex(0));
     honest.verify().unwrap();
-    honest.switch_to(Part(0));
-    assert_eq!(count(&honest.bill(Part(0), "unit").unwrap(), "instructions"), 0);
-    assert_eq!(honest.intervals(Part(0)), Some((3, 0)));
+    honest.switch_to(PartIndex(0));
+    assert_eq!(count(&honest.bill(PartIndex(0), "unit").unwrap(), "instructions"), 0);
+    assert_eq!(honest.intervals(PartIndex(0)), Some((3, 0)));
 }
 
 #[test]
@@ -611,11 +611,11 @@ fn an_interval_without_its_counters_is_on_no_bill() {
     let mut set = CounterSet::open(&machine, &base(&machine, CpuId(0)), &["part"]).unwrap();
     for _ in 0..5 {
         taken.execute("loop", 1, 1000).unwrap();
-        set.switch_to(Part(0));
+        set.switch_to(PartIndex(0));
     }
     // The counters are taken after two executions, of which the canary of the opening was one.
-    assert_eq!(set.intervals(Part(0)), Some((5, 4)));
-    assert_eq!(count(&set.bill(Part(0), "loop").unwrap(), "instructions"), 2009);
+    assert_eq!(set.intervals(PartIndex(0)), Some((5, 4)));
+    assert_eq!(count(&set.bill(PartIndex(0), "loop").unwrap(), "instructions"), 2009);
     let lost = set.verify().unwrap_err();
     assert!(lost.why.contains("lost its place on the hardware"), "{lost:?}");
     let mut shared = model(|model| model.faults.push(Fault::PmuMultiplexes));
@@ -623,8 +623,10 @@ fn an_interval_without_its_counters_is_on_no_bill() {
     let machine: Machine = shared.clone().into();
     let mut set = CounterSet::open(&machine, &base(&machine, CpuId(0)), &["part"]).unwrap();
     shared.execute("loop", 1, 1000).unwrap();
-    set.switch_to(Part(0));
-    assert!(why(&set.bill(Part(0), "loop").unwrap(), "cycles").contains("each of 1 intervals"));
+    set.switch_to(PartIndex(0));
+    assert!(
+        why(&set.bill(PartIndex(0), "loop").unwrap(), "cycles").contains("each of 1 intervals")
+    );
 }
 
 /// Programs name events; what they do not mean is said with what they may have meant.
@@ -632,8 +634,8 @@ fn an_interval_without_its_counters_is_on_no_bill() {
 fn events_have_names() {
     let machine = machine(|_| {});
     let mut set = CounterSet::open(&machine, &["instructions", "task-clock"], &["part"]).unwrap();
-    set.switch_to(Part(0));
-    let bill = set.bill(Part(0), "packet").unwrap();
+    set.switch_to(PartIndex(0));
+    let bill = set.bill(PartIndex(0), "packet").unwrap();
     assert_eq!(row(&bill, "task-clock").unit.as_deref(), Some("ns"));
     let reason = CounterSet::open(&machine, &["instrucions"], &["part"]).unwrap_err();
     assert!(reason.remedy.unwrap().contains("did you mean `instructions"));
@@ -782,7 +784,7 @@ fn the_pmu_msr_counts_the_time_stamp_counter() {
         kind: Some(kind),
         config: tsc.config,
         by_mode: false,
-        place: Place::Software,
+        place: CounterPlace::Software,
         ..event("", 0, 0)
     };
     let ((), counts) = pmu::measure(|| spin(1_000_000), &[event]).unwrap();

@@ -16,10 +16,10 @@ static SETS: LazyLock<Vec<Set<Figure>>> =
 pub(crate) fn read<F: DeserializeOwned>(table: &str) -> Vec<Set<F>> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Document<F> {
+    struct FigureTable<F> {
         set: Vec<Set<F>>,
     }
-    let table: Document<F> = toml::from_str(table).expect("BUG: a test reads the table");
+    let table: FigureTable<F> = toml::from_str(table).expect("BUG: a test reads the table");
     table.set
 }
 
@@ -96,7 +96,7 @@ impl Bound {
 
 /// What the comparison says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum FigureVerdict {
     /// It equals a known figure, within 2 % (latency) or 5 % (throughput).
     Equal,
     /// It differs from every known figure by more than that.
@@ -107,14 +107,14 @@ pub enum Verdict {
     Unknown,
 }
 
-impl Verdict {
+impl FigureVerdict {
     /// The word for it in tables.
     pub fn word(self) -> &'static str {
         match self {
-            Verdict::Equal => "equal",
-            Verdict::Differs => "differs",
-            Verdict::Unsure => "cannot tell",
-            Verdict::Unknown => "unknown",
+            FigureVerdict::Equal => "equal",
+            FigureVerdict::Differs => "differs",
+            FigureVerdict::Unsure => "cannot tell",
+            FigureVerdict::Unknown => "unknown",
         }
     }
 }
@@ -207,9 +207,9 @@ impl<'a> Comparison<'a> {
     }
 
     /// Whether any known figure is near enough.
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> FigureVerdict {
         let Some(bound) = self.bound.filter(|_| !self.figures.0.is_empty()) else {
-            return Verdict::Unknown;
+            return FigureVerdict::Unknown;
         };
         let near = |uncertainty: f64| {
             let [low, high] = [1.0 - uncertainty, 1.0 + uncertainty].map(|end| end * self.measured);
@@ -217,30 +217,30 @@ impl<'a> Comparison<'a> {
             self.figures.0.iter().any(|(known, _)| low <= known * more && high >= known * less)
         };
         if near(0.0) {
-            Verdict::Equal
+            FigureVerdict::Equal
         } else if near(self.uncertainty) {
-            Verdict::Unsure
+            FigureVerdict::Unsure
         } else {
-            Verdict::Differs
+            FigureVerdict::Differs
         }
     }
 
     /// The same as a line of what is normal, where anything is known.
     pub(crate) fn band(&self) -> Option<Band> {
         let verdict = match self.verdict() {
-            Verdict::Unknown => return None,
-            Verdict::Equal => band::Verdict::Normal,
-            Verdict::Unsure | Verdict::Differs if self.bound == Some(Bound::Spin) => {
-                band::Verdict::CannotTell(
+            FigureVerdict::Unknown => return None,
+            FigureVerdict::Equal => band::BandVerdict::Normal,
+            FigureVerdict::Unsure | FigureVerdict::Differs if self.bound == Some(Bound::Spin) => {
+                band::BandVerdict::CannotTell(
                     "it differs between CPUs and guests of one core".to_owned(),
                 )
             }
-            Verdict::Unsure => {
+            FigureVerdict::Unsure => {
                 let share = self.uncertainty * 100.0;
-                band::Verdict::CannotTell(format!("it is known to {share:.1} % only"))
+                band::BandVerdict::CannotTell(format!("it is known to {share:.1} % only"))
             }
-            Verdict::Differs => {
-                band::Verdict::Outside("another core than it says, or shared units".to_owned())
+            FigureVerdict::Differs => {
+                band::BandVerdict::Outside("another core than it says, or shared units".to_owned())
             }
         };
         let on = self.core_type.map_or(String::new(), |kind| format!(" on {kind}"));
@@ -351,19 +351,19 @@ mod tests {
         }
     }
 
-    fn verdict(planned: &PlannedWorkload, core: &str, measured: f64) -> Verdict {
+    fn verdict(planned: &PlannedWorkload, core: &str, measured: f64) -> FigureVerdict {
         Comparison::of(planned, Some(core), measured).verdict()
     }
 
     #[test]
     fn two_per_cent_of_a_latency_and_five_of_a_throughput_are_equal() {
         let chain = stream("vfmadd132pd", 256, "latency");
-        assert_eq!(verdict(&chain, "Cascade Lake", 4.07), Verdict::Equal);
-        assert_eq!(verdict(&chain, "Cascade Lake", 4.09), Verdict::Differs);
-        assert_eq!(verdict(&chain, "Cascade Lake", 3.91), Verdict::Differs);
+        assert_eq!(verdict(&chain, "Cascade Lake", 4.07), FigureVerdict::Equal);
+        assert_eq!(verdict(&chain, "Cascade Lake", 4.09), FigureVerdict::Differs);
+        assert_eq!(verdict(&chain, "Cascade Lake", 3.91), FigureVerdict::Differs);
         let chains = stream("vfmadd132pd", 256, "throughput");
-        assert_eq!(verdict(&chains, "Cascade Lake", 0.52), Verdict::Equal);
-        assert_eq!(verdict(&chains, "Cascade Lake", 0.53), Verdict::Differs);
+        assert_eq!(verdict(&chains, "Cascade Lake", 0.52), FigureVerdict::Equal);
+        assert_eq!(verdict(&chains, "Cascade Lake", 0.53), FigureVerdict::Differs);
     }
 
     #[test]
@@ -373,23 +373,23 @@ mod tests {
             let of = Comparison::of(&chain, Some("Cascade Lake"), measured);
             Comparison { uncertainty, ..of }.verdict()
         };
-        assert_eq!(off_by(4.2, 0.06), Verdict::Unsure);
-        assert_eq!(off_by(3.8, 0.06), Verdict::Unsure);
-        assert_eq!(off_by(4.2, 0.01), Verdict::Differs);
-        assert_eq!(off_by(4.05, 0.5), Verdict::Equal);
+        assert_eq!(off_by(4.2, 0.06), FigureVerdict::Unsure);
+        assert_eq!(off_by(3.8, 0.06), FigureVerdict::Unsure);
+        assert_eq!(off_by(4.2, 0.01), FigureVerdict::Differs);
+        assert_eq!(off_by(4.05, 0.5), FigureVerdict::Equal);
         let band =
             Comparison { uncertainty: 0.06, ..Comparison::of(&chain, Some("Cascade Lake"), 4.2) };
         let told = band.band().unwrap().verdict;
-        assert_eq!(told, band::Verdict::CannotTell("it is known to 6.0 % only".to_owned()));
+        assert_eq!(told, band::BandVerdict::CannotTell("it is known to 6.0 % only".to_owned()));
     }
 
     #[test]
     fn any_known_figure_will_do() {
         let chain = stream("vpaddq", 512, "latency");
         for cycles in [1.10, 2.00] {
-            assert_eq!(verdict(&chain, "Zen 5", cycles), Verdict::Equal);
+            assert_eq!(verdict(&chain, "Zen 5", cycles), FigureVerdict::Equal);
         }
-        assert_eq!(verdict(&chain, "Zen 5", 1.5), Verdict::Differs);
+        assert_eq!(verdict(&chain, "Zen 5", 1.5), FigureVerdict::Differs);
         let comparison = Comparison::of(&chain, Some("Zen 5"), 1.5);
         assert_eq!(
             (&*comparison.figures.words(), &*comparison.figures.sources()),
@@ -400,15 +400,18 @@ mod tests {
     #[test]
     fn what_nobody_measured_is_unknown() {
         let chain = stream("vpaddq", 512, "latency");
-        assert_eq!(verdict(&chain, "SIMULATED wide core", 7.0), Verdict::Unknown);
-        assert_eq!(verdict(&chain, "Haswell", 7.0), Verdict::Unknown);
-        assert_eq!(verdict(&stream("add", 512, "latency"), "Cascade Lake", 7.0), Verdict::Unknown);
+        assert_eq!(verdict(&chain, "SIMULATED wide core", 7.0), FigureVerdict::Unknown);
+        assert_eq!(verdict(&chain, "Haswell", 7.0), FigureVerdict::Unknown);
+        assert_eq!(
+            verdict(&stream("add", 512, "latency"), "Cascade Lake", 7.0),
+            FigureVerdict::Unknown
+        );
         assert_eq!(
             verdict(&stream("vpaddq", 512, "rename"), "Cascade Lake", 7.0),
-            Verdict::Unknown
+            FigureVerdict::Unknown
         );
         let nameless = PlannedWorkload { mnemonic: None, ..chain };
-        assert_eq!(verdict(&nameless, "Cascade Lake", 7.0), Verdict::Unknown);
+        assert_eq!(verdict(&nameless, "Cascade Lake", 7.0), FigureVerdict::Unknown);
         assert_eq!(Figures::of(&nameless, None).words(), "-");
     }
 }

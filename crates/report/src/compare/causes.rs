@@ -1,10 +1,10 @@
 //! Which settings are known to change what is measured.
 
-use super::{Cause, ResultRow, Setting, Verdict};
+use super::{Cause, RatioVerdict, ResultRow, Setting};
 use crate::digest::AFTER;
 
 /// What a setting changes, and why.
-struct Row {
+struct CauseRow {
     /// The id of the fact.
     setting: &'static str,
     /// Whether somebody can choose it.
@@ -25,22 +25,30 @@ enum Chosen {
     Never,
 }
 
-const fn chosen(setting: &'static str, areas: &'static [&'static str], why: &'static str) -> Row {
-    Row { setting, chosen: Chosen::Always, areas, why }
+const fn chosen(
+    setting: &'static str,
+    areas: &'static [&'static str],
+    why: &'static str,
+) -> CauseRow {
+    CauseRow { setting, chosen: Chosen::Always, areas, why }
 }
 
-const fn limit(setting: &'static str, areas: &'static [&'static str], why: &'static str) -> Row {
-    Row { setting, chosen: Chosen::OnTheSameCpu, areas, why }
+const fn limit(
+    setting: &'static str,
+    areas: &'static [&'static str],
+    why: &'static str,
+) -> CauseRow {
+    CauseRow { setting, chosen: Chosen::OnTheSameCpu, areas, why }
 }
 
-const fn is(setting: &'static str, areas: &'static [&'static str], why: &'static str) -> Row {
-    Row { setting, chosen: Chosen::Never, areas, why }
+const fn is(setting: &'static str, areas: &'static [&'static str], why: &'static str) -> CauseRow {
+    CauseRow { setting, chosen: Chosen::Never, areas, why }
 }
 
 const CLOCKED: &[&str] = &["turbo", "memory", "cores", "pause", "wake", "openmp", "pmu"];
 
 #[rustfmt::skip]
-const KNOWN: &[Row] = &[
+const KNOWN: &[CauseRow] = &[
     chosen("cpufreq.governor", CLOCKED, "it asks for the clock"),
     chosen("cpufreq.epp", CLOCKED, "it tells the hardware how eagerly to raise the clock"),
     chosen("cpufreq.epb", CLOCKED, "it tells the hardware how eagerly to raise the clock"),
@@ -116,13 +124,13 @@ pub(super) fn can_be_chosen(id: &str, same_cpu: bool) -> bool {
 
 /// Which way a setting that differs in a record moves results of an area, where it can move them one way only:
 /// without boost nothing is faster, and with fewer idle states no wake-up is slower.
-fn way(setting: &Setting, place: usize, area: &str) -> Option<Verdict> {
+fn way(setting: &Setting, place: usize, area: &str) -> Option<RatioVerdict> {
     let [first, other] = [0, place].map(|place| setting.values[place].as_deref());
     match (setting.id.strip_prefix(AFTER).unwrap_or(&setting.id), first?, other?) {
-        ("cpufreq.boost", "off", "on") => Some(Verdict::Better),
-        ("cpufreq.boost", "on", "off") => Some(Verdict::Worse),
-        ("idle.disabled", "none", _) if area == "wake" => Some(Verdict::Better),
-        ("idle.disabled", _, "none") if area == "wake" => Some(Verdict::Worse),
+        ("cpufreq.boost", "off", "on") => Some(RatioVerdict::Better),
+        ("cpufreq.boost", "on", "off") => Some(RatioVerdict::Worse),
+        ("idle.disabled", "none", _) if area == "wake" => Some(RatioVerdict::Better),
+        ("idle.disabled", _, "none") if area == "wake" => Some(RatioVerdict::Worse),
         _ => None,
     }
 }
@@ -131,7 +139,7 @@ fn way(setting: &Setting, place: usize, area: &str) -> Option<Verdict> {
 fn may_explain(setting: &Setting, place: usize, row: &ResultRow) -> bool {
     let told = row.beside[place - 1].as_ref().map(|beside| beside.verdict);
     let way = way(setting, place, &row.what.area);
-    row.differs_in(place) && (way.is_none() || told == way || told == Some(Verdict::Differs))
+    row.differs_in(place) && (way.is_none() || told == way || told == Some(RatioVerdict::Differs))
 }
 
 /// The differing settings that are known to change areas whose results differ in the same records, in the order of
@@ -174,7 +182,7 @@ mod tests {
     use model::Unit;
     use model::record::ResultKey;
 
-    use super::super::{Beside, Value};
+    use super::super::{RelativeValue, Value};
     use super::*;
 
     fn setting(id: &str, values: [&str; 2]) -> Setting {
@@ -182,8 +190,8 @@ mod tests {
         Setting { id: id.to_owned(), label: id.to_owned(), values, can_be_chosen: true }
     }
 
-    fn result(area: &str, verdict: Verdict) -> ResultRow {
-        let ratio = if verdict == Verdict::Worse { 2.0 } else { 0.5 };
+    fn result(area: &str, verdict: RatioVerdict) -> ResultRow {
+        let ratio = if verdict == RatioVerdict::Worse { 2.0 } else { 0.5 };
         let what = ResultKey {
             area: area.to_owned(),
             workload: "futex".to_owned(),
@@ -192,7 +200,8 @@ mod tests {
             cpus: None,
             parameters: BTreeMap::new(),
         };
-        let beside = Beside { ratio, interval: Some([ratio, ratio]), false_share: None, verdict };
+        let beside =
+            RelativeValue { ratio, interval: Some([ratio, ratio]), false_share: None, verdict };
         let value = Value { median: 1.0, interval: None };
         let values = vec![Some(value), Some(Value { median: ratio, ..value })];
         ResultRow { what, unit: Unit::Second, better: None, values, beside: vec![Some(beside)] }
@@ -201,9 +210,9 @@ mod tests {
     #[test]
     fn a_setting_that_cannot_make_things_slower_is_no_cause_of_what_got_slower() {
         let idle = [setting("idle.disabled", ["none", "C6"])];
-        let slower = [result("wake", Verdict::Worse), result("wake", Verdict::Worse)];
+        let slower = [result("wake", RatioVerdict::Worse), result("wake", RatioVerdict::Worse)];
         assert_eq!(of(&idle, &slower), []);
-        let both = [result("wake", Verdict::Worse), result("wake", Verdict::Better)];
+        let both = [result("wake", RatioVerdict::Worse), result("wake", RatioVerdict::Better)];
         assert_eq!(of(&idle, &both)[0].results, 1);
         let boost = [setting("cpufreq.boost", ["on", "off"])];
         assert_eq!(of(&boost, &slower)[0].results, 2);
@@ -215,7 +224,7 @@ mod tests {
             values: values.map(|value| Some(value.to_owned())).to_vec(),
             ..setting(id, ["", ""])
         };
-        let mut differs_in_first = result("turbo", Verdict::Worse);
+        let mut differs_in_first = result("turbo", RatioVerdict::Worse);
         differs_in_first.beside.push(None);
         let [one, other] = [["on", "off", "on"], ["on", "on", "off"]];
         let all = std::slice::from_ref(&differs_in_first);
@@ -240,7 +249,7 @@ mod tests {
     fn limits_that_follow_from_boost_are_no_second_cause() {
         let boost = setting("cpufreq.boost", ["on", "off"]);
         let limits = setting("cpufreq.limits", ["1 to 3 GHz", "1 to 2 GHz"]);
-        let slower = [result("turbo", Verdict::Worse)];
+        let slower = [result("turbo", RatioVerdict::Worse)];
         assert_eq!(of(&[boost, limits.clone()], &slower).len(), 1);
         assert_eq!(of(&[limits], &slower).len(), 1);
     }

@@ -32,7 +32,7 @@ pub struct Named {
 
 /// Where a record comes from.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Source {
+pub struct RecordSource {
     /// Its file.
     pub name: String,
     /// The run's id: two files may hold one run.
@@ -60,7 +60,7 @@ pub struct Comparison {
     /// Which form this is.
     pub schema: &'static str,
     /// The records, the one that others are held against first.
-    pub records: Vec<Source>,
+    pub records: Vec<RecordSource>,
     /// The settings and facts of which at least two records say different things.
     pub settings: Vec<Setting>,
     /// Facts that some records know and others do not.
@@ -100,12 +100,12 @@ pub struct ResultRow {
     /// Each record's number; `None` where it has none, never of the first.
     pub values: Vec<Option<Value>>,
     /// Each further record beside the first; `None` where the two have no ratio.
-    pub beside: Vec<Option<Beside>>,
+    pub beside: Vec<Option<RelativeValue>>,
 }
 
 /// One number beside that of the first record.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Beside {
+pub struct RelativeValue {
     /// This record's number over the first's.
     pub ratio: f64,
     /// The least and the greatest ratio of the two intervals.
@@ -116,13 +116,13 @@ pub struct Beside {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub false_share: Option<f64>,
     /// What that says.
-    pub verdict: Verdict,
+    pub verdict: RatioVerdict,
 }
 
 /// What a ratio says. As in a comparison by turns, what lies within 1 % is the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum RatioVerdict {
     /// All of the interval is on the better side of one.
     Better,
     /// All of it is on the worse side of one.
@@ -161,11 +161,11 @@ pub struct Cause {
     pub why: &'static str,
 }
 
-impl Source {
-    fn of(Named { name, digest }: &Named) -> Source {
+impl RecordSource {
+    fn of(Named { name, digest }: &Named) -> RecordSource {
         let cpu = digest.facts.iter().find(|fact| fact.id == "cpu.brand");
         let run = digest.run.clone();
-        Source {
+        RecordSource {
             name: name.clone(),
             run: run.id,
             started: run.started,
@@ -186,7 +186,7 @@ fn is_told_by_half(what: &What, results: &BTreeMap<What, DigestResult>) -> bool 
 
 /// Holds records against the first of them.
 pub fn compare(records: &[Named]) -> Comparison {
-    let sources: Vec<Source> = records.iter().map(Source::of).collect();
+    let sources: Vec<RecordSource> = records.iter().map(RecordSource::of).collect();
     let (settings, known_to_some) = settings(records);
     // Hashed before they are sorted: a thousand records have the same results.
     let mut results: HashMap<Cow<'_, What>, Vec<Option<&DigestResult>>> = HashMap::new();
@@ -232,13 +232,14 @@ fn by_cpus(what: &What) -> Cow<'_, What> {
 /// that no more than one in twenty of all that is told is such.
 fn heed_chance(rows: &mut [ResultRow], place: usize) {
     let besides = rows.iter_mut().filter_map(|row| row.beside[place].as_mut());
-    let mut asked: Vec<&mut Beside> = besides.filter(|one| one.false_share.is_some()).collect();
+    let mut asked: Vec<&mut RelativeValue> =
+        besides.filter(|one| one.false_share.is_some()).collect();
     let chances: Vec<f64> = asked.iter().filter_map(|one| one.false_share).collect();
     for (one, share) in asked.iter_mut().zip(false_shares(&chances)) {
         one.false_share = Some(share);
-        let differs = !matches!(one.verdict, Verdict::Same | Verdict::CannotTell);
+        let differs = !matches!(one.verdict, RatioVerdict::Same | RatioVerdict::CannotTell);
         if differs && share > FALSE_MAX {
-            one.verdict = Verdict::CannotTell;
+            one.verdict = RatioVerdict::CannotTell;
         }
     }
 }
@@ -248,10 +249,10 @@ pub const FALSE_MAX: f64 = 0.05;
 
 impl Comparison {
     /// The first of the further records of which no result has a verdict.
-    pub fn undecided(&self) -> Option<&Source> {
+    pub fn undecided(&self) -> Option<&RecordSource> {
         let told = |place: usize| {
             let mut rows = self.results.iter().filter_map(move |row| row.beside[place]);
-            rows.any(|beside| beside.verdict != Verdict::CannotTell)
+            rows.any(|beside| beside.verdict != RatioVerdict::CannotTell)
         };
         let mut others = self.records.iter().skip(1).enumerate();
         others.find(|(place, _)| !told(*place)).map(|(_, record)| record)
@@ -290,7 +291,7 @@ impl Setting {
 impl ResultRow {
     /// How far the furthest record is from the first, where that is certain: a log ratio.
     fn size(&self) -> f64 {
-        self.beside.iter().flatten().map(Beside::certain).fold(0.0, f64::max)
+        self.beside.iter().flatten().map(RelativeValue::certain).fold(0.0, f64::max)
     }
 
     /// Whether any record differs from the first with certainty.
@@ -312,7 +313,9 @@ impl ResultRow {
     pub fn worst(&self) -> Option<usize> {
         let worse = |place: &usize| {
             let beside = self.beside[place - 1].as_ref();
-            beside.filter(|it| it.verdict == Verdict::Worse).map_or(0.0, Beside::certain)
+            beside
+                .filter(|it| it.verdict == RatioVerdict::Worse)
+                .map_or(0.0, RelativeValue::certain)
         };
         let places = (1..=self.beside.len()).filter(|place| worse(place) > 0.0);
         places.max_by(|a, b| worse(a).total_cmp(&worse(b)))
@@ -321,18 +324,19 @@ impl ResultRow {
     /// By which share the worst record is worse with certainty: 0.05 is 5 %.
     fn worse_by(&self) -> f64 {
         let all = self.beside.iter().flatten();
-        let worse = all.filter(|beside| beside.verdict == Verdict::Worse);
-        worse.map(Beside::certain).fold(0.0, f64::max).exp_m1()
+        let worse = all.filter(|beside| beside.verdict == RatioVerdict::Worse);
+        worse.map(RelativeValue::certain).fold(0.0, f64::max).exp_m1()
     }
 }
 
-impl Beside {
+impl RelativeValue {
     /// The log ratio of the interval's end that is nearest to one, where one is not within it.
     fn certain(&self) -> f64 {
         match (self.verdict, self.interval) {
-            (Verdict::Better | Verdict::Worse | Verdict::Differs, Some([low, high])) => {
-                low.ln().abs().min(high.ln().abs())
-            }
+            (
+                RatioVerdict::Better | RatioVerdict::Worse | RatioVerdict::Differs,
+                Some([low, high]),
+            ) => low.ln().abs().min(high.ln().abs()),
             _ => 0.0,
         }
     }
@@ -351,14 +355,14 @@ fn row(what: &What, found: &[Option<&DigestResult>]) -> Result<ResultRow, Option
     let alike = |one: &DigestResult| one.unit == first.unit;
     let against_first = |(one, other): &(&DigestResult, &Measured)| {
         let has_ratio = alike(one) && measured.median > 0.0 && other.median > 0.0;
-        has_ratio.then(|| Beside {
+        has_ratio.then(|| RelativeValue {
             // The chance of this one; of all of them together it is told later.
             false_share: welch(&measured.blocks(), &other.blocks()),
             ..beside(measured.value(), other.value(), first.better)
         })
     };
     let beside = others.iter().map(|other| other.as_ref().and_then(against_first));
-    let beside: Vec<Option<Beside>> = beside.collect();
+    let beside: Vec<Option<RelativeValue>> = beside.collect();
     if beside.iter().all(Option::is_none) {
         return Err(Some("numbers that are not above zero have no ratio".to_owned()));
     }
@@ -367,27 +371,27 @@ fn row(what: &What, found: &[Option<&DigestResult>]) -> Result<ResultRow, Option
     Ok(ResultRow { what: what.clone(), unit: first.unit, better: first.better, values, beside })
 }
 
-fn beside(first: Value, other: Value, better: Option<Better>) -> Beside {
+fn beside(first: Value, other: Value, better: Option<Better>) -> RelativeValue {
     let interval = first.interval.zip(other.interval).and_then(|(first, other)| {
         let ends = [other[0] / first[1], other[1] / first[0]];
         ends.iter().all(|end| end.is_finite() && *end > 0.0).then_some(ends)
     });
     let band = BAND.ln_1p();
     let verdict = match interval.map(|ends| ends.map(f64::ln)) {
-        Some([low, high]) if low >= -band && high <= band => Verdict::Same,
+        Some([low, high]) if low >= -band && high <= band => RatioVerdict::Same,
         Some([low, _]) if low > 0.0 => side(better, Better::More),
         Some([_, high]) if high < 0.0 => side(better, Better::Less),
-        _ => Verdict::CannotTell,
+        _ => RatioVerdict::CannotTell,
     };
-    Beside { ratio: other.median / first.median, interval, false_share: None, verdict }
+    RelativeValue { ratio: other.median / first.median, interval, false_share: None, verdict }
 }
 
 /// What it is to be on that side, by which is better.
-fn side(better: Option<Better>, is: Better) -> Verdict {
+fn side(better: Option<Better>, is: Better) -> RatioVerdict {
     match better {
-        None => Verdict::Differs,
-        Some(better) if better == is => Verdict::Better,
-        Some(_) => Verdict::Worse,
+        None => RatioVerdict::Differs,
+        Some(better) if better == is => RatioVerdict::Better,
+        Some(_) => RatioVerdict::Worse,
     }
 }
 
@@ -406,7 +410,7 @@ mod tests {
         Measured::of(&blocks, 0.0).unwrap()
     }
 
-    fn verdict(first: Value, other: Value, better: Option<Better>) -> Verdict {
+    fn verdict(first: Value, other: Value, better: Option<Better>) -> RatioVerdict {
         beside(first, other, better).verdict
     }
 
@@ -414,15 +418,15 @@ mod tests {
     fn a_verdict_needs_intervals_apart_or_narrow() {
         let hundred = value(100.0, 0.2);
         let (more, less) = (Some(Better::More), Some(Better::Less));
-        assert_eq!(verdict(hundred, value(110.0, 1.0), more), Verdict::Better);
-        assert_eq!(verdict(hundred, value(110.0, 1.0), less), Verdict::Worse);
-        assert_eq!(verdict(hundred, value(110.0, 1.0), None), Verdict::Differs);
-        assert_eq!(verdict(hundred, value(90.0, 1.0), more), Verdict::Worse);
-        assert_eq!(verdict(hundred, value(101.0, 9.0), more), Verdict::CannotTell);
+        assert_eq!(verdict(hundred, value(110.0, 1.0), more), RatioVerdict::Better);
+        assert_eq!(verdict(hundred, value(110.0, 1.0), less), RatioVerdict::Worse);
+        assert_eq!(verdict(hundred, value(110.0, 1.0), None), RatioVerdict::Differs);
+        assert_eq!(verdict(hundred, value(90.0, 1.0), more), RatioVerdict::Worse);
+        assert_eq!(verdict(hundred, value(101.0, 9.0), more), RatioVerdict::CannotTell);
         let alone = Value { median: 200.0, interval: None };
-        assert_eq!(verdict(hundred, alone, more), Verdict::CannotTell);
+        assert_eq!(verdict(hundred, alone, more), RatioVerdict::CannotTell);
         // Within the band, certain differences are the same, too.
-        assert_eq!(verdict(value(100.0, 0.0), value(100.1, 0.0), more), Verdict::Same);
+        assert_eq!(verdict(value(100.0, 0.0), value(100.1, 0.0), more), RatioVerdict::Same);
     }
 
     #[test]
@@ -440,23 +444,23 @@ mod tests {
             unit: Unit::Hertz,
             better: Some(Better::More),
             values: vec![Some(value(100.0, 0.1)), Some(value(90.0, 0.1))],
-            beside: vec![Some(Beside {
+            beside: vec![Some(RelativeValue {
                 false_share: Some(chance),
                 ..beside(value(100.0, 0.1), value(90.0, 0.1), Some(Better::More))
             })],
         };
-        let verdicts = |chances: &[f64]| -> Vec<Verdict> {
+        let verdicts = |chances: &[f64]| -> Vec<RatioVerdict> {
             let mut rows: Vec<ResultRow> =
                 chances.iter().enumerate().map(|(at, chance)| row(at, *chance)).collect();
             heed_chance(&mut rows, 0);
             rows.iter().map(|row| row.beside[0].unwrap().verdict).collect()
         };
-        assert_eq!(verdicts(&[0.01]), [Verdict::Worse]);
+        assert_eq!(verdicts(&[0.01]), [RatioVerdict::Worse]);
         let mut many = vec![0.5; 99];
         many.push(0.01);
-        assert!(verdicts(&many).iter().all(|verdict| *verdict == Verdict::CannotTell));
+        assert!(verdicts(&many).iter().all(|verdict| *verdict == RatioVerdict::CannotTell));
         many.push(1e-6);
-        assert_eq!(verdicts(&many)[100], Verdict::Worse);
+        assert_eq!(verdicts(&many)[100], RatioVerdict::Worse);
     }
 
     #[test]
@@ -482,7 +486,7 @@ mod tests {
         let has: Vec<bool> = found.values.iter().map(Option::is_some).collect();
         assert_eq!(has, [true, false, true, false, true]);
         let verdicts = found.beside.iter().map(|one| one.map(|one| one.verdict));
-        assert_eq!(verdicts.collect::<Vec<_>>(), [None, Some(Verdict::Worse), None, None]);
+        assert_eq!(verdicts.collect::<Vec<_>>(), [None, Some(RatioVerdict::Worse), None, None]);
         assert!(found.worse_by() > 0.9);
 
         assert_eq!(row(&what, &[None, Some(&slow), Some(&first)]), Err(None));

@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::Unit;
 use model::page::{Align, Block, Page, Slope, SlopeEnd, Slopes, Table, Text, Tone, si};
 
-use super::{Beside, Comparison, ResultRow, Setting, Source, Value, Verdict, What};
+use super::{
+    Comparison, RatioVerdict, RecordSource, RelativeValue, ResultRow, Setting, Value, What,
+};
 use model::areas;
 
 /// Differing results that are listed; more are in the record of the comparison.
@@ -176,7 +178,7 @@ fn title(comparison: &Comparison) -> Block {
 
 fn machines(comparison: &Comparison, named: &[usize]) -> Block {
     let line = |&place: &usize| {
-        let of: &Source = &comparison.records[place];
+        let of: &RecordSource = &comparison.records[place];
         let simulated = if of.simulated.is_some() { "SIMULATED, " } else { "" };
         let stopped = of.interrupted.as_ref().map_or_else(String::new, |why| format!(", {why}"));
         let when = of.elsewhere.as_ref().unwrap_or(&of.started);
@@ -216,18 +218,18 @@ fn beside(comparison: &Comparison, place: usize) -> Text {
     if first.simulated.is_none() && (&first.run, &first.started) == (&other.run, &other.started) {
         return Text::toned(format!("{} is the same run as A.", letter(place)), Tone::Warning);
     }
-    let verdicts: Vec<Verdict> = comparison
+    let verdicts: Vec<RatioVerdict> = comparison
         .results
         .iter()
         .filter_map(|row| Some(row.beside[place - 1].as_ref()?.verdict))
         .collect();
     let count = |verdict| verdicts.iter().filter(|told| **told == verdict).count();
     let words = [
-        (Verdict::Worse, "worse"),
-        (Verdict::Better, "better"),
-        (Verdict::Differs, "different"),
-        (Verdict::Same, "the same within 1 %"),
-        (Verdict::CannotTell, "cannot tell"),
+        (RatioVerdict::Worse, "worse"),
+        (RatioVerdict::Better, "better"),
+        (RatioVerdict::Differs, "different"),
+        (RatioVerdict::Same, "the same within 1 %"),
+        (RatioVerdict::CannotTell, "cannot tell"),
     ];
     let told = words.map(|(verdict, word)| (count(verdict), word));
     let told = told.iter().filter(|(count, _)| *count > 0);
@@ -256,7 +258,7 @@ fn columns(first: &[(&str, Align)], named: &[usize], align: Align) -> Vec<(Strin
 
 fn settings(comparison: &Comparison, named: &[usize]) -> Block {
     if comparison.settings.is_empty() {
-        let is_silent = |record: &Source| record.elsewhere.is_some();
+        let is_silent = |record: &RecordSource| record.elsewhere.is_some();
         return Block::Paragraph(if comparison.records.iter().any(is_silent) {
             "none that is known: a matrix says nothing of its machine".into()
         } else {
@@ -354,17 +356,17 @@ fn words(parameters: &BTreeMap<String, String>) -> String {
     parameters.iter().filter_map(word).collect::<Vec<_>>().join(", ")
 }
 
-fn verdict(beside: &Beside) -> Text {
+fn verdict(beside: &RelativeValue) -> Text {
     match beside.verdict {
-        Verdict::Better => Text::toned("better", Tone::Good),
-        Verdict::Worse => Text::toned("worse", Tone::Warning),
-        Verdict::Differs => Text::from("different"),
-        Verdict::Same => Text::from("same"),
-        Verdict::CannotTell => Text::toned("cannot tell", Tone::Faint),
+        RatioVerdict::Better => Text::toned("better", Tone::Good),
+        RatioVerdict::Worse => Text::toned("worse", Tone::Warning),
+        RatioVerdict::Differs => Text::from("different"),
+        RatioVerdict::Same => Text::from("same"),
+        RatioVerdict::CannotTell => Text::toned("cannot tell", Tone::Faint),
     }
 }
 
-fn ratio(beside: &Beside) -> String {
+fn ratio(beside: &RelativeValue) -> String {
     match beside.interval {
         Some([low, high]) => format!("{:.3} ({low:.3} to {high:.3})", beside.ratio),
         None => format!("{:.3}", beside.ratio),
@@ -403,7 +405,7 @@ fn results(comparison: &Comparison, named: &[usize], verbosity: u8) -> Block {
         let values = named.iter().map(|place| row.values[*place].as_ref());
         cells.extend(values.map(|it| it.map_or_else(absent, median)));
         for place in &named[1..] {
-            let told = |beside: &Beside| [ratio(beside).into(), verdict(beside)];
+            let told = |beside: &RelativeValue| [ratio(beside).into(), verdict(beside)];
             let beside = row.beside[place - 1].as_ref();
             cells.extend(beside.map_or_else(|| [absent(), absent()], told));
         }

@@ -42,7 +42,7 @@ pub(super) fn of(record: &Record) -> BTreeMap<ResultKey, DigestResult> {
     let wanted = |series: &&Series| is_judged(series) && !is_trial(series);
     let series = record.series.iter().filter(wanted);
     let topology = &record.machine.topology;
-    let mut parts: Vec<Part<'_>> =
+    let mut parts: Vec<KeyedSeries<'_>> =
         series.map(|series| (key(topology, series), series.active.to_string(), series)).collect();
     // They come nearly in this order. Within a cell that of the record stays.
     parts.sort_by(|(a, cpus, _), (b, others, _)| (a, cpus).cmp(&(b, others)));
@@ -67,7 +67,7 @@ pub(super) fn of(record: &Record) -> BTreeMap<ResultKey, DigestResult> {
 }
 
 /// What a series is a part of, its active CPUs as text, and the series.
-type Part<'a> = (ResultKey, String, &'a Series);
+type KeyedSeries<'a> = (ResultKey, String, &'a Series);
 
 /// What a series is a part of.
 fn key(topology: &Topology, series: &Series) -> ResultKey {

@@ -17,7 +17,7 @@ use crate::parts::{self, IN_BRIEF};
 /// The data sheet. A verbosity of 1 and more adds every fact, condition and instrument.
 pub fn page(record: &Record, verbosity: u8) -> Page {
     let mut blocks = vec![title(record), top_box(record), Block::Paragraph(parts::trust(record))];
-    let mut told = Told::of(record);
+    let mut told = AreaSentences::of(record);
     let sentences = told.take(SENTENCES);
     if !sentences.is_empty() {
         blocks.push(Block::List(sentences));
@@ -76,15 +76,15 @@ const SPEAKERS: [&str; 5] = ["turbo", "memory", "cores", "wake", "wait"];
 
 /// What areas have to say: what matters most comes to the top of the sheet, the rest stands where it
 /// belongs.
-struct Told(Vec<(&'static str, VecDeque<Text>)>);
+struct AreaSentences(Vec<(&'static str, VecDeque<Text>)>);
 
-impl Told {
-    fn of(record: &Record) -> Told {
+impl AreaSentences {
+    fn of(record: &Record) -> AreaSentences {
         let mut told: Vec<_> =
             SECTIONS.iter().map(|area| (area.id(), area.sentences(record).into())).collect();
         let rank = |id: &str| SPEAKERS.iter().position(|speaker| *speaker == id);
         told.sort_by_key(|(id, _)| rank(id).unwrap_or(SPEAKERS.len()));
-        Told(told)
+        AreaSentences(told)
     }
 
     /// One of each, and again, until there are so many.

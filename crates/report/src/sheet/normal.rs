@@ -8,7 +8,7 @@ use model::page::{Align, Block, Table, Text, Tone};
 use model::record::Record;
 
 use crate::areas::{SECTIONS, Section};
-use crate::band::{Band, Verdict};
+use crate::band::{Band, BandVerdict};
 use crate::reference;
 
 /// The section, also where nothing is known of such a machine.
@@ -65,7 +65,7 @@ pub(crate) fn findings(record: &Record, areas: &[&dyn Section]) -> Vec<Finding> 
 }
 
 fn outside(band: Band) -> Option<Finding> {
-    let Verdict::Outside(why) = band.verdict else { return None };
+    let BandVerdict::Outside(why) = band.verdict else { return None };
     // What is better than anybody expects has nothing to gain.
     let gain = band.missing.map(|ratio| {
         if ratio > 1.0 {
@@ -90,7 +90,7 @@ fn outside(band: Band) -> Option<Finding> {
 mod tests {
     use super::*;
 
-    fn band(verdict: Verdict, missing: Option<f64>) -> Band {
+    fn band(verdict: BandVerdict, missing: Option<f64>) -> Band {
         let text = |words: &str| words.to_owned();
         Band {
             what: text("copy on 4 cores"),
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn a_finding_says_what_there_is_to_gain() {
         let missing = |missing| {
-            outside(band(Verdict::Outside("a channel is empty".to_owned()), missing)).unwrap()
+            outside(band(BandVerdict::Outside("a channel is empty".to_owned()), missing)).unwrap()
         };
         let gain = |ratio| missing(Some(ratio)).gain.unwrap();
         assert_eq!(gain(1.6), "1.60 times as much, the least that is normal");
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(finding.gain, None);
         assert_eq!(finding.cause.as_deref(), Some("a channel is empty"));
         assert_eq!(finding.text, "20 GB/s measured, 40 GB/s expected (50 % of it)");
-        let nothing = [Verdict::Normal, Verdict::CannotTell("a guest".to_owned())];
+        let nothing = [BandVerdict::Normal, BandVerdict::CannotTell("a guest".to_owned())];
         assert!(nothing.into_iter().all(|verdict| outside(band(verdict, Some(2.0))).is_none()));
     }
 }

@@ -4,10 +4,10 @@ use model::page::{Align, Block, Text, Tone};
 use model::record::{CorePowerSwitches, PowerDomain, ServiceClass};
 use model::{CpuId, CpuSet, Known};
 
-use super::parts::{Group, NONE, Told, groups, list, mhz, name, picture, table};
+use super::parts::{DomainGroup, NONE, PageBuilder, groups, list, mhz, name, picture, table};
 
 /// Whether cores have priorities.
-pub(super) fn switches(told: &mut Told<'_>) -> Vec<Block> {
+pub(super) fn switches(told: &mut PageBuilder<'_>) -> Vec<Block> {
     let mut rows = Vec::new();
     let mut disagree = Vec::new();
     for group in groups(told.run) {
@@ -58,7 +58,7 @@ pub(super) fn switches(told: &mut Told<'_>) -> Vec<Block> {
 }
 
 /// The classes.
-pub(super) fn classes(told: &mut Told<'_>) -> Vec<Block> {
+pub(super) fn classes(told: &mut PageBuilder<'_>) -> Vec<Block> {
     let mut blocks = Vec::new();
     let asked = told.run.question.class;
     for group in groups(told.run) {
@@ -106,7 +106,7 @@ fn row(class: &ServiceClass) -> Vec<Text> {
 }
 
 /// Classes and who is in them are kept while they are not heeded, and count from the moment they are.
-fn in_force(group: &Group<'_>) -> Option<Block> {
+fn in_force(group: &DomainGroup<'_>) -> Option<Block> {
     let is_off = |of: &CorePowerSwitches| {
         [&of.enabled, &of.classes_enabled].iter().any(|it| it.value() == Some(&false))
     };
@@ -118,7 +118,7 @@ fn in_force(group: &Group<'_>) -> Option<Block> {
 }
 
 /// Who is in which class.
-pub(super) fn associations(told: &mut Told<'_>) -> Vec<Block> {
+pub(super) fn associations(told: &mut PageBuilder<'_>) -> Vec<Block> {
     let mut blocks = Vec::new();
     for group in groups(told.run) {
         if group.first().associations.is_empty() {
@@ -156,7 +156,7 @@ pub(super) fn associations(told: &mut Told<'_>) -> Vec<Block> {
     blocks
 }
 
-fn of_domain(told: &Told<'_>, domain: &PowerDomain) -> Vec<Vec<Text>> {
+fn of_domain(told: &PageBuilder<'_>, domain: &PowerDomain) -> Vec<Vec<Text>> {
     let row = |class: u8| {
         let members: Vec<_> =
             domain.associations.iter().filter(|it| it.class.value() == Some(&class)).collect();

@@ -5,10 +5,10 @@ use model::record::{FeatureState, PerformanceLevel};
 use model::{Known, Unavailable};
 
 use super::levels::{base_freq, clocks, turbo_freq, who};
-use super::parts::{Group, Told, groups};
+use super::parts::{DomainGroup, PageBuilder, groups};
 
 /// `base-freq info`.
-pub(super) fn base(told: &mut Told<'_>) -> Vec<Block> {
+pub(super) fn base(told: &mut PageBuilder<'_>) -> Vec<Block> {
     of_groups(told, "base-freq", |told, group, levels, current| {
         let mut blocks: Vec<Block> = base_freq(told, levels).into_iter().collect();
         if !blocks.is_empty() {
@@ -20,19 +20,24 @@ pub(super) fn base(told: &mut Told<'_>) -> Vec<Block> {
 }
 
 /// `turbo-freq info`.
-pub(super) fn turbo(told: &mut Told<'_>) -> Vec<Block> {
+pub(super) fn turbo(told: &mut PageBuilder<'_>) -> Vec<Block> {
     let bucket = told.run.question.bucket.map(usize::from);
     of_groups(told, "turbo-freq", move |told, _, levels, _| turbo_freq(told, levels, bucket))
 }
 
 /// What is shown of a group of domains with these levels, of which one is at present.
-type Show<'f> =
-    dyn for<'a> Fn(&mut Told<'a>, &Group<'a>, &'a [PerformanceLevel], u8) -> Vec<Block> + 'f;
+type Show<'f> = dyn for<'a> Fn(&mut PageBuilder<'a>, &DomainGroup<'a>, &'a [PerformanceLevel], u8) -> Vec<Block>
+    + 'f;
 
 fn of_groups(
-    told: &mut Told<'_>,
+    told: &mut PageBuilder<'_>,
     feature: &str,
-    show: impl for<'a> Fn(&mut Told<'a>, &Group<'a>, &'a [PerformanceLevel], u8) -> Vec<Block>,
+    show: impl for<'a> Fn(
+        &mut PageBuilder<'a>,
+        &DomainGroup<'a>,
+        &'a [PerformanceLevel],
+        u8,
+    ) -> Vec<Block>,
 ) -> Vec<Block> {
     let show: &Show<'_> = &show;
     let mut blocks = Vec::new();

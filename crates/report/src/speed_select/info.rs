@@ -8,10 +8,10 @@ use model::record::{
 };
 
 use super::levels::standing;
-use super::parts::{Group, Told, groups, list, table};
+use super::parts::{DomainGroup, PageBuilder, groups, list, table};
 
 /// `sst info`.
-pub(super) fn blocks(told: &mut Told<'_>) -> Vec<Block> {
+pub(super) fn blocks(told: &mut PageBuilder<'_>) -> Vec<Block> {
     let run = told.run;
     let mut blocks = vec![Block::Box(platform(run))];
     for group in groups(run) {
@@ -58,7 +58,7 @@ fn driver(driver: Option<SpeedSelectDriver>) -> String {
 }
 
 /// What firmware offers, and what of it is on.
-fn features<'a>(told: &mut Told<'a>, group: &Group<'a>) -> Vec<Vec<Text>> {
+fn features<'a>(told: &mut PageBuilder<'a>, group: &DomainGroup<'a>) -> Vec<Vec<Text>> {
     let mut rows = Vec::new();
     let mut row = |name: &str, is: Text, does: &str| {
         rows.push(vec![Text::toned(name, Tone::Strong), is, Text::toned(does, Tone::Faint)]);

@@ -8,12 +8,12 @@ use model::record::{
 use model::{Hertz, Known, Unavailable};
 
 use super::parts::{
-    Group, NONE, Told, core_numbers, cpus, groups, is_online, list, merged, mhz, name, picture,
-    span, table,
+    DomainGroup, NONE, PageBuilder, core_numbers, cpus, groups, is_online, list, merged, mhz, name,
+    picture, span, table,
 };
 
 /// Everything that belongs to levels.
-pub(super) fn blocks(told: &mut Told<'_>) -> Vec<Block> {
+pub(super) fn blocks(told: &mut PageBuilder<'_>) -> Vec<Block> {
     let mut blocks = Vec::new();
     for group in groups(told.run) {
         blocks.push(Block::Heading(group.name.clone()));
@@ -61,7 +61,7 @@ pub(super) fn standing(profiles: &PerformanceProfiles) -> Text {
 }
 
 /// A column of the table of levels.
-struct Column<'a> {
+struct LevelColumn<'a> {
     header: String,
     align: Align,
     /// What a level lacks where there is no cell.
@@ -69,7 +69,7 @@ struct Column<'a> {
     cells: Vec<Result<String, &'a Unavailable>>,
 }
 
-impl Column<'_> {
+impl LevelColumn<'_> {
     fn is_empty(&self) -> bool {
         self.cells.iter().all(|cell| cell.as_ref().map_or(true, |text| text == NONE))
     }
@@ -81,14 +81,14 @@ fn column<'a, T: 'a>(
     name: &'static str,
     pick: impl Fn(&'a LevelProperties) -> &'a Known<T>,
     show: impl Fn(&'a T) -> Option<String>,
-) -> Column<'a> {
+) -> LevelColumn<'a> {
     let properties = levels.iter().filter_map(|level| level.properties.as_ref());
     let cell = |it: &'a LevelProperties| match pick(it) {
         Known::Yes(value) => Ok(show(value).unwrap_or_else(|| NONE.to_owned())),
         Known::No { unavailable } => Err(unavailable),
     };
     let (header, cells) = (header.into(), properties.map(cell).collect());
-    Column { header, align: Align::Right, name, cells }
+    LevelColumn { header, align: Align::Right, name, cells }
 }
 
 /// Licences in the order of the first level that has them.
@@ -102,7 +102,7 @@ fn licences<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     known
 }
 
-fn columns(levels: &[PerformanceLevel], verbosity: u8) -> Vec<Column<'_>> {
+fn columns(levels: &[PerformanceLevel], verbosity: u8) -> Vec<LevelColumn<'_>> {
     let mut columns = vec![column(
         levels,
         "cores",
@@ -174,7 +174,7 @@ fn fabric(it: &FabricFrequencies) -> String {
     each.map(|hertz| hertz.map_or_else(|| "?".to_owned(), mhz)).join("-")
 }
 
-fn overview<'a>(told: &mut Told<'a>, levels: &'a [PerformanceLevel], current: u8) -> Block {
+fn overview<'a>(told: &mut PageBuilder<'a>, levels: &'a [PerformanceLevel], current: u8) -> Block {
     let mut columns = columns(levels, told.verbosity);
     columns.retain(|column| {
         for reason in column.cells.iter().filter_map(|cell| cell.as_ref().err()) {
@@ -392,7 +392,7 @@ fn range(first: u16, last: u16) -> String {
 }
 
 /// Which CPUs that is: of each power domain.
-pub(super) fn who(told: &Told<'_>, group: &Group<'_>) -> Block {
+pub(super) fn who(told: &PageBuilder<'_>, group: &DomainGroup<'_>) -> Block {
     let mut rows = Vec::new();
     for domain in &group.domains {
         let place = name(told.run, &[domain]);
@@ -473,7 +473,10 @@ fn steps_tables<'a>(
 }
 
 /// Base frequencies of two kinds of cores, of the levels that have them.
-pub(super) fn base_freq<'a>(told: &mut Told<'a>, levels: &'a [PerformanceLevel]) -> Option<Block> {
+pub(super) fn base_freq<'a>(
+    told: &mut PageBuilder<'a>,
+    levels: &'a [PerformanceLevel],
+) -> Option<Block> {
     let mut rows = Vec::new();
     for level in levels {
         let of = match &level.base_freq {
@@ -522,7 +525,7 @@ pub(super) fn base_freq<'a>(told: &mut Told<'a>, levels: &'a [PerformanceLevel])
 /// Turbo frequencies of two kinds of cores, of the levels that have them; of one group of chosen cores
 /// alone where that is asked.
 pub(super) fn turbo_freq<'a>(
-    told: &mut Told<'a>,
+    told: &mut PageBuilder<'a>,
     levels: &'a [PerformanceLevel],
     bucket: Option<usize>,
 ) -> Vec<Block> {

@@ -13,34 +13,34 @@ use crate::kit::Absences;
 use model::page::{Block, Page, Remark, Text, Tone};
 use model::record::{Record, SpeedSelect};
 
-use self::parts::Told;
+use self::parts::PageBuilder;
 
 /// The page of a command.
-struct Row {
+struct CommandPage {
     command: &'static str,
     title: &'static str,
-    blocks: for<'a> fn(&mut Told<'a>) -> Vec<Block>,
+    blocks: for<'a> fn(&mut PageBuilder<'a>) -> Vec<Block>,
 }
 
 /// All of them.
-const ROWS: &[Row] = &[
-    Row { command: "info", title: "what this machine can do", blocks: info::blocks },
-    Row {
+const ROWS: &[CommandPage] = &[
+    CommandPage { command: "info", title: "what this machine can do", blocks: info::blocks },
+    CommandPage {
         command: "perf-profile info",
         title: "performance levels (perf-profile)",
         blocks: levels::blocks,
     },
-    Row {
+    CommandPage {
         command: "perf-profile get-config-levels",
         title: "the highest performance level",
         blocks: |told| summary::blocks(told, "highest level", |of| Ok(summary::levels(of))),
     },
-    Row {
+    CommandPage {
         command: "perf-profile get-config-version",
         title: "revision of performance levels",
         blocks: |told| summary::blocks(told, "revision", summary::revision),
     },
-    Row {
+    CommandPage {
         command: "perf-profile get-config-enabled",
         title: "whether performance levels can be chosen",
         blocks: |told| {
@@ -50,52 +50,52 @@ const ROWS: &[Row] = &[
             })
         },
     },
-    Row {
+    CommandPage {
         command: "perf-profile get-config-current-level",
         title: "the performance level at present",
         blocks: |told| summary::blocks(told, "level", |of| Ok(of.current.to_string())),
     },
-    Row {
+    CommandPage {
         command: "perf-profile get-lock-status",
         title: "whether the performance level is locked",
         blocks: |told| summary::blocks(told, "lock", |of| Ok(summary::lock(of))),
     },
-    Row {
+    CommandPage {
         command: "core-power info",
         title: "priorities of cores (core-power)",
         blocks: core_power::switches,
     },
-    Row {
+    CommandPage {
         command: "core-power get-config",
         title: "classes of cores (core-power)",
         blocks: core_power::classes,
     },
-    Row {
+    CommandPage {
         command: "core-power get-assoc",
         title: "who is in which class (core-power)",
         blocks: core_power::associations,
     },
-    Row {
+    CommandPage {
         command: "base-freq info",
         title: "base frequencies of two kinds of cores (base-freq)",
         blocks: features::base,
     },
-    Row {
+    CommandPage {
         command: "turbo-freq info",
         title: "turbo frequencies of two kinds of cores (turbo-freq)",
         blocks: features::turbo,
     },
-    Row {
+    CommandPage {
         command: "plan perf-profile",
         title: "what another performance level would give and take",
         blocks: plan::blocks,
     },
-    Row {
+    CommandPage {
         command: "plan base-freq",
         title: "what base-freq would give and take",
         blocks: plan::blocks,
     },
-    Row {
+    CommandPage {
         command: "plan turbo-freq",
         title: "what turbo-freq would give and take",
         blocks: plan::blocks,
@@ -109,7 +109,7 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
     let Some(row) = ROWS.iter().find(|row| row.command == run.question.command) else {
         return Page::default();
     };
-    let mut told = Told { run, verbosity, absences: Absences::default() };
+    let mut told = PageBuilder { run, verbosity, absences: Absences::default() };
     let mut blocks = vec![title(record, row.title)];
     blocks.extend((row.blocks)(&mut told));
     let mut remarks = told.absences.remarks();
@@ -133,7 +133,7 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
 /// Speed Select in the data sheet: nothing where there is none.
 pub fn section(record: &Record) -> Vec<Block> {
     let Some(run) = &record.speed_select else { return Vec::new() };
-    let mut told = Told { run, verbosity: 0, absences: Absences::default() };
+    let mut told = PageBuilder { run, verbosity: 0, absences: Absences::default() };
     let mut blocks = vec![Block::Heading("Speed Select".to_owned())];
     if !run.domains.is_empty() {
         blocks.extend(info::blocks(&mut told));

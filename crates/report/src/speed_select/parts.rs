@@ -10,13 +10,13 @@ use model::record::{
 use model::{CpuId, CpuSet, Hertz, Known, Obstacle, Unavailable};
 
 /// A reading page under construction.
-pub(super) struct Told<'a> {
+pub(super) struct PageBuilder<'a> {
     pub(super) run: &'a SpeedSelect,
     pub(super) verbosity: u8,
     pub(super) absences: Absences<'a>,
 }
 
-impl<'a> Told<'a> {
+impl<'a> PageBuilder<'a> {
     /// What has no value. What the hardware does not have goes without saying, unless details are wanted.
     pub(super) fn absent(&mut self, reason: &'a Unavailable, name: &str) {
         if self.verbosity > 0 || reason.obstacle != Obstacle::Hardware {
@@ -31,19 +31,19 @@ impl<'a> Told<'a> {
 }
 
 /// Power domains that differ in nothing but where they are.
-pub(super) struct Group<'a> {
+pub(super) struct DomainGroup<'a> {
     pub(super) domains: Vec<&'a PowerDomain>,
     pub(super) name: String,
 }
 
-impl<'a> Group<'a> {
+impl<'a> DomainGroup<'a> {
     /// Any of them.
     pub(super) fn first(&self) -> &'a PowerDomain {
         self.domains[0]
     }
 
     /// The profiles, where they were asked for and answered.
-    pub(super) fn profiles(&self, told: &mut Told<'a>) -> Option<&'a PerformanceProfiles> {
+    pub(super) fn profiles(&self, told: &mut PageBuilder<'a>) -> Option<&'a PerformanceProfiles> {
         match self.first().profiles.as_ref()? {
             Known::Yes(profiles) => Some(profiles),
             Known::No { unavailable } => {
@@ -55,7 +55,7 @@ impl<'a> Group<'a> {
 }
 
 /// Domains that are alike, in the order of the first ones.
-pub(super) fn groups(run: &SpeedSelect) -> Vec<Group<'_>> {
+pub(super) fn groups(run: &SpeedSelect) -> Vec<DomainGroup<'_>> {
     let mut groups: Vec<(PowerDomain, Vec<&PowerDomain>)> = Vec::new();
     for domain in &run.domains {
         let nowhere = nowhere(domain);
@@ -65,7 +65,7 @@ pub(super) fn groups(run: &SpeedSelect) -> Vec<Group<'_>> {
         }
     }
     let alike = groups.into_iter().map(|(_, domains)| domains);
-    alike.map(|domains| Group { name: name(run, &domains), domains }).collect()
+    alike.map(|domains| DomainGroup { name: name(run, &domains), domains }).collect()
 }
 
 /// The domain without what says where it is: its numbers, its CPUs.

@@ -4,11 +4,11 @@ use model::page::{Align, Block, Text, Tone};
 use model::record::{CeilingBy, ClockCeiling, ClockPair, ExpectedClocks};
 use model::{CpuSet, Hertz, Known};
 
-use super::parts::{NONE, Told, mhz, table};
+use super::parts::{NONE, PageBuilder, mhz, table};
 use model::record::OUTSIDE;
 
 /// `plan`.
-pub(super) fn blocks(told: &mut Told<'_>) -> Vec<Block> {
+pub(super) fn blocks(told: &mut PageBuilder<'_>) -> Vec<Block> {
     lacking(told);
     let notes = note("; nothing was measured or changed");
     let mut blocks = vec![expected(&told.run.expected, vec![notes])];
@@ -128,7 +128,7 @@ fn note(and: &str) -> String {
     )
 }
 
-fn lacking(told: &mut Told<'_>) {
+fn lacking(told: &mut PageBuilder<'_>) {
     let run = told.run;
     let all = run.expected.iter().flat_map(|it| [Some(&it.now), it.then.as_ref()]).flatten();
     for clocks in all.filter(|clocks| !is_outside(clocks)) {

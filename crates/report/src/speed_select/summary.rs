@@ -4,11 +4,11 @@ use model::page::{Align, Block, Text, Tone};
 use model::record::PerformanceProfiles;
 use model::{Known, Unavailable};
 
-use super::parts::{Told, cpus, list, name, table};
+use super::parts::{PageBuilder, cpus, list, name, table};
 
 /// What is asked of levels.
 pub(super) fn blocks(
-    told: &mut Told<'_>,
+    told: &mut PageBuilder<'_>,
     header: &str,
     value: fn(&PerformanceProfiles) -> Result<String, &Unavailable>,
 ) -> Vec<Block> {

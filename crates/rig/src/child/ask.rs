@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::{Answer, Order, Work};
+use super::{ChildAnswer, ChildWork, Order};
 use crate::stop::Stop;
 
 /// What the variables of OpenMP runtimes begin with. Those of the user would contradict ours.
@@ -21,7 +21,7 @@ const SAID_MAX: u64 = 1 << 16;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answered {
     /// Its answer.
-    pub answer: Answer,
+    pub answer: ChildAnswer,
     /// What else it, or a library in it, had to say.
     pub said: String,
 }
@@ -70,7 +70,7 @@ fn quoted(said: &str) -> String {
 /// that. The child may run wherever this process may.
 pub fn ask(
     program: &Path,
-    work: Work,
+    work: ChildWork,
     variables: &[(&str, String)],
     limit: Duration,
     stop: &Stop,
@@ -89,7 +89,7 @@ pub fn ask(
     command.envs(variables.iter().map(|(name, value)| (name, value)));
     let not_started =
         |source| Failed::NotStarted { program: program.display().to_string(), source };
-    let mut group = Group(command.spawn().map_err(not_started)?);
+    let mut group = ProcessGroup(command.spawn().map_err(not_started)?);
     let order = Order { parent: std::process::id(), work };
     let mut line = serde_json::to_string(&order).expect("BUG: an order is numbers and strings");
     line.push('\n');
@@ -113,9 +113,9 @@ pub fn ask(
 }
 
 /// A child and all that it started. They are killed when this goes.
-struct Group(Child);
+struct ProcessGroup(Child);
 
-impl Group {
+impl ProcessGroup {
     fn answered(&mut self, not_read: impl Fn(io::Error) -> Failed) -> Result<Answered, Failed> {
         // Whatever it left running would keep the pipes open.
         sys::process::kill_group(&self.0).map_err(&not_read)?;
@@ -141,7 +141,7 @@ fn read(pipe: Option<impl Read>) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         // A child that was waited for has led its last group.
         if let Ok(None) | Err(_) = self.0.try_wait() {

@@ -23,13 +23,13 @@ pub struct Order {
     /// The process that asks; when it ends, the child does.
     pub parent: u32,
     /// What for.
-    pub work: Work,
+    pub work: ChildWork,
 }
 
 /// What a child shall do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Work {
+pub enum ChildWork {
     /// Say what this library is.
     Look(String),
     /// Go through parallel regions.
@@ -46,9 +46,9 @@ pub enum Work {
 /// What a child answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+pub enum ChildAnswer {
     /// What a library is.
-    Library(Seen),
+    Library(RuntimeInfo),
     /// What a team saw.
     Regions(RawRegions),
     /// There is nothing of that name.
@@ -59,7 +59,7 @@ pub enum Answer {
 
 /// A runtime as it shows itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct RuntimeInfo {
     /// The file, without links on the way to it.
     pub path: String,
     /// Whether it is called as Clang calls.
@@ -73,35 +73,35 @@ pub struct Seen {
 /// Does what one line asks for, and answers with another one.
 pub fn answer(line: &str) -> String {
     let answer = match serde_json::from_str::<Order>(line) {
-        Ok(order) => of_order(&order).unwrap_or_else(Answer::Cannot),
-        Err(error) => Answer::Cannot(format!("cannot read the order: {error}")),
+        Ok(order) => of_order(&order).unwrap_or_else(ChildAnswer::Cannot),
+        Err(error) => ChildAnswer::Cannot(format!("cannot read the order: {error}")),
     };
     serde_json::to_string(&answer).expect("BUG: an answer is strings, numbers and lists") + "\n"
 }
 
-fn of_order(order: &Order) -> Result<Answer, String> {
+fn of_order(order: &Order) -> Result<ChildAnswer, String> {
     match sys::process::die_with(order.parent) {
         Ok(true) => {}
         Ok(false) => return Err("who asked has ended".to_owned()),
         Err(error) => return Err(format!("cannot ask to end with the parent: {error}")),
     }
     match &order.work {
-        Work::Look(library) => Ok(look(library)),
-        Work::Regions { team, cpus, effort } => {
-            team::Team::new(team, cpus)?.measure(cpus.len(), effort).map(Answer::Regions)
+        ChildWork::Look(library) => Ok(look(library)),
+        ChildWork::Regions { team, cpus, effort } => {
+            team::Team::new(team, cpus)?.measure(cpus.len(), effort).map(ChildAnswer::Regions)
         }
     }
 }
 
-fn look(library: &str) -> Answer {
+fn look(library: &str) -> ChildAnswer {
     match Runtime::load(library) {
-        Ok(runtime) => Answer::Library(Seen {
+        Ok(runtime) => ChildAnswer::Library(RuntimeInfo {
             path: runtime.path().to_string_lossy().into_owned(),
             kmpc: runtime.interface() == Interface::Kmpc,
             threads_max: runtime.threads_max(),
             block_time_ms: runtime.block_time(),
         }),
-        Err(NotLoaded::Refused(why)) => Answer::NotFound(why),
-        Err(NotLoaded::NoRuntime) => Answer::Cannot("it has no calls of OpenMP".to_owned()),
+        Err(NotLoaded::Refused(why)) => ChildAnswer::NotFound(why),
+        Err(NotLoaded::NoRuntime) => ChildAnswer::Cannot("it has no calls of OpenMP".to_owned()),
     }
 }

@@ -18,13 +18,13 @@ pub(super) struct Crew {
 /// On lines of their own: who waits looks at one of them only.
 #[repr(align(128))]
 #[derive(Default)]
-struct Line(AtomicU32);
+struct BarrierLine(AtomicU32);
 
 struct Barrier {
     members: u32,
     sleeps: bool,
-    arrived: Line,
-    turn: Line,
+    arrived: BarrierLine,
+    turn: BarrierLine,
 }
 
 impl Barrier {
@@ -100,7 +100,7 @@ impl Crew {
         lead: impl FnOnce(&dyn Fn()) -> R,
     ) -> Result<R, String> {
         let members = self.cpus.len() as u32;
-        let (arrived, turn) = (Line::default(), Line::default());
+        let (arrived, turn) = (BarrierLine::default(), BarrierLine::default());
         let barrier = &Barrier { members, sleeps: self.sleeps, arrived, turn };
         let (over, strayed) = (&AtomicBool::new(false), &AtomicBool::new(false));
         let led = std::thread::scope(|scope| {

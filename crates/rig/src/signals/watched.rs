@@ -120,17 +120,17 @@ impl Between for Mwaitx {
     }
 }
 
-struct Watched<B> {
+struct WatchedChannel<B> {
     between: B,
     words: Words,
 }
 
 fn open<B: Between + 'static>() -> io::Result<Box<dyn Channel>> {
     let between = B::detect().ok_or(io::ErrorKind::Unsupported)?;
-    Ok(Box::new(Watched { between, words: Words::default() }))
+    Ok(Box::new(WatchedChannel { between, words: Words::default() }))
 }
 
-impl<B: Between> Channel for Watched<B> {
+impl<B: Between> Channel for WatchedChannel<B> {
     #[inline(always)]
     fn signal(&self, from: Side, number: u32) -> io::Result<()> {
         self.words.of(from.other()).store(number, Ordering::Release);

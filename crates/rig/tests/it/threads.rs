@@ -14,7 +14,7 @@ use rig::calibration;
 use rig::exchange::{Channel, Exchange, Pace, Patience, Side};
 use rig::executor::threads::Threads;
 use rig::executor::{Executor, RunError, Stop};
-use rig::job::{Density, Manner, Member, Phase, Purpose, RawRepeat, Repeat, Step, What};
+use rig::job::{Density, Manner, Member, Phase, Purpose, RawRepeat, Repeat, Step, StepKind};
 use rig::line::{LINE, Line};
 use rig::reduce::{self, Evidence, Reduced};
 use rig::rise::{self, REST};
@@ -84,9 +84,9 @@ fn check(job: &Repeat, raw: &RawRepeat) {
                 found.next().map(|(_, iterations)| *iterations)
             };
             if matches!(phase.purpose, Purpose::Ratio | Purpose::Dense) {
-                let once = of(What::Payload, 1).unwrap();
+                let once = of(StepKind::Payload, 1).unwrap();
                 assert!(once > 0);
-                assert_eq!(of(What::Payload, 2), Some(2 * once), "n against exactly 2n");
+                assert_eq!(of(StepKind::Payload, 2), Some(2 * once), "n against exactly 2n");
             }
         }
     }
@@ -233,7 +233,7 @@ fn any_number_of_ops_is_executed_in_whole_iterations() {
         let raw = executor(MonotonicRaw::new().unwrap(), &Stop::default()).repeat(&job).unwrap();
         for (phase, raw) in std::iter::zip(&job.phases, &raw.members[0].phases) {
             for (step, found) in std::iter::zip(&phase.steps, &raw.iterations) {
-                if step.what == What::Payload {
+                if step.what == StepKind::Payload {
                     assert_eq!(*found, iterations * step.multiple, "{ops} ops");
                 }
             }
@@ -248,10 +248,11 @@ fn any_number_of_ops_is_executed_in_whole_iterations() {
 fn looks(dense: u8) -> Phase {
     let step =
         |what, microseconds: f64| Step { what, target: Seconds(microseconds * 1e-6), multiple: 1 };
-    let after_payload = |what, microseconds| [step(What::Payload, 45.0), step(what, microseconds)];
-    let look = || after_payload(What::Ruler, 3.0);
+    let after_payload =
+        |what, microseconds| [step(StepKind::Payload, 45.0), step(what, microseconds)];
+    let look = || after_payload(StepKind::Ruler, 3.0);
     let in_loop =
-        |per_cent| after_payload(What::InLoop { density: Density::PerCent(per_cent) }, 10.0);
+        |per_cent| after_payload(StepKind::InLoop { density: Density::PerCent(per_cent) }, 10.0);
     let steps = [look(), look(), in_loop(dense), look(), look(), in_loop(50)].concat();
     Phase { purpose: Purpose::Sandwich, steps, rounds: 12, settle: Seconds(0.0) }
 }

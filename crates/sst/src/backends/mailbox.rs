@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use machine::isst::{AboutLevel, Half, HalfOfLevel, LicenceOfLevel, MailboxQuestion};
 use model::{CpuId, Obstacle, Reading, Unavailable};
 
-use super::{Backend, Context, Found, chosen, no_priorities, physical};
+use super::{Backend, Context, FoundDomains, chosen, no_priorities, physical};
 use crate::asking::{Answers, not_given};
 use crate::model::{
     BUCKETS, BaseFreq, Bucket, CLASSES, Celsius, Class, CorePower, Domain, Fabric, Feature,
@@ -42,7 +42,7 @@ const CLASS_REGISTERS: u32 = 0x08;
 const CORE_REGISTERS: u32 = 0x20;
 
 /// A power domain is a die: each has its own mailbox.
-fn domains(_: &Context<'_>, topology: &Topology, numbers: &[Reading<u32>]) -> Found {
+fn domains(_: &Context<'_>, topology: &Topology, numbers: &[Reading<u32>]) -> FoundDomains {
     let mut domains: BTreeMap<(u32, Option<u32>, u32), Vec<Member>> = BTreeMap::new();
     let mut lost = Vec::new();
     for (place, number) in topology.online.iter().zip(numbers) {
@@ -62,7 +62,7 @@ fn domains(_: &Context<'_>, topology: &Topology, numbers: &[Reading<u32>]) -> Fo
         is_die: true,
         ..domain(package, die, punit, cpus)
     };
-    Found { domains: domains.into_iter().map(one).collect(), missing: Vec::new(), lost }
+    FoundDomains { domains: domains.into_iter().map(one).collect(), missing: Vec::new(), lost }
 }
 
 fn fill(context: &Context<'_>, domains: &mut [Domain]) {
@@ -260,7 +260,7 @@ fn third_round(context: &Context<'_>, domains: &mut [Domain], first: &Answers) {
         let Some(Ok(profiles)) = &mut domain.profiles else { continue };
         let is_fixed = is_fixed(context, profiles);
         for level in &mut profiles.levels {
-            let asked = Asked { answers: &third, cpu, level: level.number, context };
+            let asked = LevelQuery { answers: &third, cpu, level: level.number, context };
             if context.wanted.has(Part::Properties) {
                 let properties = asked.properties(&bucket_cores[&cpu]);
                 let known = |it: &Properties| {
@@ -277,14 +277,14 @@ fn third_round(context: &Context<'_>, domains: &mut [Domain], first: &Answers) {
                 level.base_freq = Some(asked.if_supported(
                     "base frequencies of two kinds",
                     map(&level.features, |features| features.base_freq),
-                    Asked::base_freq,
+                    LevelQuery::base_freq,
                 ));
             }
             if context.wanted.has(Part::TurboFreq) {
                 level.turbo_freq = Some(asked.if_supported(
                     "turbo frequencies of two kinds",
                     map(&level.features, |features| features.turbo_freq),
-                    Asked::turbo_freq,
+                    LevelQuery::turbo_freq,
                 ));
             }
         }
@@ -342,14 +342,14 @@ fn questions(context: &Context<'_>, level: &Level, newer: bool) -> Vec<MailboxQu
 }
 
 /// What was answered about a level.
-struct Asked<'a> {
+struct LevelQuery<'a> {
     answers: &'a Answers,
     cpu: CpuId,
     level: u8,
     context: &'a Context<'a>,
 }
 
-impl Asked<'_> {
+impl LevelQuery<'_> {
     fn about(&self, what: AboutLevel) -> Reading<u32> {
         answer(self.answers, self.cpu, MailboxQuestion::about(what, self.level))
     }

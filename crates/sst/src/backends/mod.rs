@@ -24,7 +24,7 @@ pub struct Backend {
     /// Whether it serves what the driver says of itself.
     pub matches: fn(&PlatformInfo) -> bool,
     /// The power domains, from the places of CPUs that are online.
-    pub(crate) domains: fn(&Context<'_>, &Topology, &[Reading<u32>]) -> Found,
+    pub(crate) domains: fn(&Context<'_>, &Topology, &[Reading<u32>]) -> FoundDomains,
     /// Asks them.
     pub(crate) fill: fn(&Context<'_>, &mut [Domain]),
 }
@@ -57,7 +57,7 @@ impl Context<'_> {
 
 /// Which power domains there are.
 #[derive(Default)]
-pub(crate) struct Found {
+pub(crate) struct FoundDomains {
     /// Those of which it is known.
     pub(crate) domains: Vec<Domain>,
     /// Why others are not.

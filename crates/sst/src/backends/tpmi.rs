@@ -11,7 +11,7 @@ use model::{Obstacle, Reading, Unavailable};
 use sys::errno::ENOTTY;
 use sys::isst::structures::{PerfLevelInfo, PerfLevels, TurboFreqInfo};
 
-use super::{Backend, Context, Found, chosen, domain_number, no_priorities, physical};
+use super::{Backend, Context, FoundDomains, chosen, domain_number, no_priorities, physical};
 use crate::asking::{not_given, reason};
 use crate::model::{
     BaseFreq, Bucket, CLASSES, Celsius, Class, CorePower, Domain, Fabric, Feature, Features, Level,
@@ -19,7 +19,7 @@ use crate::model::{
     TurboLimits, Watts,
 };
 use crate::read::{Levels, Part, domain, map, not_at_level};
-use crate::topology::{Place, Topology};
+use crate::topology::{CpuLocation, Topology};
 
 pub(super) const ROW: Backend = Backend {
     name: "tpmi",
@@ -42,9 +42,9 @@ fn address(package: u32, domain: u32) -> Option<DomainAddress> {
 }
 
 /// Those that the driver says are there, with the CPUs whose own register names them; some have none.
-fn domains(context: &Context<'_>, topology: &Topology, numbers: &[Reading<u32>]) -> Found {
-    let mut found = Found::default();
-    let mut members: BTreeMap<(u32, u32), Vec<(Place, u32)>> = BTreeMap::new();
+fn domains(context: &Context<'_>, topology: &Topology, numbers: &[Reading<u32>]) -> FoundDomains {
+    let mut found = FoundDomains::default();
+    let mut members: BTreeMap<(u32, u32), Vec<(CpuLocation, u32)>> = BTreeMap::new();
     for (place, number) in topology.online.iter().zip(numbers) {
         match physical(number) {
             Ok(number) => {
@@ -109,7 +109,7 @@ fn instances(context: &Context<'_>, package: u32) -> Reading<u16> {
 fn fill(context: &Context<'_>, domains: &mut [Domain]) {
     for domain in domains {
         let Some(at) = address(domain.package, domain.number) else { continue };
-        let asked = Asked { context, at, has_cores: !domain.cpus.is_empty() };
+        let asked = DomainQuery { context, at, has_cores: !domain.cpus.is_empty() };
         let wanted = context.wanted;
         if wanted.levels != Levels::None {
             domain.profiles = Some(asked.profiles());
@@ -135,14 +135,14 @@ fn fill(context: &Context<'_>, domains: &mut [Domain]) {
 }
 
 /// A power domain under question.
-struct Asked<'a> {
+struct DomainQuery<'a> {
     context: &'a Context<'a>,
     at: DomainAddress,
     /// Whether some of its CPUs are online.
     has_cores: bool,
 }
 
-impl Asked<'_> {
+impl DomainQuery<'_> {
     /// One ioctl. The driver has one answer for all that it refuses: where there are cores, it is not said
     /// to be the hardware, which goes without saying.
     fn one<T>(

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use levers::Of;
+use levers::SettingOwner;
 use levers::open::{OPEN_KHZ, is_open};
 use levers::plan::{Change, Plan};
 use model::CpuId;
@@ -79,7 +79,9 @@ impl Ground<'_> {
 /// The limits of CPUs in a plan that are in that file.
 fn limits<'p>(plan: &'p mut Plan, file: &'p str) -> impl Iterator<Item = (CpuId, &'p mut Change)> {
     plan.changes.iter_mut().filter_map(move |change| match change.of {
-        Of::Cpu(cpu) if change.object.to_string() == cpufreq(cpu, file) => Some((cpu, change)),
+        SettingOwner::Cpu(cpu) if change.object.to_string() == cpufreq(cpu, file) => {
+            Some((cpu, change))
+        }
         _ => None,
     })
 }

@@ -1,7 +1,7 @@
 //! What a recipe stands on: the machine as it is.
 
-use levers::plan::Step;
-use levers::{Object, Of};
+use levers::plan::PlannedWrite;
+use levers::{Object, SettingOwner};
 use machine::Machine;
 use machine::isst::DomainAddress;
 use machine::isst::settable::{self, Address, BRING_BACK, Die, Settable};
@@ -10,7 +10,7 @@ use model::{CpuId, CpuSet, Reading, Unavailable};
 use super::{Refused, Wish};
 use crate::error::Error;
 use crate::model::{
-    Domain, Feature, Features, Kind, Level, Modules, On, Profiles, Snapshot, Unplaced,
+    Domain, DomainKind, Feature, Features, Level, Modules, On, Profiles, Snapshot, Unplaced,
 };
 use crate::read::{Levels, Part, Wanted, read};
 
@@ -76,7 +76,7 @@ impl<'a> Ground<'a> {
         };
         for domain in self.snapshot.domains.iter_mut().filter(|it| is_meant(it)) {
             let place = domain.place();
-            let has_cores = domain.kind() != Kind::Io;
+            let has_cores = domain.kind() != DomainKind::Io;
             let Some(Ok(profiles)) = &mut domain.profiles else { continue };
             if profiles.current == level {
                 continue;
@@ -142,9 +142,9 @@ impl<'a> Ground<'a> {
     }
 
     /// The CPUs of the power domains that are meant which are online after these steps.
-    pub(super) fn stays(&self, steps: &[Step]) -> CpuSet {
+    pub(super) fn stays(&self, steps: &[PlannedWrite]) -> CpuSet {
         let goes = |cpu: CpuId| {
-            let of = |step: &&Step| matches!(step.of, Of::Cpu(of) if of == cpu);
+            let of = |step: &&PlannedWrite| matches!(step.of, SettingOwner::Cpu(of) if of == cpu);
             steps.iter().find(of).is_some_and(|step| step.wanted == "0")
         };
         let all = self
@@ -157,7 +157,7 @@ impl<'a> Ground<'a> {
     /// Those with cores: one there is at least.
     pub(super) fn compute(&self) -> Result<Vec<&Domain>, Refused> {
         let compute: Vec<&Domain> =
-            self.targets().into_iter().filter(|domain| domain.kind() != Kind::Io).collect();
+            self.targets().into_iter().filter(|domain| domain.kind() != DomainKind::Io).collect();
         if compute.is_empty() {
             return Err(self.wish.not_here("no power domain has CPUs online", BRING_BACK));
         }
@@ -228,15 +228,15 @@ impl<'a> Ground<'a> {
         domain: &Domain,
         what: settable::What,
         wanted: impl Into<String>,
-    ) -> Result<Step, Refused> {
+    ) -> Result<PlannedWrite, Refused> {
         let at = match what {
             settable::What::TurboLimits => registers(&self.snapshot, domain),
             _ => self.address(domain)?,
         };
         let object = Object::SpeedSelect(Settable { at, what });
         let setting = levers::Lever::of(&object).map_or("sst", |lever| lever.id).to_owned();
-        let (of, wanted) = (Of::Part(domain.place()), wanted.into());
-        Ok(Step { setting, of, object, wanted, is_effective: false })
+        let (of, wanted) = (SettingOwner::Part(domain.place()), wanted.into());
+        Ok(PlannedWrite { setting, of, object, wanted, is_effective: false })
     }
 
     /// The performance levels of a power domain.

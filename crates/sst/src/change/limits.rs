@@ -1,8 +1,8 @@
 //! Limits of clocks, in the kernel's files.
 
 use levers::open::{OPEN_KHZ, allows_turbo, is_open};
-use levers::plan::Step;
-use levers::{Object, Of};
+use levers::plan::PlannedWrite;
+use levers::{Object, SettingOwner};
 use model::{CpuId, CpuSet, Reading};
 
 use super::clocks::turbo_of;
@@ -16,15 +16,21 @@ pub(super) const MOST: &str = "cpuinfo_max_freq";
 pub(super) const LEAST: &str = "cpuinfo_min_freq";
 
 /// A limit of a CPU, as it is to be.
-pub(super) fn limit(cpu: CpuId, file: &str, khz: u64) -> Step {
+pub(super) fn limit(cpu: CpuId, file: &str, khz: u64) -> PlannedWrite {
     let object = Object::File(cpufreq(cpu, file));
     let setting = levers::Lever::of(&object).map_or("limit", |lever| lever.id).to_owned();
-    Step { setting, of: Of::Cpu(cpu), object, wanted: khz.to_string(), is_effective: true }
+    PlannedWrite {
+        setting,
+        of: SettingOwner::Cpu(cpu),
+        object,
+        wanted: khz.to_string(),
+        is_effective: true,
+    }
 }
 
 /// The highest clock of a CPU, open.
-fn open(cpu: CpuId) -> Step {
-    Step { wanted: OPEN_KHZ.to_owned(), ..limit(cpu, MAX, 0) }
+fn open(cpu: CpuId) -> PlannedWrite {
+    PlannedWrite { wanted: OPEN_KHZ.to_owned(), ..limit(cpu, MAX, 0) }
 }
 
 /// The base frequency of each CPU of a power domain at a level, in kHz, as firmware gives it.
@@ -88,7 +94,7 @@ impl Ground<'_> {
         level: &Level,
         base_freq: bool,
         modules: Option<Modules>,
-    ) -> Vec<Step> {
+    ) -> Vec<PlannedWrite> {
         let is_in = |cpu: CpuId| {
             let module = domain.cpus.iter().find(|member| member.cpu == cpu);
             modules.is_none_or(|all| module.is_some_and(|it| all.contains(it.module)))
@@ -130,7 +136,7 @@ impl Ground<'_> {
 
     /// The lowest clock of each CPU of a power domain as high as it goes, so that firmware gives what it
     /// can. Without turbo the kernel makes its base frequency of that.
-    pub(super) fn raised(&self, domain: &Domain, level: &Level) -> Vec<Step> {
+    pub(super) fn raised(&self, domain: &Domain, level: &Level) -> Vec<PlannedWrite> {
         let mut steps = self.opened_at(domain, level, true, None);
         for (cpu, base) in bases(domain, level, true) {
             let (Some(most), Some(max), Some(min)) =
@@ -152,7 +158,7 @@ impl Ground<'_> {
     }
 
     /// The lowest clock of each CPU of a power domain as low as it goes.
-    pub(super) fn lowered(&self, domain: &Domain) -> Vec<Step> {
+    pub(super) fn lowered(&self, domain: &Domain) -> Vec<PlannedWrite> {
         let least = |cpu: CpuId| Some(limit(cpu, MIN, self.khz(cpu, LEAST)?));
         domain.cpus.iter().filter_map(|member| least(member.cpu)).collect()
     }
@@ -173,7 +179,7 @@ impl Ground<'_> {
         if matches!(self.wish.what, What::BaseFreq { auto: true, .. }) {
             return None;
         }
-        let is_set = |cpu: CpuId| steps.limits.iter().any(|step| step.of == Of::Cpu(cpu));
+        let is_set = |cpu: CpuId| steps.limits.iter().any(|step| step.of == SettingOwner::Cpu(cpu));
         let domains = self.targets();
         let found = domains.into_iter().filter(|domain| !Ground::heeds_priorities(domain));
         let placed: CpuSet =

@@ -15,7 +15,7 @@ mod limits;
 mod proof;
 mod recipes;
 
-use levers::plan::Step;
+use levers::plan::PlannedWrite;
 use model::CpuSet;
 
 pub use self::apply::{NotChanged, apply, arms, foreseen, foreseen_at, make, planned};
@@ -102,9 +102,9 @@ pub struct ClassWish {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Steps {
     /// What firmware holds, and which CPUs are online, in this order.
-    pub firmware: Vec<Step>,
+    pub firmware: Vec<PlannedWrite>,
     /// Limits of clocks, in any order: what they may be may depend on what firmware holds.
-    pub limits: Vec<Step>,
+    pub limits: Vec<PlannedWrite>,
     /// What to know before it is done.
     pub remarks: Vec<String>,
 }

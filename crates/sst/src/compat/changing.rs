@@ -5,16 +5,16 @@
 
 use model::CpuSet;
 
-use super::shown::Seen;
-use super::tree::{Entry, Node, Shown};
+use super::shown::RenderContext;
+use super::tree::{CompatOutput, Node, OutputEntry};
 use super::words::{Refused, Word};
 use super::{Tool, code};
 use crate::change::{ClassWish, What, Wish};
-use crate::model::{Kind, Priority};
+use crate::model::{DomainKind, Priority};
 
 /// A command: what it is called, what it does, and the section and the title of what is told.
 #[derive(Debug)]
-pub(super) struct Row {
+pub(super) struct ChangeCommand {
     pub(super) words: &'static str,
     pub(super) doc: &'static str,
     section: &'static str,
@@ -42,12 +42,12 @@ const fn row(
     doc: &'static str,
     [section, title]: [&'static str; 2],
     options: &'static [Word],
-) -> Row {
-    Row { words, doc, section, title, options }
+) -> ChangeCommand {
+    ChangeCommand { words, doc, section, title, options }
 }
 
 /// All of them.
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[ChangeCommand] = &[
     row(
         "perf-profile set-config-level",
         "Chooses a performance level",
@@ -73,7 +73,7 @@ pub(super) const ROWS: &[Row] = &[
 ];
 
 /// The command of these words.
-pub(super) fn named(words: &str) -> Option<&'static Row> {
+pub(super) fn named(words: &str) -> Option<&'static ChangeCommand> {
     ROWS.iter().find(|row| row.words == words)
 }
 
@@ -113,7 +113,7 @@ impl Given {
     }
 }
 
-impl Row {
+impl ChangeCommand {
     /// Its options.
     pub(super) fn options(&self) -> &'static [Word] {
         self.options
@@ -170,26 +170,26 @@ impl Row {
     }
 
     /// What is told when it was done, of each power domain or of each CPU that was named.
-    pub(super) fn told(&self, seen: &Seen<'_>, wish: &Wish) -> Shown {
-        let mut shown = Shown::default();
+    pub(super) fn told(&self, seen: &RenderContext<'_>, wish: &Wish) -> CompatOutput {
+        let mut shown = CompatOutput::default();
         let success = || vec![Node::leaf(self.title, &"success")];
         let of_cores = !matches!(wish.what, What::Level { .. } | What::CorePower { .. });
         for at in super::shown::places(seen.snapshot, wish.cpus.as_ref()) {
-            if of_cores && at.domain.kind() != Kind::Compute {
+            if of_cores && at.domain.kind() != DomainKind::Compute {
                 continue;
             }
             seen.put(&mut shown, at, vec![Node::section(self.section, success())]);
         }
         if matches!(wish.what, What::TurboFreq { on: true, auto: true, .. }) {
             let part = Node::section("turbo-freq --auto", vec![Node::leaf("enable", &"success")]);
-            shown.entries.push(Entry::Place(nowhere(seen.tool, seen), vec![part]));
+            shown.entries.push(OutputEntry::Place(nowhere(seen.tool, seen), vec![part]));
         }
         shown
     }
 }
 
 /// Where the whole of a command is told.
-fn nowhere(tool: &Tool, seen: &Seen<'_>) -> Vec<String> {
+fn nowhere(tool: &Tool, seen: &RenderContext<'_>) -> Vec<String> {
     if !tool.newer_titles {
         return Vec::new();
     }

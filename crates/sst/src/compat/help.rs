@@ -28,7 +28,7 @@ fn commands(feature: &str) -> impl Iterator<Item = &'static Command> {
 }
 
 /// The commands of a feature that change the machine.
-fn changes(feature: &str) -> impl Iterator<Item = &'static changing::Row> {
+fn changes(feature: &str) -> impl Iterator<Item = &'static changing::ChangeCommand> {
     let prefix = format!("{feature} ");
     ROWS.iter().filter(move |row| row.words.starts_with(&prefix))
 }
@@ -67,8 +67,8 @@ pub(super) fn command(command: &Command) -> String {
 }
 
 /// A command that changes the machine.
-pub(super) fn change(row: &changing::Row) -> String {
-    let changing::Row { words, doc, .. } = row;
+pub(super) fn change(row: &changing::ChangeCommand) -> String {
+    let changing::ChangeCommand { words, doc, .. } = row;
     let all = row.options().iter().copied().map(option);
     format!("{NAME} {words}\n\n{doc}.\n\nOptions:\n{}", lines(all))
 }

@@ -1,22 +1,22 @@
 //! What the machine can do, in the lines of `--info`.
 
-use super::shown::Seen;
-use super::tree::{Entry, Shown};
-use crate::model::{Feature, Features, Kind};
+use super::shown::RenderContext;
+use super::tree::{CompatOutput, OutputEntry};
+use crate::model::{DomainKind, Feature, Features};
 
 const UNKNOWN: &str = "status is unknown";
 
 /// Of the first power domain with CPUs.
-pub(super) fn page(seen: &Seen<'_>) -> Shown {
+pub(super) fn page(seen: &RenderContext<'_>) -> CompatOutput {
     let platform = &seen.snapshot.platform;
-    let mut shown = Shown::default();
-    let mut line = |text: String| shown.entries.push(Entry::Line(text));
+    let mut shown = CompatOutput::default();
+    let mut line = |text: String| shown.entries.push(OutputEntry::Line(text));
     line(format!("Platform: API version : {}", platform.api_version));
     line(format!("Platform: Driver version : {}", platform.driver_version));
     line(format!("Platform: mbox supported : {}", platform.mailbox));
     line(format!("Platform: mmio supported : {}", platform.mmio));
     let mut domains = seen.snapshot.domains.iter();
-    let domain = domains.find(|domain| domain.kind() == Kind::Compute);
+    let domain = domains.find(|domain| domain.kind() == DomainKind::Compute);
     let Some(domain) = domain else {
         shown.fail("no power domain has CPUs that are online");
         return shown;

@@ -24,9 +24,9 @@ use machine::Machine;
 use machine::isst::settable::{self, Settable};
 use model::{CpuSet, Obstacle, Unavailable};
 
-use self::shown::Seen;
-use self::tree::{Node, Shown};
-use self::words::{Asked, Query, Refused};
+use self::shown::RenderContext;
+use self::tree::{CompatOutput, Node};
+use self::words::{CompatCommand, Query, Refused};
 use crate::change::{NotChanged, Refused as Rejected, Wish, registers};
 use crate::error::Error;
 use crate::model::{Licence, NAMED, Snapshot};
@@ -73,7 +73,7 @@ impl Tool {
 
 /// What is printed where, and how the process ends.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Answer {
+pub struct CompatAnswer {
     /// For standard output.
     pub stdout: String,
     /// For standard error, which is where the reference tool has its results.
@@ -118,24 +118,26 @@ pub fn answer(
     tool: &Tool,
     arguments: &[String],
     changer: Changer<'_>,
-) -> Answer {
-    let mut answer = Answer { stdout: banner(machine), ..Answer::default() };
+) -> CompatAnswer {
+    let mut answer = CompatAnswer { stdout: banner(machine), ..CompatAnswer::default() };
     let asked = match words::parse(tool, arguments) {
         Ok(asked) => asked,
         Err(refused) => return refused_arguments(answer, &refused),
     };
     let (file, text) = match asked {
-        Asked::Help(text) => {
+        CompatCommand::Help(text) => {
             answer.stdout.push_str(&text);
             return answer;
         }
-        Asked::Version { file } => (file, Ok(format!("Version v{}\n", tool.version))),
-        Asked::Info { file } => (file, results(machine, tool, &Query::INFO, &mut answer)),
-        Asked::Results { query, file } => (file, results(machine, tool, &query, &mut answer)),
-        Asked::TurboLimits { cpus, json, file } => {
+        CompatCommand::Version { file } => (file, Ok(format!("Version v{}\n", tool.version))),
+        CompatCommand::Info { file } => (file, results(machine, tool, &Query::INFO, &mut answer)),
+        CompatCommand::Results { query, file } => {
+            (file, results(machine, tool, &query, &mut answer))
+        }
+        CompatCommand::TurboLimits { cpus, json, file } => {
             (file, turbo_limits(machine, tool, cpus, json, &mut answer))
         }
-        Asked::Change { wish, command, json, file } => {
+        CompatCommand::Change { wish, command, json, file } => {
             match changed(machine, tool, (&wish, &command, json), &mut answer, changer) {
                 Ok(text) => (file, Ok(text)),
                 Err(NotChanged::Refused(Rejected::Unread(error))) => (file, Err(error)),
@@ -168,7 +170,7 @@ fn results(
     machine: &Machine,
     tool: &Tool,
     query: &Query,
-    answer: &mut Answer,
+    answer: &mut CompatAnswer,
 ) -> Result<String, Error> {
     let mut wanted = Wanted::by(query.command);
     wanted.levels = query.level.map_or(wanted.levels, Levels::Only);
@@ -186,7 +188,7 @@ fn results(
         let (backend, ioctls) = (snapshot.backend, snapshot.ioctls);
         let _ = writeln!(answer.stdout, "debug: {ioctls} ioctls through {backend}");
     }
-    let seen = Seen { tool, snapshot: &snapshot, words: mask_words(machine, &snapshot) };
+    let seen = RenderContext { tool, snapshot: &snapshot, words: mask_words(machine, &snapshot) };
     let page =
         if query.command.words == "info" { info::page(&seen) } else { shown::page(&seen, query) };
     answer.code = if page.failed { code::FAILED } else { 0 };
@@ -199,13 +201,13 @@ fn turbo_limits(
     tool: &Tool,
     cpus: Option<CpuSet>,
     json: bool,
-    answer: &mut Answer,
+    answer: &mut CompatAnswer,
 ) -> Result<String, Error> {
     let wanted = Wanted { levels: Levels::Summary, parts: Vec::new(), cpus };
     let snapshot = read(machine, &wanted)?;
     newest(tool, &snapshot)?;
-    let seen = Seen { tool, snapshot: &snapshot, words: mask_words(machine, &snapshot) };
-    let mut shown = Shown::default();
+    let seen = RenderContext { tool, snapshot: &snapshot, words: mask_words(machine, &snapshot) };
+    let mut shown = CompatOutput::default();
     for at in shown::places(&snapshot, wanted.cpus.as_ref()) {
         if at.cpu.is_none() {
             continue;
@@ -231,7 +233,7 @@ fn changed(
     machine: &Machine,
     tool: &Tool,
     (wish, command, json): (&Wish, &str, bool),
-    answer: &mut Answer,
+    answer: &mut CompatAnswer,
     changer: Changer<'_>,
 ) -> Result<String, NotChanged> {
     let Some(row) = changing::named(command) else { return Ok(String::new()) };
@@ -240,11 +242,11 @@ fn changed(
     newest(tool, &snapshot).map_err(Rejected::from)?;
     answer.ioctls = snapshot.ioctls;
     changer(wish)?;
-    let seen = Seen { tool, snapshot: &snapshot, words: mask_words(machine, &snapshot) };
+    let seen = RenderContext { tool, snapshot: &snapshot, words: mask_words(machine, &snapshot) };
     Ok(row.told(&seen, wish).written(json))
 }
 
-fn not_changed(mut answer: Answer, error: &NotChanged) -> Answer {
+fn not_changed(mut answer: CompatAnswer, error: &NotChanged) -> CompatAnswer {
     let _ = writeln!(answer.stderr, "error: {error}");
     answer.code = match error {
         NotChanged::Refused(Rejected::NotHere { .. }) => code::NOT_HERE,
@@ -285,7 +287,7 @@ fn mask_words(machine: &Machine, snapshot: &Snapshot) -> usize {
     last.map_or(1, |cpu| (cpu.0 as usize + 1).div_ceil(WORD))
 }
 
-fn refused_arguments(mut answer: Answer, refused: &Refused) -> Answer {
+fn refused_arguments(mut answer: CompatAnswer, refused: &Refused) -> CompatAnswer {
     match refused {
         Refused::AsThere { text, code } => {
             answer.stderr.push_str(text);
@@ -299,7 +301,7 @@ fn refused_arguments(mut answer: Answer, refused: &Refused) -> Answer {
     answer
 }
 
-fn failed(mut answer: Answer, error: &Error) -> Answer {
+fn failed(mut answer: CompatAnswer, error: &Error) -> CompatAnswer {
     let _ = writeln!(answer.stderr, "error: {error}");
     let hint = match error {
         Error::Unavailable(reason) | Error::Unplaced { reason, .. } => reason.remedy.clone(),

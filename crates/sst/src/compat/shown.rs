@@ -3,7 +3,7 @@
 use model::{CpuId, CpuSet, Obstacle, Reading};
 
 use super::Tool;
-use super::tree::{Entry, Node, Shown};
+use super::tree::{CompatOutput, Node, OutputEntry};
 use super::words::Query;
 use crate::model::{
     BaseFreq, Class, CorePower, Domain, Feature, Features, Level, Megahertz, Modules, On,
@@ -12,7 +12,7 @@ use crate::model::{
 use crate::read::offline;
 
 /// What is shown, and how.
-pub(super) struct Seen<'a> {
+pub(super) struct RenderContext<'a> {
     pub(super) tool: &'a Tool,
     pub(super) snapshot: &'a Snapshot,
     /// How many words of 32 bits a mask of CPUs has.
@@ -27,7 +27,7 @@ pub(super) struct At<'a> {
 }
 
 /// What a command shows.
-type Shows = fn(&Seen<'_>, &Query, At<'_>, &mut Shown);
+type Shows = fn(&RenderContext<'_>, &Query, At<'_>, &mut CompatOutput);
 
 /// Which of these functions shows which command.
 const SHOWS: &[(&str, Shows)] = &[
@@ -45,11 +45,11 @@ const SHOWS: &[(&str, Shows)] = &[
 ];
 
 /// What is shown of a snapshot.
-pub(super) fn page(seen: &Seen<'_>, query: &Query) -> Shown {
+pub(super) fn page(seen: &RenderContext<'_>, query: &Query) -> CompatOutput {
     let words = query.command.words;
     let show = SHOWS.iter().find(|(known, _)| *known == words);
     let (_, show) = show.unwrap_or_else(|| panic!("BUG: nothing shows `{words}`"));
-    let mut shown = Shown::default();
+    let mut shown = CompatOutput::default();
     for at in places(seen.snapshot, query.cpus.as_ref()) {
         show(seen, query, at, &mut shown);
         if shown.is_over {
@@ -80,7 +80,7 @@ pub(super) fn places<'a>(snapshot: &'a Snapshot, cpus: Option<&CpuSet>) -> Vec<A
     cpus.iter().filter_map(of).collect()
 }
 
-impl Seen<'_> {
+impl RenderContext<'_> {
     /// Whether each power domain with CPUs is a die of its own.
     fn dies_are_domains(&self) -> bool {
         let compute = self.snapshot.domains.iter().filter(|domain| !domain.cpus.is_empty());
@@ -109,8 +109,8 @@ impl Seen<'_> {
         place
     }
 
-    pub(super) fn put(&self, shown: &mut Shown, at: At<'_>, parts: Vec<Node>) {
-        shown.entries.push(Entry::Place(self.place(at), parts));
+    pub(super) fn put(&self, shown: &mut CompatOutput, at: At<'_>, parts: Vec<Node>) {
+        shown.entries.push(OutputEntry::Place(self.place(at), parts));
     }
 
     fn mask(&self, cpus: &CpuSet) -> String {
@@ -134,7 +134,7 @@ fn mhz(frequency: Option<Megahertz>) -> u32 {
     frequency.map_or(0, |frequency| frequency.0)
 }
 
-fn profile_fact(seen: &Seen<'_>, query: &Query, at: At<'_>, shown: &mut Shown) {
+fn profile_fact(seen: &RenderContext<'_>, query: &Query, at: At<'_>, shown: &mut CompatOutput) {
     let Some(Ok(profiles)) = &at.domain.profiles else {
         shown.fail("get_tdp_* failed");
         return;
@@ -156,7 +156,7 @@ fn profile_fact(seen: &Seen<'_>, query: &Query, at: At<'_>, shown: &mut Shown) {
     seen.put(shown, at, vec![Node::leaf(title, &value)]);
 }
 
-fn core_power(seen: &Seen<'_>, _: &Query, at: At<'_>, shown: &mut Shown) {
+fn core_power(seen: &RenderContext<'_>, _: &Query, at: At<'_>, shown: &mut CompatOutput) {
     let Some(CorePower {
         supported: Ok(supported),
         enabled: Ok(enabled),
@@ -177,7 +177,7 @@ fn core_power(seen: &Seen<'_>, _: &Query, at: At<'_>, shown: &mut Shown) {
     seen.put(shown, at, vec![Node::section("core-power", parts)]);
 }
 
-fn class(seen: &Seen<'_>, query: &Query, at: At<'_>, shown: &mut Shown) {
+fn class(seen: &RenderContext<'_>, query: &Query, at: At<'_>, shown: &mut CompatOutput) {
     let number = query.class.unwrap_or(0);
     let mut classes = at.domain.classes.iter().flatten().flatten();
     let Some(Class { number, energy_preference, weight, lowest, highest, desired }) =
@@ -198,7 +198,7 @@ fn class(seen: &Seen<'_>, query: &Query, at: At<'_>, shown: &mut Shown) {
     seen.put(shown, at, vec![Node::section("core-power", parts)]);
 }
 
-fn association(seen: &Seen<'_>, _: &Query, at: At<'_>, shown: &mut Shown) {
+fn association(seen: &RenderContext<'_>, _: &Query, at: At<'_>, shown: &mut CompatOutput) {
     let mut all = at.domain.associations.iter().flatten();
     let Some((_, Ok(class))) = all.find(|(cpu, _)| Some(*cpu) == at.cpu) else {
         shown.fail("isst_clos_get_assoc_status failed");
@@ -209,7 +209,7 @@ fn association(seen: &Seen<'_>, _: &Query, at: At<'_>, shown: &mut Shown) {
 
 /// A level of a power domain, as the titles see it.
 struct LevelSeen<'a> {
-    seen: &'a Seen<'a>,
+    seen: &'a RenderContext<'a>,
     domain: &'a Domain,
     features: Features,
     properties: &'a Properties,
@@ -325,7 +325,7 @@ impl LevelSeen<'_> {
     }
 }
 
-fn profile_info(seen: &Seen<'_>, query: &Query, at: At<'_>, shown: &mut Shown) {
+fn profile_info(seen: &RenderContext<'_>, query: &Query, at: At<'_>, shown: &mut CompatOutput) {
     let cpu = at.cpu.map_or_else(|| "-1".to_owned(), |cpu| cpu.to_string());
     let failed = format!("Failed to get perf-profile info on cpu {cpu}");
     let Some(Ok(profiles)) = &at.domain.profiles else {
@@ -339,14 +339,14 @@ fn profile_info(seen: &Seen<'_>, query: &Query, at: At<'_>, shown: &mut Shown) {
             shown.is_over = true;
         } else {
             let why = "Invalid level, Can't get TDP control information at specified levels";
-            shown.entries.push(Entry::Information(format!("{why} on cpu {cpu}")));
+            shown.entries.push(OutputEntry::Information(format!("{why} on cpu {cpu}")));
             shown.failed = true;
         }
         return;
     }
     if !profiles.dynamic {
         let only = "perf-profile feature is not supported, just base-config level 0 is valid";
-        shown.entries.push(Entry::Information(only.to_owned()));
+        shown.entries.push(OutputEntry::Information(only.to_owned()));
     }
     let on = profiles.on;
     let levels: Vec<Node> =
@@ -385,7 +385,12 @@ fn unread(domain: &Domain, level: &Level) -> Vec<&'static str> {
     all.into_iter().filter(|(_, failed)| *failed).map(|(what, _)| what).collect()
 }
 
-fn level_info(seen: &Seen<'_>, domain: &Domain, level: &Level, on: Option<On>) -> Option<Node> {
+fn level_info(
+    seen: &RenderContext<'_>,
+    domain: &Domain,
+    level: &Level,
+    on: Option<On>,
+) -> Option<Node> {
     let features = *level.features.as_ref().ok()?;
     // What is on at the level at present is said of each level there.
     let features = on.map_or(features, |on| Features {
@@ -406,7 +411,7 @@ fn level_info(seen: &Seen<'_>, domain: &Domain, level: &Level, on: Option<On>) -
     Some(Node::section(format!("perf-profile-level-{}", level.number), parts))
 }
 
-fn base_freq_part(seen: &Seen<'_>, domain: &Domain, it: &BaseFreq) -> Node {
+fn base_freq_part(seen: &RenderContext<'_>, domain: &Domain, it: &BaseFreq) -> Node {
     let cpus = domain.cpus_of(it.modules);
     let mut parts = vec![
         Node::leaf("high-priority-base-frequency(MHz)", &mhz(it.high)),
@@ -453,7 +458,7 @@ fn turbo_freq_part(
 }
 
 /// A feature of the level that was named: what of it is shown, or why not.
-enum Found<'a, T> {
+enum FeatureLookup<'a, T> {
     Here(&'a T),
     /// A power domain without CPUs has none of them.
     NotOfThisDomain,
@@ -464,10 +469,10 @@ fn feature<'a, T>(
     name: &str,
     query: &Query,
     at: At<'a>,
-    shown: &mut Shown,
+    shown: &mut CompatOutput,
     pick: impl Fn(&'a Level) -> Option<&'a Reading<T>>,
     of: impl Fn(&Features) -> Feature,
-) -> Found<'a, T> {
+) -> FeatureLookup<'a, T> {
     let number = query.level.unwrap_or(0);
     let failed = format!("Failed to get {name} info at this level {number}");
     let Some(Ok(profiles)) = &at.domain.profiles else {
@@ -479,44 +484,44 @@ fn feature<'a, T>(
     // There may be holes between levels.
     let Some(found) = profiles.level(number) else {
         shown.fail(failed);
-        return Found::Failed;
+        return FeatureLookup::Failed;
     };
     let absent = found.features.as_ref().is_ok_and(|it| of(it) == Feature::Unsupported);
     match pick(found) {
-        Some(Ok(it)) => Found::Here(it),
-        _ if absent && at.cpu.is_none() => Found::NotOfThisDomain,
+        Some(Ok(it)) => FeatureLookup::Here(it),
+        _ if absent && at.cpu.is_none() => FeatureLookup::NotOfThisDomain,
         _ if absent => {
             let why = format!("{name} feature is not present at this level {number}");
             failing(shown, why, failed)
         }
         _ => {
             shown.fail(failed);
-            Found::Failed
+            FeatureLookup::Failed
         }
     }
 }
 
-fn failing<'a, T>(shown: &mut Shown, why: String, failed: String) -> Found<'a, T> {
+fn failing<'a, T>(shown: &mut CompatOutput, why: String, failed: String) -> FeatureLookup<'a, T> {
     shown.fail(why);
     shown.fail(failed);
-    Found::Failed
+    FeatureLookup::Failed
 }
 
-fn base_freq_info(seen: &Seen<'_>, query: &Query, at: At<'_>, shown: &mut Shown) {
+fn base_freq_info(seen: &RenderContext<'_>, query: &Query, at: At<'_>, shown: &mut CompatOutput) {
     let of = |it: &Features| it.base_freq;
     match feature("base-freq", query, at, shown, |level| level.base_freq.as_ref(), of) {
-        Found::Here(it) => {
+        FeatureLookup::Here(it) => {
             seen.put(shown, at, vec![base_freq_part(seen, at.domain, it)]);
         }
-        Found::NotOfThisDomain => {}
-        Found::Failed => shown.is_over = true,
+        FeatureLookup::NotOfThisDomain => {}
+        FeatureLookup::Failed => shown.is_over = true,
     }
 }
 
-fn turbo_freq_info(seen: &Seen<'_>, query: &Query, at: At<'_>, shown: &mut Shown) {
+fn turbo_freq_info(seen: &RenderContext<'_>, query: &Query, at: At<'_>, shown: &mut CompatOutput) {
     let of = |it: &Features| it.turbo_freq;
     match feature("turbo-freq", query, at, shown, |level| level.turbo_freq.as_ref(), of) {
-        Found::Here(it) => {
+        FeatureLookup::Here(it) => {
             if query.bucket.is_some_and(|bucket| bucket >= it.buckets.len()) {
                 let number = query.level.unwrap_or(0);
                 shown.fail("Invalid bucket");
@@ -528,7 +533,7 @@ fn turbo_freq_info(seen: &Seen<'_>, query: &Query, at: At<'_>, shown: &mut Shown
             let licence = |number| query.licence.is_none_or(|licence| licence == number);
             seen.put(shown, at, vec![turbo_freq_part(seen.tool, it, &bucket, &licence)]);
         }
-        Found::NotOfThisDomain => {}
-        Found::Failed => shown.is_over = true,
+        FeatureLookup::NotOfThisDomain => {}
+        FeatureLookup::Failed => shown.is_over = true,
     }
 }

@@ -4,9 +4,9 @@
 use machine::Machine;
 use simulated::Model;
 
-use super::shown::{Seen, page};
-use super::words::{Asked, Refused, parse};
-use super::{Answer, TOOLS, Tool, answer, nobody};
+use super::shown::{RenderContext, page};
+use super::words::{CompatCommand, Refused, parse};
+use super::{CompatAnswer, TOOLS, Tool, answer, nobody};
 use crate::commands::COMMANDS;
 use crate::model::Snapshot;
 use crate::read::{Wanted, read};
@@ -16,7 +16,7 @@ fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
 }
 
-fn asked(machine: &Machine, line: &str) -> Answer {
+fn asked(machine: &Machine, line: &str) -> CompatAnswer {
     answer(machine, Tool::DEFAULT, &words(line), &mut nobody)
 }
 
@@ -58,9 +58,9 @@ fn a_domain_without_cores_has_the_die_of_its_package_where_dies_are_no_domains()
     let command = COMMANDS.iter().find(|it| it.words == "perf-profile get-config-levels").unwrap();
     let mut snapshot = read(&simulated("granite"), &Wanted::by(command)).unwrap();
     let line = words("perf-profile get-config-levels");
-    let Ok(Asked::Results { query, .. }) = parse(Tool::DEFAULT, &line) else { panic!() };
+    let Ok(CompatCommand::Results { query, .. }) = parse(Tool::DEFAULT, &line) else { panic!() };
     let shown = |snapshot: &Snapshot| {
-        page(&Seen { tool: Tool::DEFAULT, snapshot, words: 4 }, &query).written(false)
+        page(&RenderContext { tool: Tool::DEFAULT, snapshot, words: 4 }, &query).written(false)
     };
     let own = shown(&snapshot);
     assert!(own.contains("  die-1\n    powerdomain-1\n      cpu-11\n"), "{own}");
@@ -92,14 +92,16 @@ fn options_may_be_shortened_and_attached() {
         "-c 0,2..3 --form=json core-power info",
         "--cpu 0,2-3 -format json core-power info",
     ] {
-        let Ok(Asked::Results { query, .. }) = parse(Tool::DEFAULT, &words(line)) else {
+        let Ok(CompatCommand::Results { query, .. }) = parse(Tool::DEFAULT, &words(line)) else {
             panic!("{line}")
         };
         assert!(query.json, "{line}");
         assert_eq!(query.cpus.unwrap().to_string(), "0,2-3", "{line}");
     }
     let line = "turbo-freq info -l0 --bucket=2 --trl avx2";
-    let Ok(Asked::Results { query, .. }) = parse(Tool::DEFAULT, &words(line)) else { panic!() };
+    let Ok(CompatCommand::Results { query, .. }) = parse(Tool::DEFAULT, &words(line)) else {
+        panic!()
+    };
     assert_eq!((query.level, query.bucket, query.licence), (Some(0), Some(2), Some(1)));
 }
 

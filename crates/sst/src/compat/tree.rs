@@ -23,7 +23,7 @@ impl Node {
 
 /// What stands beside each other on the first level.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Entry {
+pub(super) enum OutputEntry {
     /// Where something is, as `package-0` and `cpu-0`, and what is there.
     Place(Vec<String>, Vec<Node>),
     /// It went wrong.
@@ -36,22 +36,22 @@ pub(super) enum Entry {
 
 /// Everything that one call shows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Shown {
-    pub(super) entries: Vec<Entry>,
+pub(super) struct CompatOutput {
+    pub(super) entries: Vec<OutputEntry>,
     /// Whether something could not be shown.
     pub(super) failed: bool,
     /// Whether what follows is not shown any more.
     pub(super) is_over: bool,
 }
 
-impl Shown {
+impl CompatOutput {
     pub(super) fn fail(&mut self, text: impl Into<String>) {
-        self.entries.push(Entry::Error(text.into()));
+        self.entries.push(OutputEntry::Error(text.into()));
         self.failed = true;
     }
 
     pub(super) fn written(&self, json: bool) -> String {
-        let lines = self.entries.iter().all(|entry| matches!(entry, Entry::Line(_)));
+        let lines = self.entries.iter().all(|entry| matches!(entry, OutputEntry::Line(_)));
         if json && !lines { self.json() } else { self.text() }
     }
 
@@ -59,7 +59,7 @@ impl Shown {
         let mut text = String::new();
         for entry in &self.entries {
             let _ = match entry {
-                Entry::Place(places, parts) => {
+                OutputEntry::Place(places, parts) => {
                     for (place, depth) in places.iter().zip(1..) {
                         let _ = writeln!(text, "{}{place}", indent(depth));
                     }
@@ -67,9 +67,9 @@ impl Shown {
                     text_of(parts, depth, &mut text);
                     Ok(())
                 }
-                Entry::Error(message) => writeln!(text, "Error: {message}"),
-                Entry::Information(message) => writeln!(text, "Information: {message}"),
-                Entry::Line(line) => writeln!(text, "{line}"),
+                OutputEntry::Error(message) => writeln!(text, "Error: {message}"),
+                OutputEntry::Information(message) => writeln!(text, "Information: {message}"),
+                OutputEntry::Line(line) => writeln!(text, "{line}"),
             };
         }
         text
@@ -85,10 +85,10 @@ impl Shown {
         };
         for entry in &self.entries {
             let (title, parts) = match entry {
-                Entry::Place(places, parts) => (places.join(":"), parts.clone()),
-                Entry::Error(message) => note("Error", message),
-                Entry::Information(message) => note("Information:", message),
-                Entry::Line(_) => continue,
+                OutputEntry::Place(places, parts) => (places.join(":"), parts.clone()),
+                OutputEntry::Error(message) => note("Error", message),
+                OutputEntry::Information(message) => note("Information:", message),
+                OutputEntry::Line(_) => continue,
             };
             json.open(1, &title);
             json.parts(2, &parts);

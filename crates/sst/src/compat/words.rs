@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 use model::{CpuId, CpuSet};
 
-use super::tree::Shown;
+use super::tree::CompatOutput;
 use super::{Tool, changing, code, help};
 use crate::change::Wish;
 use crate::commands::{COMMANDS, Command};
 
 /// What was asked for.
 #[derive(Debug)]
-pub enum Asked {
+pub enum CompatCommand {
     /// How it is called.
     Help(String),
     /// Which version it is.
@@ -55,16 +55,16 @@ pub enum Asked {
     },
 }
 
-impl Asked {
+impl CompatCommand {
     /// Where the answer goes, where a file was named.
     pub fn file(&self) -> Option<&Path> {
         match self {
-            Asked::Help(_) => None,
-            Asked::Version { file }
-            | Asked::Info { file }
-            | Asked::Results { file, .. }
-            | Asked::TurboLimits { file, .. }
-            | Asked::Change { file, .. } => file.as_deref(),
+            CompatCommand::Help(_) => None,
+            CompatCommand::Version { file }
+            | CompatCommand::Info { file }
+            | CompatCommand::Results { file, .. }
+            | CompatCommand::TurboLimits { file, .. }
+            | CompatCommand::Change { file, .. } => file.as_deref(),
         }
     }
 }
@@ -141,7 +141,7 @@ impl Refused {
 
     /// An error among results.
     pub(super) fn error(message: &str, json: bool, code: u8) -> Refused {
-        let mut shown = Shown::default();
+        let mut shown = CompatOutput::default();
         shown.fail(message);
         Refused::as_there(shown.written(json), code)
     }
@@ -264,7 +264,7 @@ struct Before {
 }
 
 /// What was typed, checked alone.
-pub fn parse(tool: &Tool, arguments: &[String]) -> Result<Asked, Refused> {
+pub fn parse(tool: &Tool, arguments: &[String]) -> Result<CompatCommand, Refused> {
     let known: Vec<Word> = GLOBAL.iter().chain(ELSEWHERE).copied().collect();
     let mut rest = Rest(arguments);
     let mut before = Before::default();
@@ -279,10 +279,10 @@ pub fn parse(tool: &Tool, arguments: &[String]) -> Result<Asked, Refused> {
             }
             'd' => before.debug = true,
             'f' => before.json = is_json(value)?,
-            'h' => return Ok(Asked::Help(help::top(tool))),
-            'i' => return Ok(Asked::Info { file: before.file }),
+            'h' => return Ok(CompatCommand::Help(help::top(tool))),
+            'i' => return Ok(CompatCommand::Info { file: before.file }),
             'o' => before.file = Some(value.into()),
-            'v' => return Ok(Asked::Version { file: before.file }),
+            'v' => return Ok(CompatCommand::Version { file: before.file }),
             _ => {
                 let why = format!("option --{} {}, which is not done here", word.1, word.3);
                 return Err(Refused::here(why));
@@ -334,10 +334,10 @@ fn cpus(list: &str) -> Option<CpuSet> {
 /// Twice what the kernel can be built for.
 const CPUS_MAX: u32 = 16384;
 
-fn of_feature(feature: &str, mut rest: Rest<'_>, before: Before) -> Result<Asked, Refused> {
+fn of_feature(feature: &str, mut rest: Rest<'_>, before: Before) -> Result<CompatCommand, Refused> {
     let Some(word) = rest.0.first().filter(|word| !word.starts_with('-')) else {
         return match rest.option(&[HELP])? {
-            Some(_) => help::feature(feature).map(Asked::Help).ok_or_else(invalid),
+            Some(_) => help::feature(feature).map(CompatCommand::Help).ok_or_else(invalid),
             None => Err(Refused::here(format!("no command was given for `{feature}`"))),
         };
     };
@@ -351,7 +351,7 @@ fn of_feature(feature: &str, mut rest: Rest<'_>, before: Before) -> Result<Asked
             return Err(Refused::here(format!("`{word}` is too much behind `{words}`")));
         }
         let Before { cpus, json, file, .. } = before;
-        return Ok(Asked::TurboLimits { cpus, json, file });
+        return Ok(CompatCommand::TurboLimits { cpus, json, file });
     }
     let command = COMMANDS.iter().find(|command| command.words == words).ok_or_else(invalid)?;
     let Before { cpus, json, debug, file } = before;
@@ -364,28 +364,28 @@ fn of_feature(feature: &str, mut rest: Rest<'_>, before: Before) -> Result<Asked
             'b' => query.bucket = Some(Refused::number("bucket", value)?),
             'c' => class = Some(Refused::number::<u32>("clos", value)?),
             'r' => query.licence = Some(licence(value)?),
-            _ => return Ok(Asked::Help(help::command(command))),
+            _ => return Ok(CompatCommand::Help(help::command(command))),
         }
     }
     if let Some(word) = rest.next() {
         return Err(Refused::here(format!("`{word}` is too much behind `{words}`")));
     }
     required(&mut query, class)?;
-    Ok(Asked::Results { query, file })
+    Ok(CompatCommand::Results { query, file })
 }
 
 /// A command that changes the machine.
 fn of_change(
-    row: &'static changing::Row,
+    row: &'static changing::ChangeCommand,
     mut rest: Rest<'_>,
     before: Before,
-) -> Result<Asked, Refused> {
+) -> Result<CompatCommand, Refused> {
     let Before { cpus, json, file, .. } = before;
     let known: Vec<Word> = row.options().iter().copied().chain([HELP]).collect();
     let mut given = changing::Given::default();
     while let Some(Given { word, value }) = rest.option(&known)? {
         if word == HELP {
-            return Ok(Asked::Help(help::change(row)));
+            return Ok(CompatCommand::Help(help::change(row)));
         }
         given.take(&word, value)?;
     }
@@ -393,7 +393,7 @@ fn of_change(
         return Err(Refused::here(format!("`{word}` is too much behind `{}`", row.words)));
     }
     let wish = row.wish(&given, cpus, json)?;
-    Ok(Asked::Change { wish, command: row.words.to_owned(), json, file })
+    Ok(CompatCommand::Change { wish, command: row.words.to_owned(), json, file })
 }
 
 /// What a command cannot do without.

@@ -88,7 +88,7 @@ pub struct Member {
 
 /// What a power domain is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum DomainKind {
     /// It has cores.
     Compute,
     /// It has none.
@@ -112,16 +112,16 @@ impl Domain {
     }
 
     /// What it is for.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> DomainKind {
         if !self.cpus.is_empty() {
-            return Kind::Compute;
+            return DomainKind::Compute;
         }
         let masks: Vec<u64> = self.of_levels().collect();
         match masks.as_slice() {
-            [] if self.is_vacant => Kind::Io,
-            [] => Kind::Unknown,
-            masks if masks.iter().all(|mask| *mask == 0) => Kind::Io,
-            _ => Kind::Compute,
+            [] if self.is_vacant => DomainKind::Io,
+            [] => DomainKind::Unknown,
+            masks if masks.iter().all(|mask| *mask == 0) => DomainKind::Io,
+            _ => DomainKind::Compute,
         }
     }
 

@@ -7,7 +7,7 @@ use simulated::firmware::SimulatedIsst;
 use sys::isst::REQUESTS;
 
 use super::{GUIDE, all, command, mhz, read};
-use crate::model::{Kind, Priority, Snapshot};
+use crate::model::{DomainKind, Priority, Snapshot};
 use crate::read::Wanted;
 use crate::trace::Calls;
 
@@ -58,8 +58,8 @@ fn power_domains_are_those_of_the_golden_vectors() {
     }
     assert!(lines.contains(&"instances [00 04 0f] = 0".to_owned()), "{lines:#?}");
     assert!(lines.contains(&"instances [01 04 0f] = 0".to_owned()), "{lines:#?}");
-    let kinds: Vec<Kind> = snapshot.domains.iter().map(super::Domain::kind).collect();
-    let package = [Kind::Compute, Kind::Compute, Kind::Io, Kind::Io];
+    let kinds: Vec<DomainKind> = snapshot.domains.iter().map(super::Domain::kind).collect();
+    let package = [DomainKind::Compute, DomainKind::Compute, DomainKind::Io, DomainKind::Io];
     assert_eq!(kinds, [package, package].concat());
     let first = &snapshot.domains[0];
     let profiles = first.profiles.as_ref().unwrap().as_ref().unwrap();

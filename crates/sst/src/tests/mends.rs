@@ -11,7 +11,7 @@ use super::bent::{Bend, bent};
 use super::{GUIDE, all, command, described, mhz, read, simulated};
 use crate::change::{What, Wish, planned};
 use crate::error::Error;
-use crate::model::{Domain, Feature, Kind, Snapshot};
+use crate::model::{Domain, DomainKind, Feature, Snapshot};
 use crate::read::{Levels, Wanted};
 
 const GRANITE: &str = include_str!("../../../simulated/src/machines/granite.toml");
@@ -20,7 +20,7 @@ fn broken(text: &str, fault: &str) -> Machine {
     described(&format!("{text}\n[[speed_select.fault]]\n{fault}\n"))
 }
 
-fn kinds(snapshot: &Snapshot) -> Vec<Kind> {
+fn kinds(snapshot: &Snapshot) -> Vec<DomainKind> {
     snapshot.domains.iter().map(Domain::kind).collect()
 }
 
@@ -69,18 +69,18 @@ fn cpus_that_cannot_be_placed_are_named_with_the_reason() {
     }
     // It may be in any power domain, those without CPUs among them.
     let snapshot = read(&bent(simulated("granite"), without_cpu_5), &command("core-power info"));
-    assert_eq!(kinds(&snapshot.unwrap())[3], Kind::Unknown);
+    assert_eq!(kinds(&snapshot.unwrap())[3], DomainKind::Unknown);
 }
 
 #[test]
 fn domains_for_io_are_those_where_no_cpu_can_be() {
-    let (compute, io) = (Kind::Compute, Kind::Io);
+    let (compute, io) = (DomainKind::Compute, DomainKind::Io);
     let snapshot = read(&simulated("granite"), &command("core-power get-config")).unwrap();
     assert_eq!(kinds(&snapshot)[..5], [compute, compute, compute, io, io]);
     // A CPU that was never online may be anywhere.
     let text = GRANITE.replace("threads_per_core = 2", "threads_per_core = 2\noffline = \"40\"");
     let snapshot = read(&described(&text), &command("core-power get-config")).unwrap();
-    assert_eq!(kinds(&snapshot)[3..5], [Kind::Unknown, Kind::Unknown]);
+    assert_eq!(kinds(&snapshot)[3..5], [DomainKind::Unknown, DomainKind::Unknown]);
     // The cores of levels tell it all the same.
     let snapshot = read(&described(&text), &command("perf-profile info")).unwrap();
     assert_eq!(kinds(&snapshot)[3..5], [io, io]);

@@ -10,7 +10,9 @@ use std::collections::BTreeMap;
 use libtest_mimic::{Failed, Trial};
 use machine::Machine;
 use serde_json::{Value, json};
-use sst::model::{Bucket, Class, Domain, Feature, Kind, Level, Megahertz, PerLicence, Profiles};
+use sst::model::{
+    Bucket, Class, Domain, DomainKind, Feature, Level, Megahertz, PerLicence, Profiles,
+};
 use sst::{Levels, Part, Wanted};
 
 use crate::unpacked::{self, Unpacked};
@@ -143,7 +145,7 @@ fn of_level(domain: &Domain, profiles: &Profiles, number: &str, theirs: &Value) 
     // The CPUs that are online have the modules that the level allows.
     put("online", json!(domain.modules()), &json!(modules));
     let is_io = modules.count() == 0;
-    put("kind", json!(domain.kind() == Kind::Io), &json!(is_io));
+    put("kind", json!(domain.kind() == DomainKind::Io), &json!(is_io));
     let turbo = ours.turbo.iter().filter_map(|turbo| {
         let limits = turbo.limits.as_ref().expect("answered").map(mhz);
         limits.iter().any(|mhz| *mhz > 0).then(|| (turbo.licence.number.to_string(), limits))

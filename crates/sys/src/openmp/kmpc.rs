@@ -9,7 +9,7 @@ use crate::library::Library;
 
 /// Where in the source a construct stands, and which one it is: `ident_t`.
 #[repr(C)]
-pub(super) struct Place {
+pub(super) struct SourceLocation {
     reserved: i32,
     flags: i32,
     reserved_too: i32,
@@ -17,22 +17,22 @@ pub(super) struct Place {
     source: &'static [u8; 23],
 }
 
-impl Place {
+impl SourceLocation {
     /// What Clang writes without debug information.
-    const fn of(flags: i32) -> Place {
+    const fn of(flags: i32) -> SourceLocation {
         let source = b";unknown;unknown;0;0;;\0";
-        Place { reserved: 0, flags, reserved_too: 0, length: 22, source }
+        SourceLocation { reserved: 0, flags, reserved_too: 0, length: 22, source }
     }
 }
 
 // The flags as Clang sets them: `KMP_IDENT_KMPC` is 2, and more for some constructs.
-static REGION: Place = Place::of(0x2);
-static LOOP: Place = Place::of(0x2 | 0x200);
-static REDUCTION: Place = Place::of(0x2 | 0x10);
+static REGION: SourceLocation = SourceLocation::of(0x2);
+static LOOP: SourceLocation = SourceLocation::of(0x2 | 0x200);
+static REDUCTION: SourceLocation = SourceLocation::of(0x2 | 0x10);
 /// `#pragma omp barrier`.
-pub(super) static BARRIER: &Place = &Place::of(0x2 | 0x20);
+pub(super) static BARRIER: &SourceLocation = &SourceLocation::of(0x2 | 0x20);
 /// The barrier at the end of a loop.
-pub(super) static BARRIER_OF_LOOP: &Place = &Place::of(0x2 | 0x40);
+pub(super) static BARRIER_OF_LOOP: &SourceLocation = &SourceLocation::of(0x2 | 0x40);
 
 type Outlined = unsafe extern "C" fn(*const i32, *const i32, *mut c_void);
 /// The name of a critical section, which is all that the runtime keeps of it.
@@ -42,24 +42,33 @@ type Combine = unsafe extern "C" fn(*mut c_void, *mut c_void);
 /// The functions of libomp that are called here.
 #[derive(Clone, Copy)]
 pub(super) struct Kmpc {
-    fork_call: unsafe extern "C" fn(*const Place, i32, Outlined, ...),
-    barrier: unsafe extern "C" fn(*const Place, i32),
+    fork_call: unsafe extern "C" fn(*const SourceLocation, i32, Outlined, ...),
+    barrier: unsafe extern "C" fn(*const SourceLocation, i32),
     static_init: StaticInit,
-    static_fini: unsafe extern "C" fn(*const Place, i32),
+    static_fini: unsafe extern "C" fn(*const SourceLocation, i32),
     reduce: Reduce,
-    end_reduce: unsafe extern "C" fn(*const Place, i32, *const Critical),
+    end_reduce: unsafe extern "C" fn(*const SourceLocation, i32, *const Critical),
     thread_num: unsafe extern "C" fn() -> c_int,
     num_threads: unsafe extern "C" fn() -> c_int,
     max_threads: unsafe extern "C" fn() -> c_int,
     block_time: Option<unsafe extern "C" fn() -> c_int>,
 }
 
-/// Place, thread, schedule, whether last, first, last, stride, increment, chunk.
-type StaticInit =
-    unsafe extern "C" fn(*const Place, i32, i32, *mut i32, *mut i64, *mut i64, *mut i64, i64, i64);
-/// Place, thread, number of variables, their bytes, their addresses, how two are combined, a lock.
+/// Source location, thread, schedule, whether last, first, last, stride, increment, chunk.
+type StaticInit = unsafe extern "C" fn(
+    *const SourceLocation,
+    i32,
+    i32,
+    *mut i32,
+    *mut i64,
+    *mut i64,
+    *mut i64,
+    i64,
+    i64,
+);
+/// Source location, thread, number of variables, their bytes, their addresses, how two are combined, a lock.
 type Reduce = unsafe extern "C" fn(
-    *const Place,
+    *const SourceLocation,
     i32,
     i32,
     usize,
@@ -148,7 +157,7 @@ impl Kmpc {
     }
 
     #[inline]
-    pub(super) fn barrier(&self, number: i32, place: &'static Place) {
+    pub(super) fn barrier(&self, number: i32, place: &'static SourceLocation) {
         // SAFETY: called within a region by the thread of that number, as `Thread` exists there only.
         unsafe { (self.barrier)(place, number) };
     }

@@ -39,7 +39,7 @@ const LONG_CHARACTER: f64 = 8.25;
 const MARKS_MAX: usize = 120;
 
 pub(super) fn figure(plot: &Lines) -> Markup {
-    let lines: Vec<Line<'_>> = plot.lines.iter().map(|line| Line::of(plot, line)).collect();
+    let lines: Vec<PlotLine<'_>> = plot.lines.iter().map(|line| PlotLine::of(plot, line)).collect();
     let points = || lines.iter().flat_map(|line| &line.points);
     let is_empty = points().next().is_none();
     html! {
@@ -62,31 +62,31 @@ pub(super) fn figure(plot: &Lines) -> Markup {
 }
 
 /// A line, with the places of its points.
-struct Line<'a> {
+struct PlotLine<'a> {
     name: &'a str,
-    points: Vec<Point>,
+    points: Vec<PlotPoint>,
     /// How many points each of its pieces has.
     pieces: Vec<usize>,
 }
 
-struct Point {
+struct PlotPoint {
     at: (f64, f64),
     value: (f64, f64),
 }
 
-impl<'a> Line<'a> {
+impl<'a> PlotLine<'a> {
     fn of(plot: &Lines, (name, points): &'a (String, Vec<(f64, f64)>)) -> Self {
         let placed = |&value: &(f64, f64)| {
             let at = (place(value.0, plot.x_scale)?, place(value.1, plot.y_scale)?);
-            Some(Point { at, value })
+            Some(PlotPoint { at, value })
         };
         let pieces = plot.pieces(points).map(|piece| piece.iter().filter_map(placed).count());
         let pieces = pieces.collect();
-        Line { name, points: points.iter().filter_map(placed).collect(), pieces }
+        PlotLine { name, points: points.iter().filter_map(placed).collect(), pieces }
     }
 }
 
-fn picture(plot: &Lines, lines: &[Line<'_>]) -> Markup {
+fn picture(plot: &Lines, lines: &[PlotLine<'_>]) -> Markup {
     let points = || lines.iter().flat_map(|line| &line.points);
     let x = Axis::over(points().map(|point| point.at.0), X_LABELS, plot.x_scale);
     let y = Axis::of_measured(points().map(|point| point.at.1), Y_LABELS, plot.y_scale).rounded();
@@ -120,7 +120,7 @@ fn picture(plot: &Lines, lines: &[Line<'_>]) -> Markup {
         drawn.push_str(close);
     }
     for (index, line) in lines.iter().enumerate() {
-        let place = |point: &Point| (across(point.at.0), down(point.at.1));
+        let place = |point: &PlotPoint| (across(point.at.0), down(point.at.1));
         let mut points = line.points.iter();
         for piece in &line.pieces {
             path(&mut drawn, index, points.by_ref().take(*piece).map(place));

@@ -3,7 +3,7 @@
 use anstyle::{AnsiColor, Style};
 use model::page::{Bars, Tone};
 
-use super::line::Line;
+use super::line::StyledLine;
 use super::toned;
 use super::wrap::{width, wrap};
 
@@ -13,7 +13,7 @@ const BAR_WIDTH_MAX: usize = 60;
 const GAP: usize = 2;
 
 /// The bars with their caption above.
-pub(super) fn lines(bars: &Bars, limit: usize) -> Vec<Line> {
+pub(super) fn lines(bars: &Bars, limit: usize) -> Vec<StyledLine> {
     let column = |widths: &mut dyn Iterator<Item = usize>| widths.max().unwrap_or(0).min(limit / 3);
     let label_width = column(&mut bars.bars.iter().map(|bar| width(&bar.label)));
     let text_width = column(&mut bars.bars.iter().map(|bar| width(&bar.text)));
@@ -28,7 +28,7 @@ pub(super) fn lines(bars: &Bars, limit: usize) -> Vec<Line> {
         let blocks = blocks([bar.from, bar.value], longest, bar_width);
         for index in 0..labels.len().max(texts.len()) {
             let at = |rows: &[String]| rows.get(index).cloned().unwrap_or_default();
-            let mut line = Line::default();
+            let mut line = StyledLine::default();
             line.push_left(&at(&labels), label_width, Style::new());
             line.space(GAP);
             let blocks = if index == 0 { blocks.as_str() } else { "" };

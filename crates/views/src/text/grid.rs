@@ -3,7 +3,7 @@
 use anstyle::Style;
 use model::page::{Align, Tone};
 
-use super::line::{Line, style};
+use super::line::{StyledLine, style};
 use super::wrap::{width, wrap};
 
 /// A column of words is not narrowed below this; the columns are cut into parts instead.
@@ -11,7 +11,7 @@ const WORDS_WIDTH_MIN: usize = 24;
 
 /// A column, and how wide it is drawn.
 #[derive(Clone, Copy)]
-pub(super) struct Column {
+pub(super) struct GridColumn {
     /// Its place among all columns.
     pub(super) index: usize,
     pub(super) width: usize,
@@ -29,7 +29,7 @@ pub(super) struct Grid {
 
 impl Grid {
     /// How wide all columns are together.
-    pub(super) fn total(self, columns: &[Column]) -> usize {
+    pub(super) fn total(self, columns: &[GridColumn]) -> usize {
         let gap = width(self.between);
         columns.iter().map(|column| column.width + gap).sum::<usize>().saturating_sub(gap)
     }
@@ -38,10 +38,10 @@ impl Grid {
     /// else with less room for words, and cut only then.
     pub(super) fn parts(
         self,
-        natural: &[Column],
-        narrow: &[Column],
+        natural: &[GridColumn],
+        narrow: &[GridColumn],
         limit: usize,
-    ) -> Vec<Vec<Column>> {
+    ) -> Vec<Vec<GridColumn>> {
         if natural.is_empty() || self.total(natural) <= limit {
             return vec![natural.to_vec()];
         }
@@ -60,10 +60,10 @@ impl Grid {
     }
 
     /// Columns that may fold give way, the widest first, as long as that keeps all of them beside each other.
-    fn fold(self, columns: &mut [Column], limit: usize) {
+    fn fold(self, columns: &mut [GridColumn], limit: usize) {
         let before = columns.to_vec();
         while self.total(columns) > limit {
-            let may = |column: &&mut Column| {
+            let may = |column: &&mut GridColumn| {
                 column.align == Align::Folded && column.width > WORDS_WIDTH_MIN
             };
             match columns.iter_mut().filter(may).max_by_key(|column| column.width) {
@@ -74,15 +74,22 @@ impl Grid {
     }
 
     /// The columns that each part has again, and the others; a single column is one of these.
-    pub(super) fn split(self, columns: &[Column]) -> (&[Column], &[Column]) {
+    pub(super) fn split(self, columns: &[GridColumn]) -> (&[GridColumn], &[GridColumn]) {
         columns.split_at(self.labels.min(columns.len().saturating_sub(1)))
     }
 
     /// As many columns in each part as fit beside the labels, which share `room` and are narrowed
     /// where they need more; a column that fits in no part is narrowed too.
-    pub(super) fn cut(self, columns: &[Column], limit: usize, room: usize) -> Vec<Vec<Column>> {
-        let narrowed =
-            |column: &Column, most: usize| Column { width: column.width.min(most), ..*column };
+    pub(super) fn cut(
+        self,
+        columns: &[GridColumn],
+        limit: usize,
+        room: usize,
+    ) -> Vec<Vec<GridColumn>> {
+        let narrowed = |column: &GridColumn, most: usize| GridColumn {
+            width: column.width.min(most),
+            ..*column
+        };
         let gap = width(self.between);
         let (labels, others) = self.split(columns);
         let gaps = gap * labels.len().saturating_sub(1);
@@ -90,13 +97,13 @@ impl Grid {
             count if self.total(labels) > room => (room - gaps) / count,
             _ => limit,
         };
-        let labels: Vec<Column> = labels.iter().map(|column| narrowed(column, most)).collect();
+        let labels: Vec<GridColumn> = labels.iter().map(|column| narrowed(column, most)).collect();
         let taken = if labels.is_empty() { 0 } else { self.total(&labels) + gap };
-        let mut parts: Vec<Vec<Column>> = Vec::new();
+        let mut parts: Vec<Vec<GridColumn>> = Vec::new();
         for column in others {
             let column = narrowed(column, limit - taken);
             let beside = parts.last().map(|part| {
-                let mut part: Vec<Column> = part.iter().copied().chain([column]).collect();
+                let mut part: Vec<GridColumn> = part.iter().copied().chain([column]).collect();
                 self.fold(&mut part, limit);
                 part
             });
@@ -111,14 +118,14 @@ impl Grid {
     /// One row, in as many lines as its highest cell needs.
     pub(super) fn row<'a>(
         self,
-        columns: &[Column],
+        columns: &[GridColumn],
         cells: impl IntoIterator<Item = (&'a str, Style)>,
-    ) -> Vec<Line> {
+    ) -> Vec<StyledLine> {
         let cells = cells.into_iter().zip(columns);
         let wrapped: Vec<(Vec<String>, Style)> =
             cells.map(|((text, style), column)| (wrap(text, column.width), style)).collect();
         let height = wrapped.iter().map(|(rows, _)| rows.len()).max().unwrap_or(0);
-        let mut lines: Vec<Line> = (0..height).map(|_| Line::default()).collect();
+        let mut lines: Vec<StyledLine> = (0..height).map(|_| StyledLine::default()).collect();
         for (place, ((rows, style), column)) in wrapped.iter().zip(columns).enumerate() {
             for (index, line) in lines.iter_mut().enumerate() {
                 let text = rows.get(index).map_or("", String::as_str);
@@ -137,8 +144,8 @@ impl Grid {
     }
 
     /// A line under the header.
-    pub(super) fn rule(self, columns: &[Column]) -> Line {
-        let mut rule = Line::default();
+    pub(super) fn rule(self, columns: &[GridColumn]) -> StyledLine {
+        let mut rule = StyledLine::default();
         for (place, column) in columns.iter().enumerate() {
             if place > 0 {
                 rule.push(self.between, Style::new());

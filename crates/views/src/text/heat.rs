@@ -11,8 +11,8 @@
 use anstyle::{Ansi256Color, Style};
 use model::page::{Align, HeatCell, HeatMap, Tone};
 
-use super::grid::{Column, Grid};
-use super::line::{Line, style};
+use super::grid::{Grid, GridColumn};
+use super::line::{StyledLine, style};
 use super::wrap::{char_width, longest_word, width, wrap};
 use super::{WIDTHS, toned};
 use crate::number;
@@ -33,7 +33,7 @@ type Piece<'a> = (&'a str, Style);
 const NOTHING: Piece<'static> = ("", Style::new());
 
 /// A shade.
-struct Level {
+struct Shade {
     glyph: &'static str,
     /// From the part of the 256 colours that themes leave alone, as are black and white.
     colour: u8,
@@ -43,12 +43,12 @@ struct Level {
 
 /// From the least to the greatest. Each colour is lighter than the one before, so that they are in
 /// order also for those who see hues differently.
-const LEVELS: [Level; 5] = [
-    Level { glyph: "·", colour: 54, ink: WHITE },
-    Level { glyph: "░", colour: 25, ink: WHITE },
-    Level { glyph: "▒", colour: 30, ink: BLACK },
-    Level { glyph: "▓", colour: 71, ink: BLACK },
-    Level { glyph: "█", colour: 220, ink: BLACK },
+const LEVELS: [Shade; 5] = [
+    Shade { glyph: "·", colour: 54, ink: WHITE },
+    Shade { glyph: "░", colour: 25, ink: WHITE },
+    Shade { glyph: "▒", colour: 30, ink: BLACK },
+    Shade { glyph: "▓", colour: 71, ink: BLACK },
+    Shade { glyph: "█", colour: 220, ink: BLACK },
 ];
 const BLACK: u8 = 16;
 const WHITE: u8 = 231;
@@ -65,7 +65,7 @@ const LETTERS: [&str; 27] = [
     "t", "u", "v", "w", "x", "y", "z", "?",
 ];
 
-impl Level {
+impl Shade {
     fn paint(&self) -> Style {
         Ansi256Color(self.ink).on(Ansi256Color(self.colour))
     }
@@ -83,23 +83,23 @@ impl Level {
     }
 
     /// The glyph of that look, and how the words behind it in the legend are drawn.
-    fn swatch(&self, look: Look) -> (Piece<'static>, Style) {
+    fn swatch(&self, look: CellStyle) -> (Piece<'static>, Style) {
         match look {
-            Look::Numbers => (self.hidden_glyph(), self.paint()),
-            Look::Glyphs { .. } => (self.lone_glyph(), Style::new()),
+            CellStyle::Numbers => (self.hidden_glyph(), self.paint()),
+            CellStyle::Glyphs { .. } => (self.lone_glyph(), Style::new()),
         }
     }
 }
 
 /// What the shades mean, or why there are none.
-fn legend(range: &Range<'_>, unit: &str, look: Look, limit: usize) -> Vec<Line> {
+fn legend(range: &Range<'_>, unit: &str, look: CellStyle, limit: usize) -> Vec<StyledLine> {
     let Some(flat) = range.flat(unit) else { return shades(range, unit, look, limit) };
-    let mark = if look == Look::Numbers { "" } else { &format!("{UNSHADED} ") };
+    let mark = if look == CellStyle::Numbers { "" } else { &format!("{UNSHADED} ") };
     toned(&format!("{mark}{flat}"), Tone::Faint, limit)
 }
 
-fn shades(range: &Range<'_>, unit: &str, look: Look, limit: usize) -> Vec<Line> {
-    let item = |(index, level): (usize, &Level)| {
+fn shades(range: &Range<'_>, unit: &str, look: CellStyle, limit: usize) -> Vec<StyledLine> {
+    let item = |(index, level): (usize, &Shade)| {
         let from = || number::short(range.at(index as f64 / LEVELS.len() as f64));
         let words = match index {
             0 => format!(" from {}", range.least.1),
@@ -116,7 +116,7 @@ fn shades(range: &Range<'_>, unit: &str, look: Look, limit: usize) -> Vec<Line> 
 }
 
 /// The shade of a value, where there are shades.
-fn level(range: &Range<'_>, value: f64) -> Option<&'static Level> {
+fn level(range: &Range<'_>, value: f64) -> Option<&'static Shade> {
     let share = range.share(value)?;
     LEVELS.get((share * LEVELS.len() as f64) as usize).or(LEVELS.last())
 }
@@ -131,7 +131,7 @@ fn text(cell: &HeatCell) -> (&str, Tone) {
 
 /// How cells are drawn.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Look {
+enum CellStyle {
     /// Numbers with glyphs.
     Numbers,
     /// Glyphs alone: so many in a cell, and each takes so many columns.
@@ -139,13 +139,13 @@ enum Look {
 }
 
 /// The map with its caption above and its legend below.
-pub(super) fn lines(map: &HeatMap, limit: usize) -> Vec<Line> {
+pub(super) fn lines(map: &HeatMap, limit: usize) -> Vec<StyledLine> {
     let mut lines = toned(&map.caption, Tone::Plain, limit);
     let (look, parts) = fit(map, limit);
     let drawing = Drawing { map, look, range: Range::of(map), words: words(map) };
     for (index, part) in parts.iter().enumerate() {
         if index > 0 {
-            lines.push(Line::default());
+            lines.push(StyledLine::default());
         }
         lines.extend(drawing.part(part, limit));
     }
@@ -155,44 +155,44 @@ pub(super) fn lines(map: &HeatMap, limit: usize) -> Vec<Line> {
 }
 
 /// How to draw the map in that width, and the columns of each part.
-fn fit(map: &HeatMap, limit: usize) -> (Look, Vec<Vec<Column>>) {
-    let numbers = Sizes::of(map, Look::Numbers).parts(limit);
+fn fit(map: &HeatMap, limit: usize) -> (CellStyle, Vec<Vec<GridColumn>>) {
+    let numbers = Sizes::of(map, CellStyle::Numbers).parts(limit);
     if numbers.len() <= PARTS_MAX {
-        return (Look::Numbers, numbers);
+        return (CellStyle::Numbers, numbers);
     }
     // Column labels stand on end above the glyphs; some characters need two columns for that.
     let characters = map.columns.iter().flat_map(|label| label.chars());
     let width = characters.map(char_width).max().unwrap_or(0).max(1);
     // Two glyphs side by side are about as wide as high.
-    let pairs = Look::Glyphs { count: 2, width };
+    let pairs = CellStyle::Glyphs { count: 2, width };
     let in_pairs = Sizes::of(map, pairs).parts(limit);
     if in_pairs.len() == 1 {
         return (pairs, in_pairs);
     }
-    let look = Look::Glyphs { count: 1, width };
+    let look = CellStyle::Glyphs { count: 1, width };
     (look, Sizes::of(map, look).parts(limit))
 }
 
 /// All columns, as wide as they would be and as narrow as they can be.
 struct Sizes {
-    natural: Vec<Column>,
-    narrow: Vec<Column>,
+    natural: Vec<GridColumn>,
+    narrow: Vec<GridColumn>,
 }
 
 impl Sizes {
-    fn of(map: &HeatMap, look: Look) -> Self {
+    fn of(map: &HeatMap, look: CellStyle) -> Self {
         let columns = |words| columns(map, look, words);
         Sizes { natural: columns(width), narrow: columns(longest_word) }
     }
 
-    fn parts(&self, limit: usize) -> Vec<Vec<Column>> {
+    fn parts(&self, limit: usize) -> Vec<Vec<GridColumn>> {
         GRID.parts(&self.natural, &self.narrow, limit)
     }
 }
 
 /// The labels, and a column for each column of the map, with headers and words as wide as `words`
 /// says.
-fn columns(map: &HeatMap, look: Look, words: fn(&str) -> usize) -> Vec<Column> {
+fn columns(map: &HeatMap, look: CellStyle, words: fn(&str) -> usize) -> Vec<GridColumn> {
     let labels = rows(map).map(|row| width(&row.label)).max().unwrap_or(0);
     // A space keeps labels off the first cell.
     let labels = labels.max(words(&map.row_title)) + 1;
@@ -203,12 +203,12 @@ fn columns(map: &HeatMap, look: Look, words: fn(&str) -> usize) -> Vec<Column> {
     let column = |(index, header): (usize, &String)| {
         let widest = || rows(map).filter_map(|row| row.cells.get(index)).map(cell_width).max();
         let width = match look {
-            Look::Numbers => words(header).max(widest().unwrap_or(0)) + BESIDE,
-            Look::Glyphs { count, width } => count * width,
+            CellStyle::Numbers => words(header).max(widest().unwrap_or(0)) + BESIDE,
+            CellStyle::Glyphs { count, width } => count * width,
         };
-        Column { index: index + 1, width, align: Align::Right }
+        GridColumn { index: index + 1, width, align: Align::Right }
     };
-    std::iter::once(Column { index: 0, width: labels, align: Align::Left })
+    std::iter::once(GridColumn { index: 0, width: labels, align: Align::Left })
         .chain(map.columns.iter().enumerate().map(column))
         .collect()
 }
@@ -239,14 +239,15 @@ fn letter(place: Option<usize>) -> &'static str {
 /// A map about to be drawn.
 struct Drawing<'a> {
     map: &'a HeatMap,
-    look: Look,
+    look: CellStyle,
     range: Option<Range<'a>>,
     words: Vec<&'a str>,
 }
 
 impl Drawing<'_> {
-    fn part(&self, columns: &[Column], limit: usize) -> Vec<Line> {
-        let pieces: Vec<Column> = columns.iter().flat_map(|column| self.split(*column)).collect();
+    fn part(&self, columns: &[GridColumn], limit: usize) -> Vec<StyledLine> {
+        let pieces: Vec<GridColumn> =
+            columns.iter().flat_map(|column| self.split(*column)).collect();
         let mut lines = self.column_title(columns, limit);
         let header = columns.iter().flat_map(|column| match column.index.checked_sub(1) {
             None => vec![(self.map.row_title.as_str(), style(Tone::Strong)), NOTHING],
@@ -257,7 +258,7 @@ impl Drawing<'_> {
         let mut number = 0..;
         for (place, group) in self.map.groups.iter().filter(|group| !group.is_empty()).enumerate() {
             if place > 0 {
-                lines.push(Line::default());
+                lines.push(StyledLine::default());
             }
             lines.extend(group.iter().zip(&mut number).flat_map(|(row, number)| {
                 let cells = columns.iter().flat_map(|column| match column.index.checked_sub(1) {
@@ -274,23 +275,23 @@ impl Drawing<'_> {
     }
 
     /// The columns of the grid for the pieces of a cell.
-    fn split(&self, column: Column) -> Vec<Column> {
+    fn split(&self, column: GridColumn) -> Vec<GridColumn> {
         let widths = match self.look {
             _ if column.index == 0 => vec![column.width - 1, 1],
-            Look::Numbers => vec![1, column.width - BESIDE, 1],
-            Look::Glyphs { count, width } => vec![width; count],
+            CellStyle::Numbers => vec![1, column.width - BESIDE, 1],
+            CellStyle::Glyphs { count, width } => vec![width; count],
         };
-        widths.into_iter().map(|width| Column { width, ..column }).collect()
+        widths.into_iter().map(|width| GridColumn { width, ..column }).collect()
     }
 
     /// Above the columns if it has room there.
-    fn column_title(&self, columns: &[Column], limit: usize) -> Vec<Line> {
+    fn column_title(&self, columns: &[GridColumn], limit: usize) -> Vec<StyledLine> {
         let title = &self.map.column_title;
         let labels = columns.first().map_or(0, |labels| labels.width);
         let indent = if labels + width(title) <= limit { labels } else { 0 };
         let mut lines = Vec::new();
         for row in wrap(title, limit - indent).iter().filter(|row| !row.is_empty()) {
-            let mut line = Line::default();
+            let mut line = StyledLine::default();
             line.space(indent);
             line.push(row, style(Tone::Faint));
             lines.push(line);
@@ -301,8 +302,8 @@ impl Drawing<'_> {
     fn header<'b>(&self, label: &'b str) -> Vec<Piece<'b>> {
         let label = (label, style(Tone::Strong));
         match self.look {
-            Look::Numbers => vec![NOTHING, label, NOTHING],
-            Look::Glyphs { count, .. } => {
+            CellStyle::Numbers => vec![NOTHING, label, NOTHING],
+            CellStyle::Glyphs { count, .. } => {
                 std::iter::once(label).chain(vec![NOTHING; count - 1]).collect()
             }
         }
@@ -313,13 +314,13 @@ impl Drawing<'_> {
         let (text, tone) = text(cell);
         let level = value(cell).map(|(value, _)| level(self.range.as_ref()?, value));
         match (self.look, level) {
-            (Look::Numbers, Some(Some(level))) => {
+            (CellStyle::Numbers, Some(Some(level))) => {
                 vec![(before, level.paint()), (text, level.paint()), level.hidden_glyph()]
             }
-            (Look::Numbers, _) => vec![(before, style(tone)), (text, style(tone)), NOTHING],
-            (Look::Glyphs { count, .. }, Some(Some(level))) => vec![level.lone_glyph(); count],
-            (Look::Glyphs { count, .. }, Some(None)) => vec![(UNSHADED, Style::new()); count],
-            (Look::Glyphs { count, .. }, None) => {
+            (CellStyle::Numbers, _) => vec![(before, style(tone)), (text, style(tone)), NOTHING],
+            (CellStyle::Glyphs { count, .. }, Some(Some(level))) => vec![level.lone_glyph(); count],
+            (CellStyle::Glyphs { count, .. }, Some(None)) => vec![(UNSHADED, Style::new()); count],
+            (CellStyle::Glyphs { count, .. }, None) => {
                 let place = self.words.iter().position(|word| *word == text);
                 let short = if is_mark(text) { text } else { letter(place) };
                 let rest = vec![NOTHING; count - 1];
@@ -329,12 +330,12 @@ impl Drawing<'_> {
     }
 
     /// What shades and letters mean, and what was left out.
-    fn explanations(&self, limit: usize) -> Vec<Line> {
+    fn explanations(&self, limit: usize) -> Vec<StyledLine> {
         let mut lines = Vec::new();
         if let Some(range) = &self.range {
             lines.extend(legend(range, &self.map.unit, self.look, limit));
         }
-        if self.look == Look::Numbers {
+        if self.look == CellStyle::Numbers {
             let outline = self.map.outline.iter().filter(|outline| !outline.cells.is_empty());
             let meaning = outline.map(|outline| format!("{OUTLINED} {}", outline.meaning));
             lines.extend(meaning.flat_map(|text| toned(&text, Tone::Faint, limit)));
@@ -345,7 +346,7 @@ impl Drawing<'_> {
             (NOTHING, format!("{} {word}", letter(Some(place))), style(Tone::Faint))
         });
         lines.extend(flow(words, limit));
-        let sizes = Sizes::of(self.map, Look::Numbers);
+        let sizes = Sizes::of(self.map, CellStyle::Numbers);
         let mut widths = WIDTHS;
         let note = match widths.find(|width| sizes.parts(*width).len() <= PARTS_MAX) {
             Some(width) => format!("`--width {width}` shows the numbers"),
@@ -357,16 +358,19 @@ impl Drawing<'_> {
 }
 
 /// Glyphs, each with its words, one after another in as many lines as they need.
-fn flow<'a>(items: impl Iterator<Item = (Piece<'a>, String, Style)>, limit: usize) -> Vec<Line> {
+fn flow<'a>(
+    items: impl Iterator<Item = (Piece<'a>, String, Style)>,
+    limit: usize,
+) -> Vec<StyledLine> {
     const GAP: usize = 2;
-    let mut lines: Vec<Line> = Vec::new();
+    let mut lines: Vec<StyledLine> = Vec::new();
     let mut used = 0;
     for ((glyph, its), words, style) in items {
         for (index, row) in wrap(&words, limit - width(glyph)).iter().enumerate() {
             let (glyph, its) = if index == 0 { (glyph, its) } else { NOTHING };
             let needed = width(glyph) + width(row);
             if lines.is_empty() || used + GAP + needed > limit {
-                lines.push(Line::default());
+                lines.push(StyledLine::default());
                 used = 0;
             }
             let Some(line) = lines.last_mut() else { continue };

@@ -20,14 +20,14 @@ pub(super) fn style(tone: Tone) -> Style {
 
 /// A line of styled pieces.
 #[derive(Default)]
-pub(super) struct Line {
+pub(super) struct StyledLine {
     pieces: Vec<(String, Style)>,
 }
 
-impl Line {
+impl StyledLine {
     /// A line of one piece.
     pub(super) fn new(text: impl AsRef<str>, style: Style) -> Self {
-        let mut line = Line::default();
+        let mut line = StyledLine::default();
         line.push(text, style);
         line
     }
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn spaces_at_the_end_are_dropped_whatever_their_style() {
-        let mut line = Line::new("a ", style(Tone::Strong));
+        let mut line = StyledLine::new("a ", style(Tone::Strong));
         line.push("  ", style(Tone::Warning));
         line.space(3);
         let mut text = String::new();

@@ -17,7 +17,7 @@ use std::ops::RangeInclusive;
 
 use model::page::{Block, Page, Remark, Text, Tone};
 
-use line::{Line, style};
+use line::{StyledLine, style};
 use wrap::{wrap, wrap_after};
 
 /// The widths that text is laid out in.
@@ -51,7 +51,7 @@ pub fn render(page: &Page, layout: Layout) -> String {
     text
 }
 
-fn block_lines(block: &Block, width: usize) -> Vec<Line> {
+fn block_lines(block: &Block, width: usize) -> Vec<StyledLine> {
     match block {
         Block::Title { text, subtitle } => title(text, subtitle, width),
         Block::Heading(text) => toned(text, Tone::Strong, width),
@@ -71,32 +71,32 @@ fn block_lines(block: &Block, width: usize) -> Vec<Line> {
 }
 
 /// Wrapped text of one tone; nothing at all where there is no text.
-fn toned(text: &str, tone: Tone, width: usize) -> Vec<Line> {
+fn toned(text: &str, tone: Tone, width: usize) -> Vec<StyledLine> {
     let lines = wrap(text, width).into_iter().filter(|line| !line.is_empty());
-    lines.map(|line| Line::new(line, style(tone))).collect()
+    lines.map(|line| StyledLine::new(line, style(tone))).collect()
 }
 
-fn title(text: &str, subtitle: &str, width: usize) -> Vec<Line> {
+fn title(text: &str, subtitle: &str, width: usize) -> Vec<StyledLine> {
     let mut lines = toned(text, Tone::Strong, width);
     lines.extend(toned(subtitle, Tone::Faint, width));
-    lines.push(Line::new("─".repeat(width), style(Tone::Faint)));
+    lines.push(StyledLine::new("─".repeat(width), style(Tone::Faint)));
     lines
 }
 
-fn bullet(item: &Text, width: usize) -> Vec<Line> {
+fn bullet(item: &Text, width: usize) -> Vec<StyledLine> {
     let rows = wrap_after("- ", &item.text, width).into_iter();
-    rows.map(|row| Line::new(row, style(item.tone))).collect()
+    rows.map(|row| StyledLine::new(row, style(item.tone))).collect()
 }
 
 /// `[warning] cpu 3: what was seen`, and on the next line what would help.
-fn remark(remark: &Remark, width: usize) -> Vec<Line> {
+fn remark(remark: &Remark, width: usize) -> Vec<StyledLine> {
     let mark = format!("[{}]", remark.mark.text);
     let about = if remark.about.is_empty() { "" } else { &format!(" {}:", remark.about) };
     let rows = wrap(&format!("{mark}{about} {}", remark.text), width - 2);
     let marked = crate::visible::text(&mark);
     let mut lines = Vec::new();
     for (index, row) in rows.iter().enumerate() {
-        let mut line = Line::default();
+        let mut line = StyledLine::default();
         let rest = match row.strip_prefix(marked.as_str()) {
             Some(rest) if index == 0 => {
                 line.push(&marked, style(remark.mark.tone));
@@ -112,7 +112,7 @@ fn remark(remark: &Remark, width: usize) -> Vec<Line> {
     }
     if let Some(remedy) = &remark.remedy {
         let rows = wrap_after("  -> ", remedy, width).into_iter();
-        lines.extend(rows.map(|row| Line::new(row, style(Tone::Plain))));
+        lines.extend(rows.map(|row| StyledLine::new(row, style(Tone::Plain))));
     }
     lines
 }

@@ -3,7 +3,7 @@
 use anstyle::Style;
 use model::page::{Text, Tone};
 
-use super::line::{Line, style};
+use super::line::{StyledLine, style};
 use super::wrap::{width, wrap};
 
 /// Between label and value.
@@ -29,12 +29,12 @@ impl Columns {
     }
 
     /// A pair in as many lines as it takes, each between `before` and `behind`.
-    fn lines(self, (label, value): &(String, Text), before: &str, behind: &str) -> Vec<Line> {
+    fn lines(self, (label, value): &(String, Text), before: &str, behind: &str) -> Vec<StyledLine> {
         let labels = wrap(label, self.label);
         let values = wrap(&value.text, self.value);
         let line = |index: usize| {
             let at = |rows: &[String]| rows.get(index).cloned().unwrap_or_default();
-            let mut line = Line::new(before, Style::new());
+            let mut line = StyledLine::new(before, Style::new());
             line.push_left(&at(&labels), self.label, style(Tone::Faint));
             line.space(GAP);
             line.push_left(&at(&values), self.value, style(value.tone));
@@ -46,22 +46,22 @@ impl Columns {
 }
 
 /// A box as wide as its content, at most `limit`.
-pub(super) fn boxed(pairs: &[(String, Text)], limit: usize) -> Vec<Line> {
+pub(super) fn boxed(pairs: &[(String, Text)], limit: usize) -> Vec<StyledLine> {
     let columns = Columns::of(pairs.iter(), limit - FRAME);
     let edge = "─".repeat(columns.label + columns.value + GAP + FRAME - 2);
-    let mut lines = vec![Line::new(format!("┌{edge}┐"), Style::new())];
+    let mut lines = vec![StyledLine::new(format!("┌{edge}┐"), Style::new())];
     lines.extend(pairs.iter().flat_map(|pair| columns.lines(pair, "│ ", " │")));
-    lines.push(Line::new(format!("└{edge}┘"), Style::new()));
+    lines.push(StyledLine::new(format!("└{edge}┘"), Style::new()));
     lines
 }
 
 /// Groups with an empty line between them, one alignment for all.
-pub(super) fn groups(groups: &[Vec<(String, Text)>], limit: usize) -> Vec<Line> {
+pub(super) fn groups(groups: &[Vec<(String, Text)>], limit: usize) -> Vec<StyledLine> {
     let columns = Columns::of(groups.iter().flatten(), limit);
     let mut lines = Vec::new();
     for group in groups.iter().filter(|group| !group.is_empty()) {
         if !lines.is_empty() {
-            lines.push(Line::default());
+            lines.push(StyledLine::default());
         }
         lines.extend(group.iter().flat_map(|pair| columns.lines(pair, "", "")));
     }

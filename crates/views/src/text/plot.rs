@@ -3,7 +3,7 @@
 use anstyle::{AnsiColor, Style};
 use model::page::{Lines, Scale, Tone};
 
-use super::line::{Line, style};
+use super::line::{StyledLine, style};
 use super::toned;
 use super::wrap::{width, wrap, wrap_after};
 use crate::axis::{Axis, place};
@@ -35,7 +35,7 @@ const MARK: char = '┊';
 type Points = Vec<(f64, f64)>;
 
 /// The plot with its caption and the name of the vertical axis above, the rest below.
-pub(super) fn lines(plot: &Lines, limit: usize) -> Vec<Line> {
+pub(super) fn lines(plot: &Lines, limit: usize) -> Vec<StyledLine> {
     let placed = |&(x, y): &(f64, f64)| Some((place(x, plot.x_scale)?, place(y, plot.y_scale)?));
     let place_all = |points: &[(f64, f64)]| points.iter().filter_map(placed).collect::<Points>();
     let data: Vec<Points> = plot.lines.iter().map(|(_, points)| place_all(points)).collect();
@@ -60,15 +60,15 @@ pub(super) fn lines(plot: &Lines, limit: usize) -> Vec<Line> {
     if data.len() > 1 {
         for (index, (name, _)) in plot.lines.iter().enumerate() {
             let rows = wrap_after(&format!("  {}  ", letter(index)), name, limit).into_iter();
-            lines.extend(rows.map(|row| Line::new(row, line_style(index))));
+            lines.extend(rows.map(|row| StyledLine::new(row, line_style(index))));
         }
     }
     lines
 }
 
-fn toned_right(text: &str, limit: usize) -> Vec<Line> {
+fn toned_right(text: &str, limit: usize) -> Vec<StyledLine> {
     let right = |row: String| {
-        let mut line = Line::default();
+        let mut line = StyledLine::default();
         line.push_right(&row, limit, style(Tone::Faint));
         line
     };
@@ -90,7 +90,7 @@ fn draw(
     (x, y): (Scale, Scale),
     marks: &[f64],
     limit: usize,
-) -> Vec<Line> {
+) -> Vec<StyledLine> {
     let points = || data.iter().flatten();
     let x = Axis::over(points().map(|point| point.0), (limit / X_LABEL_SPACING).max(2), x);
     let y = Axis::of_measured(points().map(|point| point.1), Y_LABELS, y).rounded();
@@ -199,9 +199,9 @@ impl Canvas {
         }
     }
 
-    fn lines(&self) -> Vec<Line> {
+    fn lines(&self) -> Vec<StyledLine> {
         let line = |row: &Vec<(char, Option<usize>)>| {
-            let mut line = Line::default();
+            let mut line = StyledLine::default();
             for (c, its) in row {
                 line.push(c.to_string(), its.map_or_else(Style::new, line_style));
             }

@@ -7,8 +7,8 @@
 use anstyle::Style;
 use model::page::{Align, Ruled, Text, Tone};
 
-use super::grid::{Column, Grid};
-use super::line::{Line, style};
+use super::grid::{Grid, GridColumn};
+use super::line::{StyledLine, style};
 use super::wrap::width;
 use super::{WIDTHS, toned};
 
@@ -16,7 +16,7 @@ use super::{WIDTHS, toned};
 const GRID: Grid = Grid { between: " | ", labels: 2 };
 
 /// The tables with their caption above and notes below.
-pub(super) fn lines(ruled: &Ruled, limit: usize) -> Vec<Line> {
+pub(super) fn lines(ruled: &Ruled, limit: usize) -> Vec<StyledLine> {
     let all = columns(ruled);
     let (shown, left_out) = choose(all.clone(), &ruled.optional, limit);
     let slices = if GRID.total(&shown) <= limit { vec![shown] } else { cut(&shown, limit) };
@@ -25,7 +25,7 @@ pub(super) fn lines(ruled: &Ruled, limit: usize) -> Vec<Line> {
     let tables = ruled.parts.iter().flat_map(|rows| slices.iter().map(move |slice| (rows, slice)));
     for (index, (rows, slice)) in tables.enumerate() {
         if index > 0 {
-            lines.push(Line::default());
+            lines.push(StyledLine::default());
         }
         lines.extend(table(ruled, slice, rows));
     }
@@ -46,17 +46,21 @@ pub(super) fn lines(ruled: &Ruled, limit: usize) -> Vec<Line> {
 }
 
 /// All columns, as wide as in the table where they are widest, so that all tables are alike.
-fn columns(ruled: &Ruled) -> Vec<Column> {
+fn columns(ruled: &Ruled) -> Vec<GridColumn> {
     let rows = || ruled.parts.iter().flatten();
     let column = |(index, (header, align)): (usize, &(String, Align))| {
         let cells = rows().filter_map(|row| row.get(index)).map(|cell| width(&cell.text));
-        Column { index, width: cells.max().unwrap_or(0).max(width(header)), align: *align }
+        GridColumn { index, width: cells.max().unwrap_or(0).max(width(header)), align: *align }
     };
     ruled.columns.iter().enumerate().map(column).collect()
 }
 
 /// The columns to show, and those to leave out.
-fn choose(mut shown: Vec<Column>, optional: &[usize], limit: usize) -> (Vec<Column>, Vec<Column>) {
+fn choose(
+    mut shown: Vec<GridColumn>,
+    optional: &[usize],
+    limit: usize,
+) -> (Vec<GridColumn>, Vec<GridColumn>) {
     let mut left_out = Vec::new();
     for place in optional {
         if GRID.total(&shown) <= limit {
@@ -68,18 +72,19 @@ fn choose(mut shown: Vec<Column>, optional: &[usize], limit: usize) -> (Vec<Colu
 }
 
 /// Rows stay one line each as long as the widest column fits beside the labels.
-fn cut(columns: &[Column], limit: usize) -> Vec<Vec<Column>> {
+fn cut(columns: &[GridColumn], limit: usize) -> Vec<Vec<GridColumn>> {
     let (_, others) = GRID.split(columns);
     let widest = others.iter().map(|column| column.width).max().unwrap_or(0);
     let beside = widest + width(GRID.between);
     GRID.cut(columns, limit, limit.saturating_sub(beside).max(limit / 2))
 }
 
-fn table(ruled: &Ruled, columns: &[Column], rows: &[Vec<Text>]) -> Vec<Line> {
-    let header = |column: &Column| (ruled.columns[column.index].0.as_str(), style(Tone::Strong));
+fn table(ruled: &Ruled, columns: &[GridColumn], rows: &[Vec<Text>]) -> Vec<StyledLine> {
+    let header =
+        |column: &GridColumn| (ruled.columns[column.index].0.as_str(), style(Tone::Strong));
     let mut lines = line(columns, columns.iter().map(header).collect());
     for row in rows {
-        let cell = |column: &Column| match row.get(column.index) {
+        let cell = |column: &GridColumn| match row.get(column.index) {
             Some(cell) => (cell.text.as_str(), style(cell.tone)),
             None => ("", Style::new()),
         };
@@ -89,7 +94,7 @@ fn table(ruled: &Ruled, columns: &[Column], rows: &[Vec<Text>]) -> Vec<Line> {
 }
 
 /// One row; a bar within a cell would end it.
-fn line(columns: &[Column], cells: Vec<(&str, Style)>) -> Vec<Line> {
+fn line(columns: &[GridColumn], cells: Vec<(&str, Style)>) -> Vec<StyledLine> {
     let cells: Vec<(String, Style)> =
         cells.into_iter().map(|(text, style)| (text.replace('|', "¦"), style)).collect();
     GRID.row(columns, cells.iter().map(|(text, style)| (text.as_str(), *style)))

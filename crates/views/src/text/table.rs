@@ -6,8 +6,8 @@
 use anstyle::Style;
 use model::page::{Align, Table, Tone};
 
-use super::grid::{Column, Grid};
-use super::line::{Line, style};
+use super::grid::{Grid, GridColumn};
+use super::line::{StyledLine, style};
 use super::toned;
 use super::wrap::{longest_word, width};
 
@@ -18,14 +18,14 @@ fn grid(table: &Table) -> Grid {
 }
 
 /// The table with its caption above and its notes below.
-pub(super) fn lines(table: &Table, limit: usize) -> Vec<Line> {
+pub(super) fn lines(table: &Table, limit: usize) -> Vec<StyledLine> {
     let mut lines = toned(&table.caption, Tone::Plain, limit);
     let grid = grid(table);
     // Headers wrap before anything else does.
     let parts = grid.parts(&columns(table, width), &columns(table, longest_word), limit);
     for (index, part) in parts.iter().enumerate() {
         if index > 0 {
-            lines.push(Line::default());
+            lines.push(StyledLine::default());
         }
         lines.extend(part_lines(table, &grid, part));
     }
@@ -34,11 +34,11 @@ pub(super) fn lines(table: &Table, limit: usize) -> Vec<Line> {
 }
 
 /// All columns, their headers taken as wide as `header` says.
-fn columns(table: &Table, header: fn(&str) -> usize) -> Vec<Column> {
+fn columns(table: &Table, header: fn(&str) -> usize) -> Vec<GridColumn> {
     let cells = |index: usize| {
         table.rows.iter().filter_map(move |row| row.get(index)).map(|cell| width(&cell.text)).max()
     };
-    let column = |(index, (text, align)): (usize, &(String, Align))| Column {
+    let column = |(index, (text, align)): (usize, &(String, Align))| GridColumn {
         index,
         width: header(text).max(cells(index).unwrap_or(0)),
         align: *align,
@@ -46,12 +46,12 @@ fn columns(table: &Table, header: fn(&str) -> usize) -> Vec<Column> {
     table.columns.iter().enumerate().map(column).collect()
 }
 
-fn part_lines(table: &Table, grid: &Grid, columns: &[Column]) -> Vec<Line> {
+fn part_lines(table: &Table, grid: &Grid, columns: &[GridColumn]) -> Vec<StyledLine> {
     let header = columns.iter().map(|column| table.columns[column.index].0.as_str());
     let mut lines = grid.row(columns, header.map(|text| (text, style(Tone::Strong))));
     lines.push(grid.rule(columns));
     for row in &table.rows {
-        let cell = |column: &Column| match row.get(column.index) {
+        let cell = |column: &GridColumn| match row.get(column.index) {
             Some(cell) => (cell.text.as_str(), style(cell.tone)),
             None => ("", Style::new()),
         };

@@ -9,7 +9,7 @@ use pmu::counting::{BudgetKernel, Spec};
 use pmu::metrics::Metric;
 
 use super::super::BadValue;
-use super::super::common::{Files, Look, whole};
+use super::super::common::{Files, PresentationArgs, whole};
 
 /// Count a command and all that it starts, from its first instruction on.
 ///
@@ -36,7 +36,7 @@ pub(crate) struct PmuStatArgs {
     pub(crate) files: Files,
 
     #[command(flatten)]
-    pub(crate) look: Look,
+    pub(crate) look: PresentationArgs,
 
     /// The command with its arguments, after `--`.
     #[arg(last = true, required = true, value_name = "COMMAND")]
@@ -103,7 +103,7 @@ pub(crate) struct PmuKernelArgs {
     pub(crate) files: Files,
 
     #[command(flatten)]
-    pub(crate) look: Look,
+    pub(crate) look: PresentationArgs,
 }
 
 /// Hold events against work whose counts are known.
@@ -131,7 +131,7 @@ pub(crate) struct PmuSelftestArgs {
     pub(crate) files: Files,
 
     #[command(flatten)]
-    pub(crate) look: Look,
+    pub(crate) look: PresentationArgs,
 }
 
 /// Count again what a budget was made of, and compare.
@@ -156,7 +156,7 @@ pub(crate) struct PmuCheckArgs {
     pub(crate) files: Files,
 
     #[command(flatten)]
-    pub(crate) look: Look,
+    pub(crate) look: PresentationArgs,
 
     /// The command with its arguments, after `--`, where the budget is of one.
     #[arg(last = true, value_name = "COMMAND")]

@@ -11,7 +11,7 @@ use pmu::events::{Encoded, Events, Target};
 use pmu::metrics::Metric;
 
 use super::super::{Sinks, Telling, command, presentation};
-use crate::args::{AskedEvents, Format, Look, SavedBudget};
+use crate::args::{AskedEvents, Format, PresentationArgs, SavedBudget};
 use crate::failure::{Failure, code};
 use crate::output::{self, Sink};
 
@@ -19,7 +19,7 @@ use crate::output::{self, Sink};
 pub(super) const GENERIC: [&str; 2] = ["branch-instructions", "branch-misses"];
 
 /// What is counted, and what is refused.
-pub(super) struct Asked {
+pub(super) struct EventSelection {
     /// The events, without those that are in every table.
     pub(super) events: Vec<Encoded>,
     /// Those whose known answer is wrong.
@@ -41,7 +41,7 @@ pub(super) struct Done {
     is_in_vain: bool,
 }
 
-impl Asked {
+impl EventSelection {
     /// The events that were asked for, or else the usual ones: the patterns of which the first fits
     /// some event here; and those that metrics need of these kinds of cores. `always` is counted in
     /// any case.
@@ -54,7 +54,7 @@ impl Asked {
         asked: &AskedEvents,
         usual: &[&[&str]],
         always: &[Encoded],
-    ) -> Result<Asked, Failure> {
+    ) -> Result<EventSelection, Failure> {
         let names = names(machine, asked);
         let metrics = metrics(cores, &asked.metrics);
         let words = asked.events.iter().map(String::as_str);
@@ -70,7 +70,7 @@ impl Asked {
         let is_usual = asked.events.is_empty() && metrics.is_empty();
         let mut events = if is_usual { usual() } else { named.clone() };
         events.extend(always.iter().cloned());
-        Ok(Asked { events, refused: Vec::new(), answers: Vec::new(), metrics, named })
+        Ok(EventSelection { events, refused: Vec::new(), answers: Vec::new(), metrics, named })
     }
 
     /// Holds the events against their known answers, where that was asked for.
@@ -129,7 +129,7 @@ fn metrics(cores: &[Core], asked: &[String]) -> Vec<String> {
 }
 
 /// A record without counts yet.
-pub(super) fn described(machine: &Machine, look: &Look) -> Record {
+pub(super) fn described(machine: &Machine, look: &PresentationArgs) -> Record {
     machine::describe(machine, command(), presentation(look, PageKind::Pmu))
 }
 

@@ -6,11 +6,12 @@ use machine::Machine;
 use model::record::CountsRun;
 use model::{CpuId, Unavailable};
 use pmu::counting::demonstrations::{self, Packets};
-use pmu::counting::{self, BudgetKernel, Plan, Session, Sheet, Spec, software};
+use pmu::counting::{self, BudgetKernel, CountingPlan, Session, Sheet, Spec, software};
 
 use super::super::sinks;
 use super::counting::{
-    Asked, Done, GENERIC, budget_file, cannot_count, described, not_csv, print, save, session,
+    Done, EventSelection, GENERIC, budget_file, cannot_count, described, not_csv, print, save,
+    session,
 };
 use crate::args::{AskedEvents, PmuKernel, PmuKernelArgs};
 use crate::failure::Failure;
@@ -103,7 +104,7 @@ pub(super) fn count(
     let asked = {
         let session = session(machine, at.pin)?.without_canary();
         let core = std::slice::from_ref(session.core());
-        let mut asked = Asked::new(machine, core, events, usual(kernel), &software())?;
+        let mut asked = EventSelection::new(machine, core, events, usual(kernel), &software())?;
         if !at.dry_run {
             asked.test(&session, machine, events);
         }
@@ -130,7 +131,7 @@ pub(super) fn count(
 
 fn tables(
     session: &Session<'_>,
-    plan: &Plan,
+    plan: &CountingPlan,
     kernel: PmuKernel,
     work: &BudgetKernel,
     neighbour: Option<CpuId>,

@@ -6,7 +6,7 @@ use machine::Machine;
 use model::Unavailable;
 use model::page::{Align, Block, Page, Remark, Table, Text, Tone};
 use model::record::PageKind;
-use pmu::events::{Encoded, Error, Events, Place, Scope};
+use pmu::events::{CounterPlace, Encoded, Error, EventScope, Events};
 use serde_json::{Value, json};
 
 use super::{refused, target};
@@ -84,7 +84,7 @@ fn page(
     if target.is_at_hand() && found.iter().any(|event| event.kind.is_none()) {
         notes.push("*: cannot be counted here; the reasons stand below".to_owned());
     }
-    if found.iter().any(|event| event.scope == Scope::Shared) {
+    if found.iter().any(|event| event.scope == EventScope::Shared) {
         notes.push("shared: counts for several CPUs, and for no single thread".to_owned());
     }
     let columns = [
@@ -113,7 +113,7 @@ fn page(
 
 fn row(event: &Encoded, at_hand: bool) -> Vec<Text> {
     let mark = if at_hand && event.kind.is_none() { " *" } else { "" };
-    let shared = if event.scope == Scope::Shared { ", shared" } else { "" };
+    let shared = if event.scope == EventScope::Shared { ", shared" } else { "" };
     vec![
         Text::from(format!("{}{mark}", event.name)),
         event.pmu.as_deref().unwrap_or("software").into(),
@@ -131,13 +131,13 @@ fn code_of(event: &Encoded) -> String {
     format!("{first:#x}{}", rest.concat())
 }
 
-fn counters(place: Place) -> String {
+fn counters(place: CounterPlace) -> String {
     match place {
-        Place::Software => "the kernel's".to_owned(),
-        Place::Fixed(number) => format!("fixed {number}"),
-        Place::General { takes: 0, .. } => "with `slots`".to_owned(),
-        Place::General { counters: u64::MAX, takes: 1 } => "general".to_owned(),
-        Place::General { counters, takes } => {
+        CounterPlace::Software => "the kernel's".to_owned(),
+        CounterPlace::Fixed(number) => format!("fixed {number}"),
+        CounterPlace::General { takes: 0, .. } => "with `slots`".to_owned(),
+        CounterPlace::General { counters: u64::MAX, takes: 1 } => "general".to_owned(),
+        CounterPlace::General { counters, takes } => {
             let bits: model::CpuSet =
                 (0..u64::BITS).filter(|bit| counters >> bit & 1 == 1).map(model::CpuId).collect();
             if takes == 1 { format!("{bits}") } else { format!("{takes} of {bits}") }
@@ -169,7 +169,7 @@ fn of_json(event: &Encoded) -> Value {
         "type": event.kind,
         "config": config,
         "counters": counters(event.place),
-        "shared": event.scope == Scope::Shared,
+        "shared": event.scope == EventScope::Shared,
         "source": event.source.row().name,
         "description": event.description,
         "caveats": event.caveats,

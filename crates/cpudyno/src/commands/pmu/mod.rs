@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use machine::Machine;
 use pmu::events::{Error, Target};
 
-use crate::args::{Cpu, PmuArgs, PmuCommand, PmuEventsCommand};
+use crate::args::{CpuModelArgs, PmuArgs, PmuCommand, PmuEventsCommand};
 use crate::failure::{Failure, code};
 
 pub(super) fn run(machine: &Machine, args: PmuArgs) -> Result<ExitCode, Failure> {
@@ -29,7 +29,7 @@ pub(super) fn run(machine: &Machine, args: PmuArgs) -> Result<ExitCode, Failure>
 }
 
 /// What events are looked up for, with the folder of lists, if there is one.
-fn target<'a>(machine: &'a Machine, asked: &Cpu) -> Result<Target<'a>, Failure> {
+fn target<'a>(machine: &'a Machine, asked: &CpuModelArgs) -> Result<Target<'a>, Failure> {
     let target = match &asked.model {
         Some(model) => Target::named(model).map_err(refused)?,
         None => Target::of(machine),

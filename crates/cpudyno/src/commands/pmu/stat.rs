@@ -10,7 +10,9 @@ use pmu::counting::{Core, StatEvents, base_of_all, plan, rehearse, software, sta
 use pmu::events::Encoded;
 
 use super::super::{Sinks, Telling, child, sinks};
-use super::counting::{Asked, Done, GENERIC, budget_file, described, not_csv, save, session};
+use super::counting::{
+    Done, EventSelection, GENERIC, budget_file, described, not_csv, save, session,
+};
 use crate::args::{AskedEvents, Format, PmuStatArgs};
 use crate::failure::Failure;
 use crate::output;
@@ -44,7 +46,7 @@ pub(super) fn count(
         ));
     }
     let asked = all(machine, events, false)?;
-    let Asked { events, refused, metrics, .. } = &asked;
+    let EventSelection { events, refused, metrics, .. } = &asked;
     let wanted = StatEvents { events, refused, metrics };
     let done = stat(machine, words, &wanted, child::wait);
     let done = done.map_err(|error| child::not_started(&words[0], "pmu stat", &error))?;
@@ -52,9 +54,10 @@ pub(super) fn count(
 }
 
 /// What is counted in any case, and what was asked for.
-fn all(machine: &Machine, events: &AskedEvents, dry_run: bool) -> Result<Asked, Failure> {
+fn all(machine: &Machine, events: &AskedEvents, dry_run: bool) -> Result<EventSelection, Failure> {
     let always: Vec<Encoded> = base_of_all(machine).into_iter().chain(software()).collect();
-    let mut asked = Asked::new(machine, &Core::all(machine), events, &[&GENERIC], &always)?;
+    let mut asked =
+        EventSelection::new(machine, &Core::all(machine), events, &[&GENERIC], &always)?;
     if !dry_run {
         // The thread is let go again before the command starts.
         asked.test(&session(machine, None)?.without_canary(), machine, events);
@@ -68,7 +71,7 @@ fn all(machine: &Machine, events: &AskedEvents, dry_run: bool) -> Result<Asked, 
 /// Which events would be counted, and whether they have counters at once.
 fn planned(
     machine: &Machine,
-    asked: &Asked,
+    asked: &EventSelection,
     mut record: Record,
     format: Format,
 ) -> Result<ExitCode, Failure> {

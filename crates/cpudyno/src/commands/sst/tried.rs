@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use levers::Session;
 use levers::journal::Shelf;
 use machine::Machine;
-use measure::ab::{Comparing, Metric, Promise, What as Measured};
+use measure::ab::{AbSubject, Comparing, Metric, Promise};
 use measure::areas::subjects;
 use measure::run::arm::Own;
 use model::record::{PageKind, Proof, ProofAnswer, Record, SpeedSelect, SpeedSelectQuestion};
@@ -14,7 +14,7 @@ use sst::change::{Ceiling, CeilingBy, Clocks, Expected, Time, What, Wish};
 use sst::model::Megahertz;
 use sst::{Levels, Wanted};
 
-use super::super::ab::{Told, compared};
+use super::super::ab::{ComparisonOutput, compared};
 use super::super::{command, presentation, settings, sinks};
 use super::change::{base_frequencies, made, not_changed, open, planned, ready, remark, undone};
 use crate::args::{Chosen, Format, SstArgs, SstFeature, Tried, TriedWorkload, TryArgs};
@@ -61,7 +61,7 @@ pub(super) fn run(machine: &Machine, mut args: SstArgs) -> Result<ExitCode, Fail
     };
     let described = machine::describe(machine, command(), presentation(&look, PageKind::Ab));
     let described = Record { speed_select: Some(answered), ..described };
-    let told = Told { described, format: look.format, sinks };
+    let told = ComparisonOutput { described, format: look.format, sinks };
     compared(machine, &comparing, session, &signals, told)
 }
 
@@ -447,9 +447,9 @@ fn comparing(tried: &TryArgs, on: [&CpuSet; 2]) -> Result<Comparing, Failure> {
             TriedWorkload::Clock => "turbo",
         };
         let subject = subjects::find(subject).expect("BUG: a subject has a row");
-        Measured::Area(subject, None)
+        AbSubject::Area(subject, None)
     } else {
-        Measured::Command(tried.command.clone(), Metric::Wall)
+        AbSubject::Command(tried.command.clone(), Metric::Wall)
     };
     on.into_iter().try_for_each(|cpus| has_ends(tried, cpus))?;
     let pipe = is_pipe(tried);
@@ -527,7 +527,7 @@ mod tests {
         let Some(SstFeature::Try(tried)) = args.feature else { panic!("{line}") };
         let [on_a, on]: [CpuSet; 2] = ["3", "12-13"].map(|cpus| cpus.parse().unwrap());
         let comparing = comparing(&tried, [&on_a, &on]).unwrap();
-        let Measured::Command(words, Metric::Wall) = &comparing.what else { panic!("{line}") };
+        let AbSubject::Command(words, Metric::Wall) = &comparing.what else { panic!("{line}") };
         assert_eq!(words, &["./job", "--on", "7"]);
         assert_eq!(comparing.own.each_ref().map(|own| own.cpus.clone()), [Some(on_a), Some(on)]);
         assert_eq!((comparing.budget, comparing.prove), (Seconds(5.0), false));

@@ -23,7 +23,7 @@ pub(super) struct Screen {
 }
 
 /// What a key asks for.
-enum Wish {
+enum KeyCommand {
     Quit,
     Scroll(isize),
     Nothing,
@@ -66,16 +66,16 @@ impl Screen {
             }
             meanwhile();
             match self.keys.recv_timeout(left.min(PART)).map(wish) {
-                Ok(Wish::Scroll(lines)) => {
+                Ok(KeyCommand::Scroll(lines)) => {
                     // Whoever scrolls beyond the end scrolls back from there.
                     let most = self.lines.len().saturating_sub(room(self.size));
                     self.first = self.first.min(most).saturating_add_signed(lines).min(most);
                     self.draw()?;
                 }
                 // Who has no terminal any more wants no more either.
-                Ok(Wish::Quit) | Err(RecvTimeoutError::Disconnected) => return Ok(false),
+                Ok(KeyCommand::Quit) | Err(RecvTimeoutError::Disconnected) => return Ok(false),
                 Err(RecvTimeoutError::Timeout) if self.size == terminal_size()? => {}
-                Ok(Wish::Nothing) | Err(RecvTimeoutError::Timeout) => self.draw()?,
+                Ok(KeyCommand::Nothing) | Err(RecvTimeoutError::Timeout) => self.draw()?,
             }
         }
     }
@@ -109,16 +109,16 @@ fn keys() -> io::Result<Receiver<Key>> {
     Ok(pressed)
 }
 
-fn wish(key: Key) -> Wish {
+fn wish(key: Key) -> KeyCommand {
     const PAGE: isize = 20;
     match key {
-        Key::Char('q') | Key::Esc | Key::Ctrl('c') => Wish::Quit,
-        Key::Down | Key::Char('j') => Wish::Scroll(1),
-        Key::Up | Key::Char('k') => Wish::Scroll(-1),
-        Key::PageDown | Key::Char(' ') => Wish::Scroll(PAGE),
-        Key::PageUp => Wish::Scroll(-PAGE),
-        Key::Home => Wish::Scroll(isize::MIN),
-        _ => Wish::Nothing,
+        Key::Char('q') | Key::Esc | Key::Ctrl('c') => KeyCommand::Quit,
+        Key::Down | Key::Char('j') => KeyCommand::Scroll(1),
+        Key::Up | Key::Char('k') => KeyCommand::Scroll(-1),
+        Key::PageDown | Key::Char(' ') => KeyCommand::Scroll(PAGE),
+        Key::PageUp => KeyCommand::Scroll(-PAGE),
+        Key::Home => KeyCommand::Scroll(isize::MIN),
+        _ => KeyCommand::Nothing,
     }
 }
 

@@ -7,9 +7,9 @@ use machine::isst::{DomainAddress, RecordedIsst};
 use machine::memory::Room;
 use machine::permits::{Permits, Question};
 use machine::pmu::{self, Pmu};
-use machine::{Cpuid, Files, Host, Machine, Msr};
+use machine::{Cpuid, Files, KnownHost, Machine, Msr};
 use model::record::{Fact, FactValue, PageKind, Presentation};
-use model::{CpuId, CpuSet, Known, Obstacle, Pages, Reading, Unavailable};
+use model::{CpuId, Known, Obstacle, Pages, Reading, Unavailable};
 use sys::cpuid::Leaf;
 
 /// Everything that reads a machine, and the pages of it.
@@ -94,7 +94,13 @@ pub fn machine_of(files: Files, words: Vec<u32>) -> Machine {
         isst: Arc::new(RecordedIsst::new(files, msr)),
         permits: Box::new(Words(words)),
         perf: Box::new(machine::perf::Elsewhere("files of a test".to_owned())),
-        host: Box::new(Somebody),
+        host: Box::new(KnownHost {
+            now_utc: "2026-01-01T00:00:00Z".to_owned(),
+            run_id: "0123456789ab".to_owned(),
+            seed: 1,
+            affinity: Err(Unavailable::new(Obstacle::Cpudyno, "affinity", "it is a test")),
+            is_root: false,
+        }),
         elsewhere: Some("files of a test".to_owned()),
         simulated: None,
         worker: None,
@@ -144,30 +150,6 @@ impl Msr for Words {
 impl Permits for Words {
     fn ask(&self, question: Question) -> Reading<String> {
         Err(Unavailable::new(Obstacle::Cpudyno, question.name(), "it is a test"))
-    }
-}
-
-struct Somebody;
-
-impl Host for Somebody {
-    fn now_utc(&self) -> String {
-        "2026-01-01T00:00:00Z".into()
-    }
-
-    fn run_id(&self) -> String {
-        "0123456789ab".into()
-    }
-
-    fn seed(&self) -> u64 {
-        1
-    }
-
-    fn affinity(&self) -> Reading<CpuSet> {
-        Err(Unavailable::new(Obstacle::Cpudyno, "affinity", "it is a test"))
-    }
-
-    fn is_root(&self) -> bool {
-        false
     }
 }
 

@@ -12,7 +12,7 @@ mod tell;
 
 pub use matrix::{MatrixError, is_matrix, of_matrix};
 pub use messages::{MESSAGES, Message};
-pub use request::{Home, Options};
+pub use request::{CoresOptions, Home};
 
 use model::areas::Quantity;
 use model::areas::cores::{AREA, LATENCY, QUANTITIES};

@@ -10,8 +10,8 @@ use super::Cores;
 use super::messages::{MESSAGES, Message};
 use super::pairs::{pairs, spread};
 use super::tell::{LINES, Tell};
-use crate::run::plan::{Cell, Planning, Wishes, Work};
-use crate::run::{Asked, Error, Request, Span};
+use crate::run::plan::{Cell, CellWork, Planning, Wishes};
+use crate::run::{AreaRequest, Error, Request, Span};
 use rig::job::Manner;
 use rig::placement::Choice;
 use rig::protocol::JOB_OVERHEAD;
@@ -32,7 +32,7 @@ pub enum Home {
 
 /// What was asked for.
 #[derive(Clone)]
-pub struct Options {
+pub struct CoresOptions {
     /// How cores tell each other; none: all ways of few CPUs, and the first one of many.
     pub messages: Option<Vec<&'static Message>>,
     /// Where lines are at home.
@@ -43,7 +43,7 @@ pub struct Options {
     pub cpus: Choice,
 }
 
-impl Options {
+impl CoresOptions {
     /// The run that answers it.
     pub fn request(self, command: Vec<String>, presentation: Presentation) -> Request {
         let budget = self.budget.unwrap_or(TIME);
@@ -57,7 +57,7 @@ impl Options {
             bytes: None,
             ask: Box::new(move |plan| {
                 let wishes = self.wishes(plan, budget)?;
-                Ok(vec![Asked { area: &Cores, wishes }])
+                Ok(vec![AreaRequest { area: &Cores, wishes }])
             }),
             command,
             presentation,
@@ -153,7 +153,7 @@ fn cells(
                 is_simulated: plan.machine.simulated.is_some(),
             };
             let parameters: BTreeMap<String, String> = parameters.collect();
-            cells.push(Cell { work: Work::Errand(Box::new(tell)), parameters });
+            cells.push(Cell { work: CellWork::Errand(Box::new(tell)), parameters });
         }
     }
     Wishes { cells, absent: Vec::new() }

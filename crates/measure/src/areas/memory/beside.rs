@@ -8,7 +8,7 @@ use model::record::{OriginalRate, OriginalRun};
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
 use super::classic;
-use super::request::Options;
+use super::request::MemoryOptions;
 use crate::original::{Checked, Function, Original, Rate, Validation};
 use crate::run::Error;
 use crate::run::plan::Planning;
@@ -23,7 +23,7 @@ pub struct Extent {
 }
 
 /// The CPUs and the length for the original: those of our own kernels, as far as there is room.
-pub fn extent(machine: &Machine, options: &Options) -> Result<Extent, Error> {
+pub fn extent(machine: &Machine, options: &MemoryOptions) -> Result<Extent, Error> {
     /// Ours are made when its arrays are gone, and others may have taken some memory meanwhile.
     const PART: f64 = 0.9;
     if machine.elsewhere.is_some() || machine.simulated.is_some() {

@@ -10,7 +10,7 @@ use model::record::Topology;
 use model::{CpuId, CpuSet, Pages, Seconds, Unavailable};
 
 use super::CHASE;
-use crate::run::plan::{Candidate, Cell, Moved, Planning, Work};
+use crate::run::plan::{Candidate, Cell, CellWork, Moved, Planning};
 use rig::streams;
 use rig::traffic::{Begin, Party, Store, Task, Traffic, Transfer};
 
@@ -184,7 +184,7 @@ pub(super) fn trips(
         ("footprint".to_owned(), (total * 8 * u64::from(kernel.arrays)).to_string()),
         ("pages".to_owned(), arrays.pages.name().to_owned()),
     ]);
-    Cell { work: Work::Traffic(moved), parameters }
+    Cell { work: CellWork::Traffic(moved), parameters }
 }
 
 /// Where a kernel stands among the workloads.
@@ -260,7 +260,7 @@ impl Chase {
         let moved = Moved { order, workload: CHASE, candidates, counted: false };
         let mut parameters = self.parameters();
         parameters.extend(more);
-        Cell { work: Work::Traffic(moved), parameters }
+        Cell { work: CellWork::Traffic(moved), parameters }
     }
 }
 
@@ -279,7 +279,7 @@ pub(super) fn counted(cells: &mut [Cell], topology: &Topology) {
     for cell in cells {
         let cpus: CpuSet = cell.cpus().into_iter().collect();
         let elements = cell.parameters.get("elements").and_then(|text| text.parse::<u64>().ok());
-        if let (Work::Traffic(moved), Some(elements)) = (&mut cell.work, elements) {
+        if let (CellWork::Traffic(moved), Some(elements)) = (&mut cell.work, elements) {
             moved.counted = is_beyond(topology, &cpus, elements.saturating_mul(8));
         }
     }

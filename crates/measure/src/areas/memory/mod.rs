@@ -9,7 +9,7 @@ mod size;
 
 pub use beside::{Extent, extent, kept, planned};
 pub use list::list;
-pub use request::{Options, Question};
+pub use request::{MemoryOptions, Question};
 pub use size::Length;
 
 use kernels::memory::{MemoryKernel, find};

@@ -6,11 +6,11 @@ use model::page::tally;
 use model::record::{ByteCount, Presentation};
 use model::{Obstacle, Pages, Seconds, Unavailable};
 
-use super::questions::{LINE, RING_MAX, SMALLEST, Scope, miss};
+use super::questions::{LINE, QuestionContext, RING_MAX, SMALLEST, miss};
 use super::size::Length;
 use super::{CHASE, Memory, cells};
 use crate::run::plan::{Planning, Wishes};
-use crate::run::{Asked, Error, Request, Span};
+use crate::run::{AreaRequest, Error, Request, Span};
 use rig::job::Manner;
 use rig::placement::{Choice, Refusal};
 
@@ -65,7 +65,7 @@ impl Question {
 
 /// What was asked for.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct MemoryOptions {
     /// The question.
     pub question: Question,
     /// The kernels; the four of STREAM if nobody says.
@@ -86,10 +86,10 @@ pub struct Options {
     pub cpus: Choice,
 }
 
-impl Options {
+impl MemoryOptions {
     /// The question, and everything else as usual.
-    pub fn about(question: Question) -> Options {
-        Options {
+    pub fn about(question: Question) -> MemoryOptions {
+        MemoryOptions {
             question,
             kernels: None,
             variant: None,
@@ -113,7 +113,7 @@ impl Options {
             remark: None,
             bytes: Some(self.bytes),
             ask: Box::new(move |plan| {
-                Ok(vec![Asked { area: &Memory, wishes: self.wishes(plan)? }])
+                Ok(vec![AreaRequest { area: &Memory, wishes: self.wishes(plan)? }])
             }),
             command,
             presentation,
@@ -137,11 +137,11 @@ impl Options {
         &'a self,
         plan: &'a Planning<'a>,
         part: f64,
-    ) -> Result<Scope<'a>, Error> {
+    ) -> Result<QuestionContext<'a>, Error> {
         rig::streams::moves_data(plan.machine)?;
         self.check(plan.placement.cpus.len())?;
         let pages = self.pages.unwrap_or_else(|| usual_pages(plan));
-        Ok(Scope { plan, pages, options: self, part })
+        Ok(QuestionContext { plan, pages, options: self, part })
     }
 
     /// What goes together, with so many CPUs.
@@ -234,10 +234,10 @@ pub(super) fn in_brief(plan: &Planning<'_>) -> Wishes {
     for question in QUESTIONS.into_iter().filter(is_asked) {
         // From node to node the sheet follows pointers, and moves no data.
         let kernels = (question == Question::Numa).then(Vec::new);
-        let options = Options { kernels, ..Options::about(question) };
+        let options = MemoryOptions { kernels, ..MemoryOptions::about(question) };
         let pages = usual_pages(plan);
         let part = 1.0 / QUESTIONS.len() as f64;
-        let scope = Scope { plan, pages, options: &options, part };
+        let scope = QuestionContext { plan, pages, options: &options, part };
         let data = rig::streams::moves_data(plan.machine).map_err(Error::from);
         match data.and_then(|()| scope.briefly()) {
             Ok(mut asked) => {

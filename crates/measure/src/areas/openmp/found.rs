@@ -8,16 +8,16 @@ use machine::Machine;
 use model::{CpuId, Obstacle, Unavailable};
 use simulated::Openmp;
 
-use rig::child::{self, Answer, Seen, Work};
+use rig::child::{self, ChildAnswer, ChildWork, RuntimeInfo};
 use rig::executor::Stop;
 use rig::executor::threads::nobody;
-use rig::regions::{Kind, Team, Waiting, environment};
+use rig::regions::{RuntimeKind, Team, Waiting, environment};
 
 /// A family of runtimes.
-pub(super) struct Family {
+pub(super) struct RuntimeFamily {
     /// The workload.
     pub(super) id: &'static str,
-    kind: Kind,
+    kind: RuntimeKind,
     /// What the loader is asked for.
     names: &'static [&'static str],
     /// Its name below `/usr/lib/llvm-*/lib`, where Debian puts those that the loader does not find.
@@ -25,31 +25,31 @@ pub(super) struct Family {
     remedy: &'static str,
 }
 
-impl Family {
+impl RuntimeFamily {
     /// This machine has none.
     fn is_missing(&self, why: String) -> Unavailable {
         Unavailable::new(Obstacle::Permission, self.id, why).with_remedy(self.remedy)
     }
 }
 
-pub(super) static FAMILIES: &[Family] = &[
-    Family {
+pub(super) static FAMILIES: &[RuntimeFamily] = &[
+    RuntimeFamily {
         id: "libgomp",
-        kind: Kind::Gomp,
+        kind: RuntimeKind::Gomp,
         names: &["libgomp.so.1"],
         in_llvm: None,
         remedy: "apt-get install libgomp1",
     },
-    Family {
+    RuntimeFamily {
         id: "libomp",
-        kind: Kind::Kmpc,
+        kind: RuntimeKind::Kmpc,
         names: &["libomp.so.5", "libomp.so"],
         in_llvm: Some("libomp.so.5"),
         remedy: "apt-get install libomp-dev, or libomp5-19 and the like for the library alone",
     },
-    Family {
+    RuntimeFamily {
         id: "libiomp5",
-        kind: Kind::Kmpc,
+        kind: RuntimeKind::Kmpc,
         names: &["libiomp5.so"],
         in_llvm: Some("libiomp5.so"),
         remedy: "it comes with Intel's compilers; Debian's libomp-dev has LLVM's runtime by that name",
@@ -58,12 +58,12 @@ pub(super) static FAMILIES: &[Family] = &[
 
 /// A runtime.
 #[derive(Debug, Clone)]
-pub(super) struct Found {
+pub(super) struct FoundRuntime {
     /// Order of its workload within the area.
     pub(super) order: usize,
     /// The workload.
     pub(super) id: &'static str,
-    pub(super) kind: Kind,
+    pub(super) kind: RuntimeKind,
     pub(super) team: Team,
     /// What is known of it.
     pub(super) parameters: BTreeMap<String, String>,
@@ -74,9 +74,9 @@ pub(super) fn runtimes(
     machine: &Machine,
     cpus: &[CpuId],
     is_asked: impl Fn(&str) -> bool,
-) -> (Vec<Found>, Vec<(&'static str, Unavailable)>) {
+) -> (Vec<FoundRuntime>, Vec<(&'static str, Unavailable)>) {
     let mut scout = Scout { machine, cpus, found: Vec::new(), paths: Vec::new() };
-    let look = |(order, family): (usize, &Family)| {
+    let look = |(order, family): (usize, &RuntimeFamily)| {
         scout.family(order, family).err().map(|reason| (family.id, reason))
     };
     let absent = FAMILIES.iter().enumerate().filter(|(_, family)| is_asked(family.id));
@@ -87,13 +87,13 @@ pub(super) fn runtimes(
 struct Scout<'a> {
     machine: &'a Machine,
     cpus: &'a [CpuId],
-    found: Vec<Found>,
+    found: Vec<FoundRuntime>,
     /// Files that were found already: one file may have several names.
     paths: Vec<(String, &'static str)>,
 }
 
 impl Scout<'_> {
-    fn family(&mut self, order: usize, family: &Family) -> Result<(), Unavailable> {
+    fn family(&mut self, order: usize, family: &RuntimeFamily) -> Result<(), Unavailable> {
         let missing = |why: String| Err(Unavailable::new(Obstacle::Permission, family.id, why));
         if self.machine.elsewhere.is_some() {
             return missing("which runtimes there are is known to that machine alone".to_owned());
@@ -134,7 +134,7 @@ impl Scout<'_> {
     }
 
     /// What may be such a runtime: as the loader finds it, and where it does not look.
-    fn names(&self, family: &Family) -> Vec<String> {
+    fn names(&self, family: &RuntimeFamily) -> Vec<String> {
         let mut names: Vec<String> = family.names.iter().map(|&name| name.to_owned()).collect();
         let folders = self.machine.tree.list("/usr/lib").unwrap_or_default();
         let folders = folders.iter().filter(|folder| folder.starts_with("llvm-"));
@@ -150,28 +150,38 @@ impl Scout<'_> {
     fn look(
         &self,
         program: &Path,
-        family: &Family,
+        family: &RuntimeFamily,
         name: &str,
-    ) -> Result<(Seen, Shown), Unavailable> {
+    ) -> Result<(RuntimeInfo, RuntimeSettings), Unavailable> {
         /// It is loaded, and does nothing.
         const LIMIT: Duration = Duration::from_secs(10);
         let mut variables = environment(self.cpus, Waiting::Default);
         variables.push(("OMP_DISPLAY_ENV", "verbose".to_owned()));
         variables.push(("KMP_VERSION", "1".to_owned()));
-        let work = Work::Look(name.to_owned());
+        let work = ChildWork::Look(name.to_owned());
         // Where the child fails, the library may be there.
         let unknown = |why: String| Unavailable::new(Obstacle::Measurement, family.id, why);
         match child::ask(program, work, &variables, LIMIT, &Stop::default()) {
             Ok(answered) => match answered.answer {
-                Answer::Library(seen) => Ok((seen, Shown::of(&answered.said))),
-                Answer::NotFound(why) | Answer::Cannot(why) => Err(family.is_missing(why)),
-                Answer::Regions(_) => Err(unknown("the child answered something else".to_owned())),
+                ChildAnswer::Library(seen) => Ok((seen, RuntimeSettings::of(&answered.said))),
+                ChildAnswer::NotFound(why) | ChildAnswer::Cannot(why) => {
+                    Err(family.is_missing(why))
+                }
+                ChildAnswer::Regions(_) => {
+                    Err(unknown("the child answered something else".to_owned()))
+                }
             },
             Err(failed) => Err(unknown(format!("cannot look at {name}: {failed}"))),
         }
     }
 
-    fn keep(&mut self, order: usize, family: &Family, seen: &Seen, shown: &Shown) {
+    fn keep(
+        &mut self,
+        order: usize,
+        family: &RuntimeFamily,
+        seen: &RuntimeInfo,
+        shown: &RuntimeSettings,
+    ) {
         self.paths.push((seen.path.clone(), family.id));
         let mut parameters = BTreeMap::from([("library".to_owned(), nameless(&seen.path))]);
         let rows = [
@@ -181,10 +191,10 @@ impl Scout<'_> {
         ];
         let known = rows.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?)));
         parameters.extend(known);
-        self.found.push(Found {
+        self.found.push(FoundRuntime {
             order,
             id: family.id,
-            kind: if seen.kmpc { Kind::Kmpc } else { Kind::Gomp },
+            kind: if seen.kmpc { RuntimeKind::Kmpc } else { RuntimeKind::Gomp },
             team: Team::Library(seen.path.clone()),
             parameters,
         });
@@ -217,15 +227,15 @@ fn nameless(path: &str) -> String {
     if is_system { path.to_owned() } else { last.to_owned() }
 }
 
-fn simulated(order: usize, family: &Family, model: &Openmp) -> Found {
+fn simulated(order: usize, family: &RuntimeFamily, model: &Openmp) -> FoundRuntime {
     let library = format!("SIMULATED {}", family.id);
     let default = match family.kind {
-        Kind::Kmpc => format!("KMP_BLOCKTIME={}", model.kmp_block_time_ms),
-        Kind::Gomp | Kind::Own => format!("GOMP_SPINCOUNT={}", model.gomp_spin_count),
+        RuntimeKind::Kmpc => format!("KMP_BLOCKTIME={}", model.kmp_block_time_ms),
+        RuntimeKind::Gomp | RuntimeKind::Own => format!("GOMP_SPINCOUNT={}", model.gomp_spin_count),
     };
     let parameters =
         [("library", library.clone()), ("version", "SIMULATED".to_owned()), ("default", default)];
-    Found {
+    FoundRuntime {
         order,
         id: family.id,
         kind: family.kind,
@@ -235,7 +245,7 @@ fn simulated(order: usize, family: &Family, model: &Openmp) -> Found {
 }
 
 /// How threads wait if nobody says, as the runtime says it.
-fn default(seen: &Seen, shown: &Shown) -> Option<String> {
+fn default(seen: &RuntimeInfo, shown: &RuntimeSettings) -> Option<String> {
     if let Some(ms) = seen.block_time_ms {
         // `INT_MAX` stands for ever there.
         let forever = ms == i32::MAX as u32;
@@ -250,16 +260,16 @@ fn default(seen: &Seen, shown: &Shown) -> Option<String> {
 }
 
 /// What a runtime prints with `OMP_DISPLAY_ENV=verbose` and `KMP_VERSION=1`.
-struct Shown {
+struct RuntimeSettings {
     values: BTreeMap<String, String>,
     version: Option<String>,
 }
 
-impl Shown {
+impl RuntimeSettings {
     /// Lines such as `  OMP_DYNAMIC = 'FALSE'` and `  [host] KMP_BLOCKTIME='200'`, and
     /// `LLVM OMP version: 5.0.20140926`.
-    fn of(text: &str) -> Shown {
-        let mut shown = Shown { values: BTreeMap::new(), version: None };
+    fn of(text: &str) -> RuntimeSettings {
+        let mut shown = RuntimeSettings { values: BTreeMap::new(), version: None };
         for line in text.lines() {
             if let Some((product, version)) = line.split_once(" version: ") {
                 let is_own = product.ends_with("OMP");
@@ -297,7 +307,7 @@ mod tests {
 
     #[test]
     fn settings_are_read_as_both_families_print_them() {
-        let gomp = Shown::of(
+        let gomp = RuntimeSettings::of(
             "\nOPENMP DISPLAY ENVIRONMENT BEGIN\n  _OPENMP = '201511'\n  OMP_WAIT_POLICY = 'PASSIVE'\n  \
              OMP_PLACES = ''\n  GOMP_SPINCOUNT = '300000'\nOPENMP DISPLAY ENVIRONMENT END\n",
         );
@@ -305,7 +315,7 @@ mod tests {
         assert_eq!(gomp.get("GOMP_SPINCOUNT"), Some("300000"));
         assert_eq!(gomp.get("OMP_PLACES"), None);
         assert_eq!(gomp.version, None);
-        let kmpc = Shown::of(
+        let kmpc = RuntimeSettings::of(
             "LLVM OMP version: 5.0.20140926\nLLVM OMP API version: 5.0 (201611)\n   _OPENMP='201611'\n  \
              [host] KMP_BLOCKTIME='200'\n  [host] OMP_PLACES: value is not defined\n",
         );
@@ -316,18 +326,18 @@ mod tests {
 
     #[test]
     fn defaults_are_what_the_runtime_says() {
-        let seen = |block_time_ms: Option<u32>| Seen {
+        let seen = |block_time_ms: Option<u32>| RuntimeInfo {
             path: "/usr/lib/x.so".to_owned(),
             kmpc: block_time_ms.is_some(),
             threads_max: 2,
             block_time_ms,
         };
-        let nothing = Shown::of("");
+        let nothing = RuntimeSettings::of("");
         assert_eq!(default(&seen(Some(200)), &nothing).as_deref(), Some("KMP_BLOCKTIME=200"));
         let forever = Some(i32::MAX as u32);
         assert_eq!(default(&seen(forever), &nothing).as_deref(), Some("KMP_BLOCKTIME=infinite"));
         assert_eq!(default(&seen(None), &nothing), None);
-        let shown = Shown::of(" GOMP_SPINCOUNT = '7'\n");
+        let shown = RuntimeSettings::of(" GOMP_SPINCOUNT = '7'\n");
         assert_eq!(default(&seen(None), &shown).as_deref(), Some("GOMP_SPINCOUNT=7"));
     }
 

@@ -7,7 +7,7 @@ mod found;
 mod request;
 
 pub(super) use request::to_advise;
-pub use request::{Options, names};
+pub use request::{OpenmpOptions, names};
 
 use model::areas::Quantity;
 pub(super) use model::areas::openmp::AREA;

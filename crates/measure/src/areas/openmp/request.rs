@@ -8,18 +8,18 @@ use model::record::Presentation;
 use model::{CpuId, Obstacle, Seconds, Unavailable};
 
 use super::Openmp;
-use super::found::{FAMILIES, Found, runtimes};
-use crate::run::plan::{Cell, Errand, Planning, Run, Wishes, Work};
-use crate::run::{Asked, Error, Request, Span};
+use super::found::{FAMILIES, FoundRuntime, runtimes};
+use crate::run::plan::{Cell, CellWork, Errand, Planning, Run, Wishes};
+use crate::run::{AreaRequest, Error, Request, Span};
 use rig::executor::{Executor, RunError};
 use rig::job::{Around, Manner};
 use rig::placement::{Choice, Refusal};
-use rig::regions::{Effort, Kind, Looped, Regions, Small, Team, Waiting, reduce};
+use rig::regions::{Effort, Looped, Regions, RuntimeKind, Small, Team, Waiting, reduce};
 use rig::ruler::Rulers;
 
 /// What was asked for.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct OpenmpOptions {
     /// How often the loop is to be run.
     pub outer: u64,
     /// One more than the numbers in its array, as the ancestor counts.
@@ -49,10 +49,10 @@ const WARM_UP: Seconds = Seconds(0.1);
 /// What starting a child takes, and what its loop takes beyond its time until its pace is known.
 const START: Seconds = Seconds(0.05);
 
-impl Options {
+impl OpenmpOptions {
     /// The ancestor's loop, with every runtime and setting.
-    pub fn usual() -> Options {
-        Options {
+    pub fn usual() -> OpenmpOptions {
+        OpenmpOptions {
             outer: OUTER,
             inner: INNER,
             small: false,
@@ -76,7 +76,7 @@ impl Options {
             remark: None,
             bytes: None,
             ask: Box::new(move |plan| {
-                Ok(vec![Asked { area: &Openmp, wishes: self.wishes(plan)? }])
+                Ok(vec![AreaRequest { area: &Openmp, wishes: self.wishes(plan)? }])
             }),
             command,
             presentation,
@@ -114,7 +114,7 @@ impl Options {
             }
         }
         let effort = self.effort(teams.len());
-        let cell = |(runtime, waiting, threads): (&Found, Waiting, usize)| {
+        let cell = |(runtime, waiting, threads): (&FoundRuntime, Waiting, usize)| {
             cell(plan, runtime, waiting, &cpus[..threads], effort, self.outer)
         };
         Ok(Wishes { cells: teams.into_iter().map(cell).collect(), absent })
@@ -124,7 +124,7 @@ impl Options {
     fn with_variables(
         &self,
         plan: &Planning<'_>,
-        found: &[Found],
+        found: &[FoundRuntime],
         absent: Vec<(&'static str, Unavailable)>,
         variables: &BTreeMap<String, String>,
     ) -> Wishes {
@@ -211,8 +211,8 @@ impl Options {
 /// What the data sheet asks: each runtime as it is, and with threads that sleep.
 pub(super) fn in_brief(plan: &Planning<'_>) -> Wishes {
     brief(plan, |kind| match kind {
-        Kind::Kmpc => vec![Waiting::Default, Waiting::BlockTime(Some(0))],
-        Kind::Gomp | Kind::Own => vec![Waiting::Default, Waiting::Passive],
+        RuntimeKind::Kmpc => vec![Waiting::Default, Waiting::BlockTime(Some(0))],
+        RuntimeKind::Gomp | RuntimeKind::Own => vec![Waiting::Default, Waiting::Passive],
     })
 }
 
@@ -226,7 +226,7 @@ pub(in super::super) fn to_advise(plan: &Planning<'_>) -> Wishes {
 }
 
 /// The loop alone, on all CPUs, with one runtime of each family.
-fn brief(plan: &Planning<'_>, waits: impl Fn(Kind) -> Vec<Waiting>) -> Wishes {
+fn brief(plan: &Planning<'_>, waits: impl Fn(RuntimeKind) -> Vec<Waiting>) -> Wishes {
     let all = &plan.placement.cpus;
     let (found, mut absent) = runtimes(plan.machine, all, |_| true);
     if !found.is_empty() && all.len() == 1 {
@@ -240,7 +240,7 @@ fn brief(plan: &Planning<'_>, waits: impl Fn(Kind) -> Vec<Waiting>) -> Wishes {
         rest: Some(Seconds(0.02)),
         small: None,
     };
-    let mut teams: Vec<(usize, &Found, Waiting)> = Vec::new();
+    let mut teams: Vec<(usize, &FoundRuntime, Waiting)> = Vec::new();
     for runtime in &found {
         if teams.iter().any(|(_, known, _)| known.id == runtime.id) {
             continue;
@@ -252,7 +252,7 @@ fn brief(plan: &Planning<'_>, waits: impl Fn(Kind) -> Vec<Waiting>) -> Wishes {
     }
     // The most wanted first: each runtime in its first setting, and then the others.
     teams.sort_by_key(|(place, ..)| *place);
-    let cell = |(_, runtime, waiting): (usize, &Found, Waiting)| {
+    let cell = |(_, runtime, waiting): (usize, &FoundRuntime, Waiting)| {
         cell(plan, runtime, waiting, all, effort, OUTER)
     };
     Wishes { cells: teams.into_iter().map(cell).collect(), absent }
@@ -271,40 +271,40 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Barriers of our own.
-fn own() -> impl Iterator<Item = Found> {
+fn own() -> impl Iterator<Item = FoundRuntime> {
     let rows = [("spin_barrier", Team::Spinning), ("futex_barrier", Team::Sleeping)];
-    rows.into_iter().enumerate().map(|(place, (id, team))| Found {
+    rows.into_iter().enumerate().map(|(place, (id, team))| FoundRuntime {
         order: FAMILIES.len() + place,
         id,
-        kind: Kind::Own,
+        kind: RuntimeKind::Own,
         team,
         parameters: BTreeMap::new(),
     })
 }
 
-fn settings(kind: Kind) -> &'static [Waiting] {
+fn settings(kind: RuntimeKind) -> &'static [Waiting] {
     match kind {
-        Kind::Kmpc => &[
+        RuntimeKind::Kmpc => &[
             Waiting::Default,
             Waiting::BlockTime(Some(0)),
             Waiting::BlockTime(Some(1)),
             Waiting::BlockTime(Some(200)),
             Waiting::BlockTime(None),
         ],
-        Kind::Gomp => &[
+        RuntimeKind::Gomp => &[
             Waiting::Default,
             Waiting::Passive,
             Waiting::Active,
             Waiting::SpinCount(100),
             Waiting::SpinCount(10_000),
         ],
-        Kind::Own => &[Waiting::Default],
+        RuntimeKind::Own => &[Waiting::Default],
     }
 }
 
 fn cell(
     plan: &Planning<'_>,
-    runtime: &Found,
+    runtime: &FoundRuntime,
     waiting: Waiting,
     cpus: &[CpuId],
     effort: Effort,
@@ -316,13 +316,13 @@ fn cell(
 /// The same with further variables of the environment.
 fn cell_with(
     plan: &Planning<'_>,
-    runtime: &Found,
+    runtime: &FoundRuntime,
     (cpus, waiting, variables): (&[CpuId], Waiting, &BTreeMap<String, String>),
     effort: Effort,
     outer: u64,
 ) -> Cell {
     let mut parameters = runtime.parameters.clone();
-    if runtime.kind != Kind::Own {
+    if runtime.kind != RuntimeKind::Own {
         parameters.insert("setting".to_owned(), waiting.words());
     }
     if let Some(looped) = effort.looped {
@@ -342,7 +342,7 @@ fn cell_with(
         effort,
     };
     let (order, id) = (runtime.order, runtime.id);
-    Cell { work: Work::Errand(Box::new(Crew { order, id, job })), parameters }
+    Cell { work: CellWork::Errand(Box::new(Crew { order, id, job })), parameters }
 }
 
 /// A team with a setting.

@@ -12,7 +12,7 @@ use model::record::Presentation;
 
 use crate::run::area::{Area, Names};
 use crate::run::plan::{Cell, DATA, Planning, Wishes};
-use crate::run::{Asked, Error, Request, Span};
+use crate::run::{AreaRequest, Error, Request, Span};
 use rig::collect::{Take, Taken};
 use rig::job::Manner;
 use rig::placement::Choice;
@@ -45,8 +45,8 @@ pub fn request(
         rate: RateChoice::Best,
         remark: None,
         bytes: None,
-        ask: Box::new(|plan| -> Result<Vec<Asked>, Error> {
-            Ok(vec![Asked { area: &Pause, wishes: Pause.wishes(plan) }])
+        ask: Box::new(|plan| -> Result<Vec<AreaRequest>, Error> {
+            Ok(vec![AreaRequest { area: &Pause, wishes: Pause.wishes(plan) }])
         }),
         command,
         presentation,

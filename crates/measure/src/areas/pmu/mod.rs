@@ -19,13 +19,13 @@ use rig::ruler::Rulers;
 use simulated::Model;
 
 use crate::run::area::Area;
-use crate::run::plan::{Cell, DATA, Errand, Planning, Run, Wishes, Work};
+use crate::run::plan::{Cell, CellWork, DATA, Errand, Planning, Run, Wishes};
 
 /// The area.
 pub struct Pmu;
 
 /// A stream on one CPU, counted.
-struct Counted {
+struct CountedStream {
     order: usize,
     workload: &'static str,
     spec: Spec,
@@ -40,7 +40,7 @@ const OPS: u64 = 50_000;
 /// How often: the samples of a block.
 const TIMES: usize = 3;
 
-impl Errand for Counted {
+impl Errand for CountedStream {
     fn order(&self) -> usize {
         self.order
     }
@@ -138,14 +138,14 @@ impl Area for Pmu {
             return wishes;
         }
         for (order, row) in chosen(plan).into_iter().enumerate() {
-            let counted = Counted {
+            let counted = CountedStream {
                 order,
                 workload: row.id,
                 spec: Spec::Stream(row),
                 cpu,
                 model: machine.simulated.clone(),
             };
-            let work = Work::Errand(Box::new(counted));
+            let work = CellWork::Errand(Box::new(counted));
             wishes.cells.push(Cell { work, parameters: BTreeMap::new() });
         }
         wishes

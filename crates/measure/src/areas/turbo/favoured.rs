@@ -7,7 +7,7 @@ pub(super) use model::areas::turbo::favoured::{CLOCK, WORKLOAD};
 use model::{CpuId, Seconds};
 
 use super::phases;
-use crate::run::plan::{Cell, DATA, Errand, Planning, Run, Work};
+use crate::run::plan::{Cell, CellWork, DATA, Errand, Planning, Run};
 use rig::executor::{Executor, RunError};
 use rig::job::{Load, Manner, Member, Phase, Repeat, Tools};
 use rig::protocol;
@@ -32,7 +32,7 @@ pub(super) fn cells(plan: &Planning<'_>) -> Vec<Cell> {
     };
     let cell = |&cpu: &CpuId| {
         let alone = Alone { cpu, load, phases: phases(row), tools };
-        Cell { work: Work::Errand(Box::new(alone)), parameters: BTreeMap::new() }
+        Cell { work: CellWork::Errand(Box::new(alone)), parameters: BTreeMap::new() }
     };
     plan.placement.cpus.iter().map(cell).collect()
 }

@@ -11,7 +11,7 @@ pub(crate) mod soak;
 mod trace;
 
 pub use questions::{Questions, questions};
-pub use request::{Options, Tests};
+pub use request::{Tests, TurboOptions};
 
 use kernels::{Kind, StreamRow};
 use model::areas::Quantity;

@@ -18,7 +18,7 @@ use model::{CpuId, Obstacle, Pages, Seconds, Unavailable};
 
 use super::soak::STREAM;
 use super::{active, phases};
-use crate::run::plan::{Cell, DATA, Errand, Planning, Run, Wishes, Work};
+use crate::run::plan::{Cell, CellWork, DATA, Errand, Planning, Run, Wishes};
 use rig::executor::{Executor, RunError};
 use rig::job::{Around, Load, Manner, Member, Phase, Repeat, Tools};
 use rig::neighbour::{Busy, Neighbour};
@@ -68,11 +68,11 @@ pub(super) const DOING: [(&str, Doing); 9] = [
 
 /// What is put beside what.
 pub(super) struct Matrix {
-    rows: Vec<Beside>,
+    rows: Vec<NeighbourClass>,
 }
 
 /// A class of neighbours, where they are, and who suffers from them.
-struct Beside {
+struct NeighbourClass {
     class: &'static str,
     work: Doing,
     places: &'static [Place],
@@ -82,7 +82,8 @@ struct Beside {
 impl Matrix {
     /// Everything.
     pub(super) fn whole() -> Matrix {
-        let row = |(class, work)| Beside { class, work, places: &Place::ALL, victims: &VICTIMS };
+        let row =
+            |(class, work)| NeighbourClass { class, work, places: &Place::ALL, victims: &VICTIMS };
         Matrix { rows: DOING.into_iter().map(row).collect() }
     }
 
@@ -90,15 +91,18 @@ impl Matrix {
     /// who does.
     pub(super) fn short(heaviest: &StreamRow) -> Matrix {
         let row = |(class, work): (&'static str, Doing)| match work {
-            Doing::Memory => {
-                Some(Beside { class, work, places: &[Place::Others], victims: &[BANDWIDTH] })
-            }
+            Doing::Memory => Some(NeighbourClass {
+                class,
+                work,
+                places: &[Place::Others],
+                victims: &[BANDWIDTH],
+            }),
             Doing::Stream(id) if id == heaviest.id => {
-                Some(Beside { class, work, places: &Place::ALL, victims: &[SCALAR] })
+                Some(NeighbourClass { class, work, places: &Place::ALL, victims: &[SCALAR] })
             }
             // What being active costs is none of the heaviest one's doing.
             Doing::Stream(_) if class == SCALAR_CLASS => {
-                Some(Beside { class, work, places: &[Place::Others], victims: &[SCALAR] })
+                Some(NeighbourClass { class, work, places: &[Place::Others], victims: &[SCALAR] })
             }
             Doing::Stream(_) | Doing::Lock => None,
         };
@@ -178,7 +182,7 @@ pub(super) fn wishes(plan: &Planning<'_>, matrix: &Matrix) -> Result<Wishes, Una
                     parameters.insert(STREAM.to_owned(), load.id.to_owned());
                 }
                 let tax = Tax { victim, cpu, task, neighbours: neighbours.clone(), tools };
-                wishes.cells.push(Cell { work: Work::Errand(Box::new(tax)), parameters });
+                wishes.cells.push(Cell { work: CellWork::Errand(Box::new(tax)), parameters });
             }
         }
     }
@@ -300,9 +304,9 @@ fn task(plan: &Planning<'_>, victim: &str, cpu: CpuId) -> Result<Toil, Unavailab
 
 /// What the jobs of one kind gave so far, by measure.
 #[derive(Default)]
-struct Seen(BTreeMap<&'static str, Vec<f64>>);
+struct MeasureSamples(BTreeMap<&'static str, Vec<f64>>);
 
-impl Seen {
+impl MeasureSamples {
     fn add(&mut self, measure: &Measure, samples: &[f64]) {
         self.0.entry(measure.ratio).or_default().extend(median(samples));
     }
@@ -317,7 +321,7 @@ impl Tax {
         &self,
         executor: &mut dyn Executor,
         rulers: &Rulers,
-        seen: &mut Seen,
+        seen: &mut MeasureSamples,
     ) -> Result<Result<Around, Unavailable>, RunError> {
         let ruler = rulers.get(&self.cpu).and_then(|ruler| ruler.as_ref().ok());
         match &self.task {
@@ -357,7 +361,7 @@ impl Tax {
         executor: &mut dyn Executor,
         rulers: &Rulers,
     ) -> Result<Result<Run, Unavailable>, RunError> {
-        let (mut alone, mut beside) = (Seen::default(), Seen::default());
+        let (mut alone, mut beside) = (MeasureSamples::default(), MeasureSamples::default());
         let mut around = match self.job(executor, rulers, &mut alone)? {
             Ok(around) => around,
             Err(reason) => return Ok(Err(reason)),

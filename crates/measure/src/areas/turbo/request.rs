@@ -8,7 +8,7 @@ use model::{CpuId, Obstacle, Seconds, Unavailable};
 
 use super::{Turbo, active, asked, favoured, is_heavy, neighbours, phases, soak, trace};
 use crate::run::plan::{Active, Cell, DATA, Planning, Wishes};
-use crate::run::{Asked, Error, Request, Span};
+use crate::run::{AreaRequest, Error, Request, Span};
 use rig::job::{Manner, Member, Phase};
 use rig::placement::{Choice, Refusal};
 use rig::protocol;
@@ -33,7 +33,7 @@ pub enum Tests {
 
 /// What was asked for.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct TurboOptions {
     /// What is executed.
     pub tests: Tests,
     /// The least number of active cores; 1 if nobody says.
@@ -54,7 +54,7 @@ pub struct Options {
     pub rate: RateChoice,
 }
 
-impl Options {
+impl TurboOptions {
     /// The run that answers it.
     pub fn request(self, command: Vec<String>, presentation: Presentation) -> Request {
         Request {
@@ -65,7 +65,9 @@ impl Options {
             rate: self.rate,
             remark: self.remark(),
             bytes: None,
-            ask: Box::new(move |plan| Ok(vec![Asked { area: &Turbo, wishes: self.wishes(plan)? }])),
+            ask: Box::new(move |plan| {
+                Ok(vec![AreaRequest { area: &Turbo, wishes: self.wishes(plan)? }])
+            }),
             command,
             presentation,
         }

@@ -22,12 +22,13 @@ pub(super) use model::areas::turbo::soak::{
 };
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable, in_order};
 
-use crate::run::plan::{Cell, DATA, Errand, Planning, Run, Work};
+use crate::run::plan::{Cell, CellWork, DATA, Errand, Planning, Run};
 use crate::run::speed_select;
 use model::areas::turbo::promise;
 use rig::executor::{Executor, RunError};
 use rig::job::{
-    Around, Load, Manner, Member, Phase, Purpose, RawMember, RawRepeat, Repeat, Step, Tools, What,
+    Around, Load, Manner, Member, Phase, Purpose, RawMember, RawRepeat, Repeat, Step, StepKind,
+    Tools,
 };
 use rig::reduce::{self, Readings};
 use rig::ruler::Rulers;
@@ -75,7 +76,7 @@ pub(super) fn cell(
     let kinds = in_order(cpus.iter().map(kind)).into_iter().map(of_kind).collect();
     let soak = Soak { cpus, kinds, loads, duration, rest, tools };
     let parameters = BTreeMap::from([(TIMELINE.to_owned(), "windows".to_owned())]);
-    Ok(Cell { work: Work::Errand(Box::new(soak)), parameters })
+    Ok(Cell { work: CellWork::Errand(Box::new(soak)), parameters })
 }
 
 /// Until averages of power have forgotten a stream, but no longer than that stream took; half of that where
@@ -93,7 +94,7 @@ fn rest(machine: &Machine, cpus: &[CpuId], duration: Seconds) -> Seconds {
 struct Windows {
     time: Vec<f64>,
     /// By group of CPUs, which is none but in order.
-    clocks: Vec<Clock>,
+    clocks: Vec<SoakClock>,
     /// The share of time that was taken away.
     lost: Vec<f64>,
     power: Vec<f64>,
@@ -104,7 +105,7 @@ struct Windows {
 }
 
 /// The clock of CPUs of one type and with the same limits: of others, a median would be no clock of any.
-struct Clock {
+struct SoakClock {
     cpus: CpuSet,
     /// One for each window.
     hertz: Vec<f64>,
@@ -114,9 +115,9 @@ struct Clock {
     absent: Option<Unavailable>,
 }
 
-impl Clock {
-    fn of(cpus: CpuSet) -> Clock {
-        Clock { cpus, hertz: Vec::new(), of_jobs: Vec::new(), absent: None }
+impl SoakClock {
+    fn of(cpus: CpuSet) -> SoakClock {
+        SoakClock { cpus, hertz: Vec::new(), of_jobs: Vec::new(), absent: None }
     }
 
     fn end_window(&mut self) {
@@ -142,8 +143,11 @@ impl Soak {
 
     fn job(&self, load: Load, window: Seconds) -> Repeat {
         let step = |what, seconds| Step { what, target: Seconds(seconds), multiple: 1 };
-        let steps =
-            vec![step(What::Payload, 490e-6), step(What::Ruler, 10e-6), step(What::Null, 0.1e-6)];
+        let steps = vec![
+            step(StepKind::Payload, 490e-6),
+            step(StepKind::Ruler, 10e-6),
+            step(StepKind::Null, 0.1e-6),
+        ];
         let rounds = (window.0 / 0.5e-3).round().max(1.0) as u32;
         let phase = Phase { purpose: Purpose::Sandwich, steps, rounds, settle: Seconds(0.0) };
         Repeat {
@@ -240,7 +244,7 @@ impl Soak {
     ) -> Result<Windows, RunError> {
         let cpus: CpuSet = self.cpus.iter().copied().collect();
         let mut sensors = Sensors::open(machine, &cpus);
-        let clocks = self.groups(machine).into_iter().map(Clock::of).collect();
+        let clocks = self.groups(machine).into_iter().map(SoakClock::of).collect();
         let (mut windows, window) = (Windows { clocks, ..Windows::default() }, self.window());
         let job = self.job(load, window / JOBS);
         let mut limits = Limits::begin(machine, &cpus);
@@ -266,7 +270,7 @@ impl Soak {
             for limit in limits.look(machine, &cpus) {
                 windows.limits.entry(limit).or_default().push(middle);
             }
-            windows.clocks.iter_mut().for_each(Clock::end_window);
+            windows.clocks.iter_mut().for_each(SoakClock::end_window);
             // Jobs of a window last as long as each other, about; what was taken of one is no median of them.
             windows.lost.extend(model::stats::mean(&lost));
             let (watts, celsius) = sensors.look();

@@ -15,14 +15,14 @@ use model::{CpuId, Obstacle, Rate, Seconds, Unavailable};
 
 use super::soak::{STREAM, TIMELINE};
 use super::{active, request};
-use crate::run::plan::{Cell, DATA, Errand, Planning, Run, Wishes, Work};
+use crate::run::plan::{Cell, CellWork, DATA, Errand, Planning, Run, Wishes};
 use rig::calibration;
 use rig::executor::{Executor, RunError};
 use rig::job::{Around, Load, Tools};
 use rig::reduce::Readings;
 use rig::ruler::Rulers;
 use rig::streams;
-use rig::trace::{self, Chains, Folded, Halts, RawTrace, RawTraced, Scale, Seen, Trace};
+use rig::trace::{self, Chains, Folded, Halts, LookSample, RawTrace, RawTraced, Scale, Trace};
 
 const LOOKS: [&str; 3] = [TIME, CLOCK, STRETCH];
 /// No multiple of the kernel's tick: one that came at the same phase of every period would be a halt.
@@ -109,7 +109,7 @@ pub(super) fn wishes(
                 (TIMELINE.to_owned(), "periods".to_owned()),
             ]);
             parameters.extend(kind.clone().map(|kind| (CORE_TYPE.to_owned(), kind)));
-            wishes.cells.push(Cell { work: Work::Errand(Box::new(followed)), parameters });
+            wishes.cells.push(Cell { work: CellWork::Errand(Box::new(followed)), parameters });
         }
     }
     match wishes.absent.pop() {
@@ -128,10 +128,10 @@ struct Known {
 }
 
 /// The looks of one CPU: before the payload, with it, after it.
-struct Watched {
+struct WatchedCpu {
     cpu: CpuId,
     index: usize,
-    seen: [Vec<Seen>; 3],
+    seen: [Vec<LookSample>; 3],
     /// Of the stamps, in seconds.
     step: f64,
     /// Whether clocks are set right, or why they are not.
@@ -258,7 +258,7 @@ impl Followed {
             let mut with = with.iter().flat_map(|raw| &raw.cpus);
             let with = with.find(|of| of.cpu == cpu);
             let step = with.map_or(0.0, |of| trace::step(of, rate));
-            let watched = Watched { cpu, index, seen, step, clock: clock.map(drop) };
+            let watched = WatchedCpu { cpu, index, seen, step, clock: clock.map(drop) };
             run.parts.extend(watched.parts(&quiet, &loaded, self.extent));
         }
         Ok(Ok(run))
@@ -308,7 +308,7 @@ fn looks_at(
     job: &Trace,
     known: &Known,
     rate: Rate<Stamp>,
-) -> Vec<Seen> {
+) -> Vec<LookSample> {
     let of_pass = |raw: &RawTrace| {
         let of = raw.cpus.iter().find(|of| of.cpu == cpu);
         of.map_or_else(Vec::new, |of| trace::seen(of, job, known.chains, raw.begun.count(), rate))
@@ -317,16 +317,16 @@ fn looks_at(
 }
 
 /// Halts, and the least that could be told: by what is missing without the payload, and with it.
-fn halts([without, with]: [&[Seen]; 2], quiet: &Trace, loaded: &Trace) -> Told {
+fn halts([without, with]: [&[LookSample]; 2], quiet: &Trace, loaded: &Trace) -> TracedHalts {
     let resolved = trace::resolved(without);
     let of_quiet = trace::by_chance(without, quiet, &[]).max(resolved);
     let some = trace::halts(with, loaded, of_quiet).found;
     let visible = trace::by_chance(with, loaded, &some).max(of_quiet);
-    Told { all: trace::halts(with, loaded, visible), visible }
+    TracedHalts { all: trace::halts(with, loaded, visible), visible }
 }
 
 /// Gaps as all jobs count them: those longer than 1 us.
-fn lost(seen: &[Seen], job: &Trace) -> Vec<f64> {
+fn lost(seen: &[LookSample], job: &Trace) -> Vec<f64> {
     const SHORT: f64 = 1e-6;
     trace::missing(seen, job, SHORT)
 }
@@ -337,7 +337,7 @@ const LONG: f64 = 10e-6;
 /// By what looks set the clock right; or why they do not.
 fn scale(
     cpu: CpuId,
-    quiet: &[Seen],
+    quiet: &[LookSample],
     hertz: &Result<f64, Unavailable>,
 ) -> Result<Scale, Unavailable> {
     /// What of a look is fixed is known no worse than to 30 ns, and no clock moves farther from one moment to the next.
@@ -361,9 +361,9 @@ fn no_looks(cpu: CpuId) -> Unavailable {
     Unavailable::new(Obstacle::Measurement, "clock of looks", why)
 }
 
-type Part = (BTreeMap<String, String>, Readings);
+type TraceSeries = (BTreeMap<String, String>, Readings);
 
-fn part<const N: usize>(parameters: [(&str, String); N], readings: Readings) -> Part {
+fn part<const N: usize>(parameters: [(&str, String); N], readings: Readings) -> TraceSeries {
     (parameters.map(|(key, value)| (key.to_owned(), value)).into(), readings)
 }
 
@@ -374,13 +374,13 @@ fn microseconds(seconds: f64) -> String {
     format!("{:.0}", seconds * 1e6)
 }
 
-impl Watched {
+impl WatchedCpu {
     fn core(&self) -> String {
         if self.index == 0 { OWN } else { OTHER }.to_owned()
     }
 
     /// What the payload does to this core.
-    fn parts(&self, quiet: &Trace, loaded: &Trace, extent: Extent) -> Vec<Part> {
+    fn parts(&self, quiet: &Trace, loaded: &Trace, extent: Extent) -> Vec<TraceSeries> {
         let [before, with, after] = &self.seen;
         let without = [before.as_slice(), after.as_slice()].concat();
         let halts = halts([&without, with], quiet, loaded);
@@ -427,7 +427,7 @@ impl Watched {
         parts
     }
 
-    fn halted(&self, halts: &Halts) -> Vec<Part> {
+    fn halted(&self, halts: &Halts) -> Vec<TraceSeries> {
         let of = |halt: &trace::Halt| {
             let lengths = halt.lengths.clone();
             let readings =
@@ -438,7 +438,7 @@ impl Watched {
         halts.found.iter().map(of).collect()
     }
 
-    fn throttled(&self, folded: &Folded, quiet: f64, least: f64) -> Vec<Part> {
+    fn throttled(&self, folded: &Folded, quiet: f64, least: f64) -> Vec<TraceSeries> {
         let all = trace::throttled(folded, quiet).into_iter();
         let of = |throttled: trace::Throttled| {
             let readings = Readings::from([
@@ -477,7 +477,13 @@ impl Watched {
     }
 
     /// Time that is missing at once, whenever that is: gaps that a halt could be told from, and the share of all.
-    fn gaps(&self, pass: &str, passes: &[&Vec<Seen>], job: &Trace, visible: f64) -> Part {
+    fn gaps(
+        &self,
+        pass: &str,
+        passes: &[&Vec<LookSample>],
+        job: &Trace,
+        visible: f64,
+    ) -> TraceSeries {
         let lost: Vec<f64> =
             passes.iter().flat_map(|seen| trace::missing(seen, job, visible)).collect();
         let duration = job.duration().0 * passes.len() as f64;
@@ -507,7 +513,7 @@ impl Watched {
     ///
     /// # Error
     /// Where they tell no clock, or there are none.
-    fn kept(&self, with: &[Seen], extent: Extent) -> Result<Vec<Part>, Unavailable> {
+    fn kept(&self, with: &[LookSample], extent: Extent) -> Result<Vec<TraceSeries>, Unavailable> {
         self.clock.clone()?;
         let periods = covered(with, extent.kept as usize);
         if periods.is_empty() {
@@ -522,8 +528,8 @@ impl Watched {
     }
 
     /// The looks of one period, one by one.
-    fn looks(&self, period: u32, seen: &[Seen], most: usize) -> Part {
-        let of = |value: fn(&Seen) -> f64| {
+    fn looks(&self, period: u32, seen: &[LookSample], most: usize) -> TraceSeries {
+        let of = |value: fn(&LookSample) -> f64| {
             let mine = seen.iter().filter(|look| look.period == period);
             Ok(mine.take(most).map(value).collect())
         };
@@ -538,7 +544,7 @@ impl Watched {
 
 /// So many periods, of which there is a look: the first ones that gaps left at least half of the most looks, and only
 /// then others.
-fn covered(seen: &[Seen], count: usize) -> Vec<u32> {
+fn covered(seen: &[LookSample], count: usize) -> Vec<u32> {
     let mut looks: BTreeMap<u32, usize> = BTreeMap::new();
     for look in seen {
         *looks.entry(look.period).or_default() += 1;
@@ -552,7 +558,7 @@ fn covered(seen: &[Seen], count: usize) -> Vec<u32> {
 }
 
 /// Halts, and the least that could be told.
-struct Told {
+struct TracedHalts {
     all: Halts,
     visible: f64,
 }

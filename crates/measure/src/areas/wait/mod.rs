@@ -17,7 +17,7 @@ use super::pause::Pause;
 use super::wake::Wake;
 use crate::run::area::Area;
 use crate::run::plan::{Planning, Wishes};
-use crate::run::{Asked, Request, Span};
+use crate::run::{AreaRequest, Request, Span};
 use rig::job::Manner;
 use rig::placement::Choice;
 
@@ -49,7 +49,8 @@ pub fn request(
                 openmp::AREA => openmp::to_advise(plan),
                 _ => area.wishes(plan),
             };
-            let asked = |area: &&'static dyn Area| Asked { area: *area, wishes: wishes(*area) };
+            let asked =
+                |area: &&'static dyn Area| AreaRequest { area: *area, wishes: wishes(*area) };
             Ok(RESTS_ON.iter().map(asked).collect())
         }),
         command,

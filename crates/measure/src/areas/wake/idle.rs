@@ -9,9 +9,9 @@ use machine::latency_limit::LatencyLimits;
 use model::record::Relation;
 use model::{CpuId, Obstacle, Seconds, Unavailable};
 
-use super::pairs::{self, Pair};
+use super::pairs::{self, CpuPair};
 use super::{IDLE, LIMIT, PAIR, QUESTION, REST, STATE};
-use crate::run::plan::{Cell, Errand, Run, Work};
+use crate::run::plan::{Cell, CellWork, Errand, Run};
 use rig::exchange::{Channel, Exchange, Pace, RawExchange};
 use rig::executor::{Executor, RunError};
 use rig::line::Line;
@@ -26,7 +26,7 @@ pub(super) const RESTS: [Seconds; 5] =
 /// A sleeper with one length of rest.
 pub(super) struct Rested {
     pub(super) method: &'static Method,
-    pub(super) pair: Pair,
+    pub(super) pair: CpuPair,
     /// How its CPUs lie to each other, where somebody says so.
     pub(super) kind: Option<Relation>,
     pub(super) rest: Seconds,
@@ -52,7 +52,7 @@ impl Rested {
         if let Some((limit, _)) = &self.limit {
             parameters.insert(LIMIT.to_owned(), microseconds(*limit));
         }
-        Cell { work: Work::Errand(Box::new(self)), parameters }
+        Cell { work: CellWork::Errand(Box::new(self)), parameters }
     }
 
     fn measure(&self, executor: &mut dyn Executor) -> Result<Run, RunError> {

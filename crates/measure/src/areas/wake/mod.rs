@@ -9,8 +9,8 @@ mod signals;
 mod timer;
 
 pub use list::list;
-pub use pairs::{Asked, Pair};
-pub use request::{Options, Question};
+pub use pairs::{CpuPair, PairSpec};
+pub use request::{Question, WakeOptions};
 
 use model::areas::Quantity;
 use model::areas::wake::{

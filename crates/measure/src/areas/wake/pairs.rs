@@ -25,14 +25,14 @@ fn missing(topology: &Topology, cpus: &[CpuId], relation: Relation) -> Unavailab
 
 /// Two CPUs: who signals first, and who answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pair {
+pub struct CpuPair {
     /// Begins.
     pub first: CpuId,
     /// Answers.
     pub second: CpuId,
 }
 
-impl Pair {
+impl CpuPair {
     /// How they lie to each other; none where one of them is not online.
     pub fn kind(self, topology: &Topology) -> Option<Relation> {
         topology.relation(self.first, self.second)
@@ -46,11 +46,11 @@ impl Pair {
 
 /// What was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
+pub enum PairSpec {
     /// The first pair of that kind.
     Relation(Relation),
     /// This pair.
-    Pair(Pair),
+    Pair(CpuPair),
 }
 
 /// The first pair of a kind among these CPUs, or why there is none.
@@ -58,7 +58,7 @@ pub(super) fn of_kind(
     topology: &Topology,
     cpus: &[CpuId],
     asked: Relation,
-) -> Result<Pair, Unavailable> {
+) -> Result<CpuPair, Unavailable> {
     let mut sorted = cpus.to_vec();
     sorted.sort_unstable();
     for &first in &sorted {
@@ -67,7 +67,7 @@ pub(super) fn of_kind(
                 && topology.relation(first, second) == Some(asked)
         });
         if let Some(&second) = second {
-            return Ok(Pair { first, second });
+            return Ok(CpuPair { first, second });
         }
     }
     Err(missing(topology, cpus, asked))
@@ -80,7 +80,7 @@ pub(super) fn has_unsaid_pairs(topology: &Topology, cpus: &[CpuId]) -> bool {
 }
 
 /// Two CPUs, where of no two of these it is known how they lie to each other.
-pub(super) fn unsaid_two(topology: &Topology, cpus: &[CpuId]) -> Option<Pair> {
+pub(super) fn unsaid_two(topology: &Topology, cpus: &[CpuId]) -> Option<CpuPair> {
     nearest_two(topology, cpus).ok().filter(|pair| pair.kind(topology).is_none())
 }
 
@@ -102,7 +102,7 @@ pub(super) fn kinds(topology: &Topology) -> impl Iterator<Item = Relation> {
 }
 
 /// The nearest two CPUs that differ.
-pub(super) fn nearest_two(topology: &Topology, cpus: &[CpuId]) -> Result<Pair, Unavailable> {
+pub(super) fn nearest_two(topology: &Topology, cpus: &[CpuId]) -> Result<CpuPair, Unavailable> {
     let order = [
         Relation::SameCache,
         Relation::SamePackage,
@@ -114,7 +114,7 @@ pub(super) fn nearest_two(topology: &Topology, cpus: &[CpuId]) -> Result<Pair, U
     // Nobody may say how they lie to each other.
     let any_two = || {
         let [first, second, ..] = *cpus else { return None };
-        Some(Pair { first: first.min(second), second: first.max(second) })
+        Some(CpuPair { first: first.min(second), second: first.max(second) })
     };
     found.or_else(any_two).ok_or_else(|| {
         let why = "who wakes must stay awake, on another CPU, and there is one to use";
@@ -124,10 +124,10 @@ pub(super) fn nearest_two(topology: &Topology, cpus: &[CpuId]) -> Result<Pair, U
 }
 
 /// The CPUs of these pairs that this process may not use.
-pub(super) fn unusable(asked: &[Asked], usable: &CpuSet) -> CpuSet {
+pub(super) fn unusable(asked: &[PairSpec], usable: &CpuSet) -> CpuSet {
     let named = asked.iter().filter_map(|asked| match asked {
-        Asked::Pair(pair) => Some(pair.cpus()),
-        Asked::Relation(_) => None,
+        PairSpec::Pair(pair) => Some(pair.cpus()),
+        PairSpec::Relation(_) => None,
     });
     named.flatten().filter(|cpu| !usable.contains(*cpu)).collect()
 }

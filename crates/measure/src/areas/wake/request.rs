@@ -11,7 +11,7 @@ use model::record::{Presentation, Relation};
 use model::{CpuSet, Known, Obstacle, Seconds, Unavailable};
 
 use super::idle::{RESTS, Rested};
-use super::pairs::{self, Asked, Pair};
+use super::pairs::{self, CpuPair, PairSpec};
 use super::signals::Signals;
 use super::timer::{Alarms, WAYS, Way};
 use super::{Wake, idle};
@@ -49,13 +49,13 @@ const OTHER_CPU: &str = "other-cpu";
 
 /// What was asked for.
 #[derive(Clone)]
-pub struct Options {
+pub struct WakeOptions {
     /// The question.
     pub question: Question,
     /// The ways to signal; none: all, and of a sleeper that rests, the futex.
     pub methods: Option<Vec<&'static Method>>,
     /// The pairs; none: one of each kind, and of a sleeper that rests, the nearest two cores.
-    pub pairs: Option<Vec<Asked>>,
+    pub pairs: Option<Vec<PairSpec>>,
     /// Signals of each method and pair; none: as many as the time allows.
     pub signals: Option<u64>,
     /// Beside all else, with idle states limited to this exit latency.
@@ -73,10 +73,10 @@ fn blocks(signals: u64) -> u64 {
     signals.div_ceil(SIGNALS_MAX).max(5)
 }
 
-impl Options {
+impl WakeOptions {
     /// The question, and everything else as usual.
-    pub fn about(question: Question) -> Options {
-        Options {
+    pub fn about(question: Question) -> WakeOptions {
+        WakeOptions {
             question,
             methods: None,
             pairs: None,
@@ -108,7 +108,7 @@ impl Options {
             remark: None,
             bytes: None,
             ask: Box::new(move |plan| {
-                Ok(vec![run::Asked { area: &Wake, wishes: self.wishes(plan)? }])
+                Ok(vec![run::AreaRequest { area: &Wake, wishes: self.wishes(plan)? }])
             }),
             command,
             presentation,
@@ -133,9 +133,9 @@ impl Options {
 
     fn signals(&self, plan: &Planning<'_>, wishes: &mut Wishes) {
         let (topology, cpus) = (plan.topology(), &plan.placement.cpus);
-        let any_two = pairs::unsaid_two(topology, cpus).map(Asked::Pair);
-        let every_kind: Vec<Asked> =
-            pairs::kinds(topology).map(Asked::Relation).chain(any_two).collect();
+        let any_two = pairs::unsaid_two(topology, cpus).map(PairSpec::Pair);
+        let every_kind: Vec<PairSpec> =
+            pairs::kinds(topology).map(PairSpec::Relation).chain(any_two).collect();
         let asked = self.pairs.as_deref().unwrap_or(&every_kind);
         let methods = self.methods(plan, signals::TABLE, wishes);
         for asked in asked {
@@ -173,7 +173,7 @@ impl Options {
         });
         let pairs = match &self.pairs {
             None => match pairs::nearest_two(plan.topology(), &plan.placement.cpus) {
-                Ok(pair) => vec![Asked::Pair(pair)],
+                Ok(pair) => vec![PairSpec::Pair(pair)],
                 Err(reason) => {
                     wishes.absent.push((OTHER_CPU, reason));
                     return;
@@ -261,27 +261,27 @@ fn available(
 
 /// Whether both threads would share a CPU, or there is no such pair. Where nobody says how CPUs lie to each other, there
 /// may be one.
-fn is_alone(plan: &Planning<'_>, asked: Asked) -> bool {
+fn is_alone(plan: &Planning<'_>, asked: PairSpec) -> bool {
     let (topology, cpus) = (plan.topology(), &plan.placement.cpus);
     match asked {
-        Asked::Relation(Relation::SameCpu) => true,
-        Asked::Relation(kind) => {
+        PairSpec::Relation(Relation::SameCpu) => true,
+        PairSpec::Relation(kind) => {
             pairs::of_kind(topology, cpus, kind).is_err()
                 && !pairs::has_unsaid_pairs(topology, cpus)
         }
-        Asked::Pair(pair) => pair.first == pair.second,
+        PairSpec::Pair(pair) => pair.first == pair.second,
     }
 }
 
 /// The pair that was asked for, with how it lies, where somebody says so; the reason where there is none.
 fn pair(
     plan: &Planning<'_>,
-    asked: Asked,
+    asked: PairSpec,
     wishes: &mut Wishes,
-) -> Option<(Option<Relation>, Pair)> {
+) -> Option<(Option<Relation>, CpuPair)> {
     match asked {
-        Asked::Pair(pair) => Some((pair.kind(plan.topology()), pair)),
-        Asked::Relation(kind) => {
+        PairSpec::Pair(pair) => Some((pair.kind(plan.topology()), pair)),
+        PairSpec::Relation(kind) => {
             match pairs::of_kind(plan.topology(), &plan.placement.cpus, kind) {
                 Ok(pair) => Some((Some(kind), pair)),
                 Err(reason) => {
@@ -297,7 +297,7 @@ fn pair(
 fn rested(
     plan: &Planning<'_>,
     wishes: &mut Wishes,
-    (method, pair, kind): (&'static Method, Pair, Option<Relation>),
+    (method, pair, kind): (&'static Method, CpuPair, Option<Relation>),
     rests: &[Seconds],
     limits: &[Option<(Seconds, Arc<LatencyLimits>)>],
 ) {

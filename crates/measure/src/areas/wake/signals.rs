@@ -7,9 +7,9 @@ use machine::Machine;
 use model::record::Relation;
 use model::{CpuId, Obstacle, Seconds, Unavailable, stats};
 
-use super::pairs::{self, Pair};
+use super::pairs::{self, CpuPair};
 use super::{PAIR, QUESTION, SIGNALS};
-use crate::run::plan::{Cell, Errand, Run, Work};
+use crate::run::plan::{Cell, CellWork, Errand, Run};
 use rig::exchange::{Channel, Exchange, Pace, RawExchange};
 use rig::executor::{Executor, RunError};
 use rig::line::{LINE, Line};
@@ -20,7 +20,7 @@ use rig::signals::{Method, Waits};
 /// A method between two CPUs.
 pub(super) struct Signals {
     pub(super) method: &'static Method,
-    pub(super) pair: Pair,
+    pub(super) pair: CpuPair,
     pub(super) kind: Option<Relation>,
     /// Signals in one block, as many one way as the other.
     pub(super) count: u64,
@@ -63,7 +63,7 @@ impl Signals {
             ("signals", (u64::from(self.stretches()) * u64::from(self.stretch()) * 2).to_string()),
         ];
         let parameters = words.map(|(name, word)| (name.to_owned(), word));
-        Cell { work: Work::Errand(Box::new(self)), parameters: BTreeMap::from(parameters) }
+        Cell { work: CellWork::Errand(Box::new(self)), parameters: BTreeMap::from(parameters) }
     }
 
     /// Timed stretches of a block.
@@ -160,7 +160,7 @@ const ONE_WAY_MIN: Seconds = Seconds(1e-6);
 
 /// How far the second clock may be ahead of the first, at least and at most: a cache line was sent
 /// after the first stamp and before the second, and the answer after the second and before the third.
-fn offset(executor: &mut dyn Executor, pair: Pair) -> Result<[Seconds; 2], RunError> {
+fn offset(executor: &mut dyn Executor, pair: CpuPair) -> Result<[Seconds; 2], RunError> {
     const TRIPS: u32 = 500;
     let raw = executor.exchange(&Exchange {
         id: LINE,

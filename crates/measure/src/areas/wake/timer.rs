@@ -12,7 +12,7 @@ use model::{CpuId, Seconds};
 
 use super::idle::attributed;
 use super::{DISTANCE, QUESTION, TIMER};
-use crate::run::plan::{Cell, Errand, Run, Work};
+use crate::run::plan::{Cell, CellWork, Errand, Run};
 use rig::alarm::{Alarm, By};
 use rig::executor::{Executor, RunError};
 use rig::reduce::Readings;
@@ -50,7 +50,7 @@ impl Alarms {
     /// The cell, which says what it is.
     pub(super) fn cell(self) -> Cell {
         let parameters = BTreeMap::from([(QUESTION.to_owned(), TIMER.to_owned())]);
-        Cell { work: Work::Errand(Box::new(self)), parameters }
+        Cell { work: CellWork::Errand(Box::new(self)), parameters }
     }
 
     /// Every logarithm of a distance is as likely as another one, within each range.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use machine::Machine;
-use measure::areas::memory::{Length, Options, Question};
+use measure::areas::memory::{Length, MemoryOptions, Question};
 use model::Seconds;
 use model::record::{InstrumentState, Record, Series};
 use simulated::{Fault, Model};
@@ -21,11 +21,11 @@ fn quiet_server(change: impl FnOnce(&mut Model)) -> Machine {
     })
 }
 
-fn copies(variant: Option<&str>) -> Options {
+fn copies(variant: Option<&str>) -> MemoryOptions {
     let kernels = kernels::memory::find("copy").into_iter().collect();
     let budget = Some(Seconds(2.0));
     let variant = variant.map(str::to_owned);
-    Options { kernels: Some(kernels), variant, budget, ..asked(Question::Bandwidth) }
+    MemoryOptions { kernels: Some(kernels), variant, budget, ..asked(Question::Bandwidth) }
 }
 
 /// What controllers read and wrote for each byte that was asked for, by how stores were done: twice, by
@@ -101,7 +101,7 @@ fn what_others_move_is_said_and_not_subtracted() {
         let controllers = model.memory.as_mut().unwrap().controllers.as_mut().unwrap();
         (controllers.idle_read, controllers.idle_written) = (2e9, 1e9);
     });
-    let record = measured(&busy, Options { threads: Some(1), ..copies(None) });
+    let record = measured(&busy, MemoryOptions { threads: Some(1), ..copies(None) });
     let rig = |quantity: &str| {
         let all = record.series.iter().filter(|s| s.area == "rig" && s.quantity == quantity);
         all.map(median).collect::<Vec<_>>()
@@ -120,7 +120,7 @@ fn what_others_move_is_said_and_not_subtracted() {
     let page = format!("{:?}", report::areas::memory::page(&record, 0));
     assert!(page.contains("they read 4000.0 and wrote 2000.0 MB/s; that is contained"), "{page}");
     // What they moved is no part of a headline.
-    let strings = measured(&busy, Options { threads: Some(1), ..copies(Some("rep-movsb")) });
+    let strings = measured(&busy, MemoryOptions { threads: Some(1), ..copies(Some("rep-movsb")) });
     let page = format!("{:?}", report::areas::memory::page(&strings, 0));
     assert!(page.contains("because others move more than 2 % of what was measured"), "{page}");
     assert!(page.contains("left out: copy (rep-movsb)") || page.contains("unavailable"), "{page}");
@@ -155,7 +155,7 @@ fn counters_that_do_not_see_what_is_known_are_not_believed() {
 #[test]
 fn what_the_cell_before_left_in_caches_is_not_counted() {
     let kernels = ["load", "copy"].into_iter().filter_map(kernels::memory::find).collect();
-    let options = Options { kernels: Some(kernels), threads: Some(1), ..copies(None) };
+    let options = MemoryOptions { kernels: Some(kernels), threads: Some(1), ..copies(None) };
     let record = measured(&quiet_server(|_| ()), options);
     for series in of(&record, "measured_write", &[]) {
         if series.workload == "load" {
@@ -175,7 +175,7 @@ fn what_the_cell_before_left_in_caches_is_not_counted() {
 #[test]
 fn repetitions_that_others_counted_in_are_left_out_and_said() {
     let taken = quiet_server(|model| model.faults.push(Fault::ControllersTaken));
-    let record = measured(&taken, Options { threads: Some(1), ..copies(None) });
+    let record = measured(&taken, MemoryOptions { threads: Some(1), ..copies(None) });
     let left_out = of(&record, "measured_left_out", &[]);
     let lost: f64 = left_out.iter().flat_map(|series| series.samples().unwrap().all()).sum();
     // Within a tenth of a second, of two seconds in all.
@@ -227,7 +227,7 @@ fn where_controllers_cannot_be_counted_the_reason_stands_once() {
 
 #[test]
 fn only_what_goes_to_memory_is_counted() {
-    let within = Options { length: Some(Length::Bytes(1 << 20)), ..copies(None) };
+    let within = MemoryOptions { length: Some(Length::Bytes(1 << 20)), ..copies(None) };
     let record = measured(&quiet_server(|_| ()), within);
     assert_eq!(controllers(&record), None, "nobody looked for them");
     let factors = measured(&quiet_server(|_| ()), asked(Question::Factors(5)));

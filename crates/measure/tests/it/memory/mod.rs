@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use machine::Machine;
-use measure::areas::memory::{Length, Options, Question};
+use measure::areas::memory::{Length, MemoryOptions, Question};
 use measure::run::{Error, outline};
 use measure::sheet;
 use model::record::{ByteCount, ByteUnit, Outcome, PageKind, Presentation, Record, Series};
@@ -34,9 +34,9 @@ fn look(page: PageKind) -> Presentation {
     Presentation { width: 200, colour: false, verbosity: 0, page }
 }
 
-fn asked(question: Question) -> Options {
+fn asked(question: Question) -> MemoryOptions {
     let bytes = ByteCount { unit: ByteUnit::Mega, ..ByteCount::USUAL };
-    Options { bytes, ..Options::about(question) }
+    MemoryOptions { bytes, ..MemoryOptions::about(question) }
 }
 
 fn changed(name: &str, change: impl FnOnce(&mut Model)) -> Machine {
@@ -45,19 +45,19 @@ fn changed(name: &str, change: impl FnOnce(&mut Model)) -> Machine {
     Machine::from(model)
 }
 
-fn run(machine: &Machine, options: Options) -> Result<Record, Error> {
+fn run(machine: &Machine, options: MemoryOptions) -> Result<Record, Error> {
     let request = options.request(vec!["test".to_owned()], look(PageKind::Memory));
     measure(machine, &request, &Stop::default(), &mut |_| {})
 }
 
 #[track_caller]
-fn measured(machine: &Machine, options: Options) -> Record {
+fn measured(machine: &Machine, options: MemoryOptions) -> Record {
     run(machine, options).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Why there is no record.
 #[track_caller]
-fn failed(machine: &Machine, options: Options) -> Error {
+fn failed(machine: &Machine, options: MemoryOptions) -> Error {
     let asked = format!("{options:?}");
     match run(machine, options) {
         Err(error) => error,
@@ -67,7 +67,7 @@ fn failed(machine: &Machine, options: Options) -> Error {
 
 /// The machine, what its memory gives in truth, and its record. Nobody takes time away from it: what
 /// lasts longer than a slice would lose a part of it for certain.
-fn answered(name: &str, options: Options) -> (Model, Memory, Record) {
+fn answered(name: &str, options: MemoryOptions) -> (Model, Memory, Record) {
     let machine = changed(name, |model| model.noise.steal_share = 0.0);
     let model = machine.simulated.clone().unwrap();
     let memory = model.memory.clone().unwrap();
@@ -365,7 +365,7 @@ fn loaded_latency_grows_with_the_share_of_bandwidth_that_others_use() {
 #[test]
 fn kernels_variants_threads_and_lengths_asked_for_are_the_ones_measured() {
     let kernels = ["update", "store"].map(|id| kernels::memory::find(id).unwrap());
-    let options = Options {
+    let options = MemoryOptions {
         kernels: Some(kernels.to_vec()),
         variant: Some("avx512-nt".to_owned()),
         threads: Some(7),
@@ -400,7 +400,7 @@ fn arrays_of_several_times_the_caches_are_asked_for_by_factors() {
 #[test]
 fn one_seed_is_one_record_and_another_seed_another_one() {
     for question in QUESTIONS {
-        let short = || Options { budget: Some(Seconds(0.1)), ..asked(question) };
+        let short = || MemoryOptions { budget: Some(Seconds(0.1)), ..asked(question) };
         let record = |seed| measured(&changed("sim:vm-2c", |model| model.seed = seed), short());
         let first = record(1);
         assert_eq!(first, record(1), "{question:?}");
@@ -457,7 +457,7 @@ fn a_cpu_that_is_lost_ends_the_run_with_what_was_measured() {
         model.faults.push(Fault::CpuLost);
         model.memory.as_mut().unwrap().controllers = None;
     });
-    let options = Options {
+    let options = MemoryOptions {
         cpus: Choice::usual(Some("0,223".parse().unwrap())),
         variant: Some("avx512".to_owned()),
         ..asked(Question::Bandwidth)
@@ -517,7 +517,7 @@ fn the_sheet_has_bandwidth_sweep_and_loaded_latency() {
 }
 
 #[track_caller]
-fn refused(machine: &Machine, options: Options) -> model::Unavailable {
+fn refused(machine: &Machine, options: MemoryOptions) -> model::Unavailable {
     match failed(machine, options) {
         Error::Asked(reason) => reason,
         other => panic!("{other:?}"),
@@ -542,7 +542,7 @@ fn a_length_that_does_not_fit_is_refused_with_one_that_does() {
         Question::Numa,
     ];
     for question in questions {
-        let of = |length| Options {
+        let of = |length| MemoryOptions {
             length: Some(length),
             budget: Some(Seconds(0.01)),
             ..asked(question)
@@ -572,7 +572,8 @@ fn lengths_that_are_none_are_refused() {
     ];
     for length in lengths {
         for question in [Question::Bandwidth, Question::Sweep, Question::Numa] {
-            let reason = refused(&machine, Options { length: Some(length), ..asked(question) });
+            let reason =
+                refused(&machine, MemoryOptions { length: Some(length), ..asked(question) });
             let too_small = length.elements() == 0;
             let why = if too_small { "it takes " } else { " can be" };
             assert!(reason.why.contains(why), "{reason:?}");
@@ -590,7 +591,8 @@ fn any_length_is_whole_lines_and_elements() {
             let length = Some(Length::Elements(elements));
             let budget = Some(Seconds(0.01));
             for question in [Question::Bandwidth, Question::Sweep, Question::Latency] {
-                let record = measured(&machine, Options { length, budget, ..asked(question) });
+                let record =
+                    measured(&machine, MemoryOptions { length, budget, ..asked(question) });
                 for series in of(&record, "latency", &[]) {
                     assert!(number(series, "footprint").is_multiple_of(64), "{}", name(series));
                     let is_memory = parameter(series, "level") == "memory";
@@ -618,7 +620,8 @@ fn too_little_memory_shrinks_arrays_and_says_what_limits_them() {
     ];
     for (question, memory) in cases {
         let machine = with(memory);
-        let record = measured(&machine, Options { budget: Some(Seconds(0.1)), ..asked(question) });
+        let record =
+            measured(&machine, MemoryOptions { budget: Some(Seconds(0.1)), ..asked(question) });
         let mut largest = 0;
         for quantity in ["bandwidth", "latency"] {
             for series in of(&record, quantity, &[]) {
@@ -648,8 +651,11 @@ fn where_not_even_the_smallest_arrays_fit_nothing_is_measured() {
 fn reserved_pages_are_counted_as_a_whole() {
     let free_pages = |free| {
         let machine = changed("sim:2s-56c", |model| model.huge_pages[0].free = free);
-        let options =
-            Options { pages: Some(Pages::Huge2M), threads: Some(16), ..asked(Question::Bandwidth) };
+        let options = MemoryOptions {
+            pages: Some(Pages::Huge2M),
+            threads: Some(16),
+            ..asked(Question::Bandwidth)
+        };
         (machine, options)
     };
     let (machine, options) = free_pages(500);
@@ -715,7 +721,7 @@ fn more_threads_than_cpus_are_refused() {
     let machine = Machine::named("sim:vm-2c").unwrap();
     for question in [Question::Bandwidth, Question::Scaling, Question::Factors(2), Question::Loaded]
     {
-        let asked = |threads| Options { threads: Some(threads), ..asked(question) };
+        let asked = |threads| MemoryOptions { threads: Some(threads), ..asked(question) };
         let error = failed(&machine, asked(3));
         let Error::Placement(refusal) = error else { panic!("{error:?}") };
         assert_eq!(refusal, Refusal::TooMany { asked: 3, chosen: 2 });
@@ -728,13 +734,13 @@ fn more_threads_than_cpus_are_refused() {
 fn loads_need_somebody_beside_the_chase() {
     let reason = refused(
         &Machine::named("sim:vm-2c").unwrap(),
-        Options { threads: Some(1), ..asked(Question::Loaded) },
+        MemoryOptions { threads: Some(1), ..asked(Question::Loaded) },
     );
     assert_eq!(reason.remedy.as_deref(), Some("use more: --threads 2"));
     for (machine, cpus) in [("sim:1c", None), ("sim:vm-2c", Some("1"))] {
         let cpus = Choice::usual(cpus.map(|cpus| cpus.parse().unwrap()));
         let machine = Machine::named(machine).unwrap();
-        let error = failed(&machine, Options { cpus, ..asked(Question::Loaded) });
+        let error = failed(&machine, MemoryOptions { cpus, ..asked(Question::Loaded) });
         let Error::Unavailable(reason) = error else { panic!("{error:?}") };
         assert!(reason.why.contains("one more that moves data"), "{reason:?}");
     }
@@ -746,15 +752,27 @@ fn options_that_a_question_cannot_heed_are_refused() {
     let kernels = || Some(vec![kernels::memory::find("copy").unwrap()]);
     let variant = || Some("avx512".to_owned());
     let cases = [
-        ("sweep with `--threads`", Options { threads: Some(2), ..asked(Question::Sweep) }),
-        ("latency with `--threads`", Options { threads: Some(2), ..asked(Question::Latency) }),
-        ("numa with `--threads`", Options { threads: Some(1), ..asked(Question::Numa) }),
-        ("latency with `--kernels`", Options { kernels: kernels(), ..asked(Question::Latency) }),
-        ("loaded with `--kernels`", Options { kernels: kernels(), ..asked(Question::Loaded) }),
-        ("latency with `--variant`", Options { variant: variant(), ..asked(Question::Latency) }),
+        ("sweep with `--threads`", MemoryOptions { threads: Some(2), ..asked(Question::Sweep) }),
+        (
+            "latency with `--threads`",
+            MemoryOptions { threads: Some(2), ..asked(Question::Latency) },
+        ),
+        ("numa with `--threads`", MemoryOptions { threads: Some(1), ..asked(Question::Numa) }),
+        (
+            "latency with `--kernels`",
+            MemoryOptions { kernels: kernels(), ..asked(Question::Latency) },
+        ),
+        (
+            "loaded with `--kernels`",
+            MemoryOptions { kernels: kernels(), ..asked(Question::Loaded) },
+        ),
+        (
+            "latency with `--variant`",
+            MemoryOptions { variant: variant(), ..asked(Question::Latency) },
+        ),
         (
             "factors with `--length`",
-            Options { length: Some(Length::Elements(9)), ..asked(Question::Factors(1)) },
+            MemoryOptions { length: Some(Length::Elements(9)), ..asked(Question::Factors(1)) },
         ),
     ];
     for (what, options) in cases {
@@ -765,7 +783,7 @@ fn options_that_a_question_cannot_heed_are_refused() {
 #[test]
 fn variants_that_are_not_there_say_why() {
     let small = Machine::named("sim:1c").unwrap();
-    let of = |kernels: &[&str], variant: &str| Options {
+    let of = |kernels: &[&str], variant: &str| MemoryOptions {
         kernels: Some(kernels.iter().map(|id| kernels::memory::find(id).unwrap()).collect()),
         variant: Some(variant.to_owned()),
         ..asked(Question::Bandwidth)

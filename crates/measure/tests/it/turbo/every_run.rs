@@ -2,7 +2,7 @@
 
 use super::limits::{explained, machine, step};
 use crate::common::{assert_near, measured, stream, streams};
-use measure::areas::turbo::{Options, Tests};
+use measure::areas::turbo::{Tests, TurboOptions};
 use model::Seconds;
 use model::page::{Block, Table};
 use model::record::{ClockAccount, Record};
@@ -11,7 +11,7 @@ use rig::placement::Choice;
 /// A run on the first CPUs of a machine.
 fn asked(name: &str, tests: Tests, cpus: &str) -> Record {
     let cpus = Choice::usual(Some(cpus.parse().unwrap()));
-    measured(&machine(name, |_| {}), Options { tests, cpus, ..streams(&[]) })
+    measured(&machine(name, |_| {}), TurboOptions { tests, cpus, ..streams(&[]) })
 }
 
 /// Its only account of a stream at a moment, the steps of which add up; it stands on the page, too.
@@ -90,7 +90,7 @@ fn heat_accounts_for_its_first_window_and_its_last() {
 fn heat_accounts_for_time_that_is_taken_away() {
     let machine = machine("4c", |model| model.noise.quota_share = 0.2);
     let tests = Tests::Sustain(Seconds(10.0));
-    let record = measured(&machine, Options { tests, ..streams(&[]) });
+    let record = measured(&machine, TurboOptions { tests, ..streams(&[]) });
     let accounts = &record.clock.as_ref().unwrap().accounts;
     assert_eq!(accounts.len(), 4, "two streams, first and last window");
     for account in accounts {
@@ -146,7 +146,8 @@ fn licences_of_simulated_servers_are_those_of_their_tables() {
         for heavy in ["avx256_fma_t", "avx512_iadd_t", "avx512_fma_t"] {
             let machine = machine(name, |_| {});
             let cpus = Choice::usual(Some("0-3".parse().unwrap()));
-            let record = measured(&machine, Options { cpus, ..streams(&["scalar_iadd", heavy]) });
+            let record =
+                measured(&machine, TurboOptions { cpus, ..streams(&["scalar_iadd", heavy]) });
             let accounts = &record.clock.as_ref().unwrap().accounts;
             let mine: Vec<_> = accounts.iter().filter(|it| it.workload == heavy).collect();
             assert_eq!(mine.len(), 2, "{name}: on one core and on four");

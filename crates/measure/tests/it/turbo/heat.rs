@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use machine::Machine;
-use measure::areas::turbo::{Options, Tests};
+use measure::areas::turbo::{Tests, TurboOptions};
 use model::page::Block;
 use model::record::{Record, Series};
 use model::{CpuId, Seconds};
@@ -17,7 +17,7 @@ use crate::common::{LOOK, assert_near, measured, of, streams};
 /// What both streams of `--sustain` find on a machine, for so many seconds in all.
 pub(super) fn sustained(name: &str, seconds: f64, change: impl FnOnce(&mut Model)) -> Record {
     let tests = Tests::Sustain(Seconds(seconds));
-    measured(&machine(name, change), Options { tests, ..streams(&[]) })
+    measured(&machine(name, change), TurboOptions { tests, ..streams(&[]) })
 }
 
 fn windows(record: &Record, stream: &str, quantity: &str) -> Vec<f64> {
@@ -87,7 +87,7 @@ fn watts_beside_limits_of_others_blame_nothing_alone() {
     });
     let msr = Arc::new(OfOne(machine.msr, CpuId(0), 0x1ad, 0));
     let tests = Tests::Sustain(Seconds(20.0));
-    let record = measured(&Machine { msr, ..machine }, Options { tests, ..streams(&[]) });
+    let record = measured(&Machine { msr, ..machine }, TurboOptions { tests, ..streams(&[]) });
     let limits = &record.machine.turbo_limits;
     assert!(!limits.is_empty() && limits.iter().all(|it| !it.cpus.contains(CpuId(0))));
     let account = record.clock.as_ref().unwrap().accounts.last().unwrap();
@@ -100,7 +100,7 @@ fn watts_beside_limits_of_others_blame_nothing_alone() {
 #[test]
 fn no_cpu_was_busy_for_longer_than_the_run() {
     let tests = Tests::Sustain(Seconds(60.0));
-    let request = Options { tests, ..streams(&[]) }.request(vec!["test".to_owned()], LOOK);
+    let request = TurboOptions { tests, ..streams(&[]) }.request(vec!["test".to_owned()], LOOK);
     let stop = Stop::default();
     let machine = machine("laptop", |_| {});
     let run = measure(&machine, &request, &stop, &mut |progress| {
@@ -124,7 +124,7 @@ fn throttles_that_were_counted_are_a_limit_that_came_up() {
     assert!(limits.contains(&"throttling by heat"), "{limits:?}");
     let record = measured(
         &machine("2s-56c", |m| m.faults = vec![Fault::ThermalThrottle]),
-        Options { tests: Tests::Why, ..streams(&[]) },
+        TurboOptions { tests: Tests::Why, ..streams(&[]) },
     );
     let page = format!("{:?}", report::areas::turbo::page(&record, 0, 200));
     assert!(!page.contains("no limit was in force or came up"), "{page}");

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use machine::{Machine, facts};
-use measure::areas::turbo::{Options, Tests};
+use measure::areas::turbo::{Tests, TurboOptions};
 use model::record::{ClockAccount, InstrumentState, Record, Series};
 use model::{CpuId, Seconds};
 use rig::executor::Stop;
@@ -143,7 +143,7 @@ fn each_member_of_a_mix_has_numbers_of_its_own() {
         model.noise.relative_sd = 0.0002;
     });
     let model = machine.simulated.clone().unwrap();
-    let record = measured(&machine, Options { tests, ..streams(&[]) });
+    let record = measured(&machine, TurboOptions { tests, ..streams(&[]) });
     let found: Vec<(&str, u32)> =
         of(&record, "cycles_per_op").map(|s| (s.workload.as_str(), s.cpu.0)).collect();
     let expected = [
@@ -202,7 +202,7 @@ fn orders_place_cores_far_or_near() {
 
 #[test]
 fn the_order_says_which_cores_are_active_together() {
-    let ask = |order| Options {
+    let ask = |order| TurboOptions {
         threads_min: Some(4),
         threads_max: Some(4),
         cpus: Choice { order, ..Choice::usual(None) },
@@ -232,7 +232,8 @@ fn counters_that_fail_say_why_in_every_cell_and_the_chain_goes_on() {
         (Fault::AperfEio, "Input/output error"),
     ] {
         let machine = server(|model| model.faults.push(fault));
-        let asked = Options { threads_max: Some(2), ..streams(&["scalar_iadd", "avx512_fma_t"]) };
+        let asked =
+            TurboOptions { threads_max: Some(2), ..streams(&["scalar_iadd", "avx512_fma_t"]) };
         let record = measured(&machine, asked);
         for quantity in ["aperf_per_mperf", "mperf_rate"] {
             let reasons: Vec<&str> = of(&record, quantity).map(why).collect();
@@ -248,7 +249,8 @@ fn counters_that_fail_say_why_in_every_cell_and_the_chain_goes_on() {
 
 #[test]
 fn counters_that_wrap_say_the_same_as_others() {
-    let asked = || Options { threads_max: Some(2), ..streams(&["scalar_iadd", "avx512_fma_t"]) };
+    let asked =
+        || TurboOptions { threads_max: Some(2), ..streams(&["scalar_iadd", "avx512_fma_t"]) };
     let run = |fault: Option<Fault>| measured(&server(|m| m.faults.extend(fault)), asked());
     let (plain, wrapped) = (run(None), run(Some(Fault::AperfWraps)));
     let medians = |record: &Record| -> Vec<f64> {
@@ -291,7 +293,7 @@ fn each_type_of_core_has_an_advertised_clock_without_registers() {
     let mut model = Model::named("2s-56c").unwrap();
     model.faults.push(Fault::NoMsr);
     let machine = Machine { msr: Machine::from(model).msr, ..capture };
-    let record = measured(&machine, Options { tests: Tests::Why, ..streams(&[]) });
+    let record = measured(&machine, TurboOptions { tests: Tests::Why, ..streams(&[]) });
     let accounts = &record.clock.as_ref().unwrap().accounts;
     for (core_type, hertz) in [("P", 4.5e9), ("E", 3.6e9)] {
         let mut of = accounts.iter().filter(|it| it.core_type.as_deref() == Some(core_type));
@@ -305,7 +307,8 @@ fn each_type_of_core_has_an_advertised_clock_without_registers() {
 fn any_number_of_ops_is_rounded_up_to_whole_iterations() {
     let row = stream("scalar_iadd");
     for ops in [1, 7, 100_000, 12_345_678] {
-        let asked = Options { ops: Some(ops), threads_max: Some(1), ..streams(&["scalar_iadd"]) };
+        let asked =
+            TurboOptions { ops: Some(ops), threads_max: Some(1), ..streams(&["scalar_iadd"]) };
         let record = measured(&usual(), asked);
         let whole = ops.next_multiple_of(row.ops_per_iteration).to_string();
         for series in record.series.iter().filter(|series| series.area == "turbo") {
@@ -318,12 +321,12 @@ fn any_number_of_ops_is_rounded_up_to_whole_iterations() {
 
 #[test]
 fn a_test_is_held_for_its_duration_and_a_budget_is_kept() {
-    let one = || Options { threads_max: Some(1), ..streams(&["scalar_iadd"]) };
-    let held = measured(&usual(), Options { duration: Some(Seconds(10.0)), ..one() });
+    let one = || TurboOptions { threads_max: Some(1), ..streams(&["scalar_iadd"]) };
+    let held = measured(&usual(), TurboOptions { duration: Some(Seconds(10.0)), ..one() });
     assert!((10.0..11.0).contains(&held.run.seconds), "{} s", held.run.seconds);
     assert_eq!(held.run.plan.blocks_done, 5);
     for budget in [1.0, 5.0] {
-        let record = measured(&usual(), Options { budget: Some(Seconds(budget)), ..one() });
+        let record = measured(&usual(), TurboOptions { budget: Some(Seconds(budget)), ..one() });
         assert!(record.run.seconds <= budget * 1.1, "{} s of {budget} s", record.run.seconds);
         assert!(record.run.plan.blocks_done > 5, "{budget} s are more than five blocks");
     }
@@ -331,7 +334,7 @@ fn a_test_is_held_for_its_duration_and_a_budget_is_kept() {
 
 #[test]
 fn a_duration_is_for_one_test() {
-    let asked = Options { duration: Some(Seconds(10.0)), ..streams(&["scalar_iadd"]) };
+    let asked = TurboOptions { duration: Some(Seconds(10.0)), ..streams(&["scalar_iadd"]) };
     let request = asked.request(Vec::new(), LOOK);
     let error = measure(&usual(), &request, &Stop::default(), &mut |_| {}).unwrap_err();
     assert!(error.to_string().contains("a duration is for one test, and these are"), "{error}");
@@ -340,7 +343,7 @@ fn a_duration_is_for_one_test() {
 #[test]
 fn a_cpu_that_is_lost_ends_the_run_with_what_was_measured() {
     let machine = server(|model| model.faults.push(Fault::CpuLost));
-    let asked = Options {
+    let asked = TurboOptions {
         cpus: Choice::usual(Some("0,223".parse().unwrap())),
         ..streams(&["scalar_iadd", "avx256_fma", "avx512_fma"])
     };
@@ -371,7 +374,7 @@ fn a_cpu_that_is_lost_before_anything_was_measured_is_an_error() {
         model.faults.push(Fault::CpuLost);
         model.elapsed.advance(Seconds(1.0));
     });
-    let asked = Options {
+    let asked = TurboOptions {
         cpus: Choice::usual(Some("0,223".parse().unwrap())),
         ..streams(&["scalar_iadd"])
     };

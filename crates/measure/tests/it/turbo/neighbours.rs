@@ -1,7 +1,7 @@
 //! What neighbours cost, on simulated machines: costs that were put in come out again, with intervals.
 
 use machine::Machine;
-use measure::areas::turbo::{Options, Tests};
+use measure::areas::turbo::{Tests, TurboOptions};
 use model::page::{Block, HeatCell};
 use model::record::{Outcome, Record};
 use rig::placement::Choice;
@@ -25,7 +25,7 @@ pub(super) fn taxed() -> Record {
     ];
     let machine = Machine::from(model);
     let cpus = Choice::usual(Some("0-3,112".parse().unwrap()));
-    measured(&machine, Options { tests: Tests::Neighbours, cpus, ..streams(&[]) })
+    measured(&machine, TurboOptions { tests: Tests::Neighbours, cpus, ..streams(&[]) })
 }
 
 /// The ratio of a victim's quantity beside a class of neighbours, which must have an interval that holds it.
@@ -79,7 +79,8 @@ fn costs_that_were_put_in_come_out() {
 fn no_other_cpus_are_used_than_those_that_were_named() {
     let cpus = Choice::usual(Some("0-1".parse().unwrap()));
     let machine = Machine::from(Model::named("2s-56c").unwrap());
-    let record = measured(&machine, Options { tests: Tests::Neighbours, cpus, ..streams(&[]) });
+    let record =
+        measured(&machine, TurboOptions { tests: Tests::Neighbours, cpus, ..streams(&[]) });
     let named = "0-1".parse().unwrap();
     assert!(record.series.iter().all(|series| series.active.iter().all(|cpu| {
         let named: &model::CpuSet = &named;
@@ -100,7 +101,7 @@ fn what_was_taken_of_a_lone_victim_is_that_of_all_its_blocks() {
     let mut model = Model::named("2s-56c").unwrap();
     model.noise.steal_share = 0.02;
     let cpus = Choice::usual(Some("0-1,112".parse().unwrap()));
-    let options = Options { tests: Tests::Neighbours, cpus, ..streams(&[]) };
+    let options = TurboOptions { tests: Tests::Neighbours, cpus, ..streams(&[]) };
     let record = measured(&Machine::from(model), options);
     let accounts = record.clock.as_ref().unwrap().accounts.iter();
     let alone: Vec<_> = accounts.filter(|it| it.moment.as_deref() == Some("alone")).collect();
@@ -132,7 +133,7 @@ fn a_matrix_takes_the_time_that_was_planned_and_has_an_end() {
     let mut model = Model::named("2s-56c").unwrap();
     model.tax = vec![Tax { bandwidth: 0.01, ..tax("triad", false) }];
     let cpus = Choice::usual(Some("0-1".parse().unwrap()));
-    let options = Options { tests: Tests::Neighbours, cpus, ..streams(&[]) };
+    let options = TurboOptions { tests: Tests::Neighbours, cpus, ..streams(&[]) };
     let late = measured(&Machine::from(model), options);
     let (done, planned) = (late.run.plan.blocks_done, late.run.plan.budget_seconds);
     assert!((1..12).contains(&done), "{done} blocks");
@@ -167,7 +168,7 @@ fn among_equals_the_first_is_named() {
         let wide = ["avx512_iadd_t", "avx512_fma_t", "amx_bf16_t"];
         model.tax = wide.map(|by| Tax { clock: 0.9, ..tax(by, false) }).into();
         let cpus = Choice::usual(Some("0-1".parse().unwrap()));
-        let options = Options { tests: Tests::Neighbours, cpus, ..streams(&[]) };
+        let options = TurboOptions { tests: Tests::Neighbours, cpus, ..streams(&[]) };
         let record = measured(&Machine::from(model), options);
         let found = record.findings.iter().find(|it| it.id == "turbo.wide-neighbours").unwrap();
         assert!(
@@ -186,7 +187,7 @@ fn memory_is_not_blamed_for_what_all_neighbours_cost() {
         ["scalar_iadd", "triad"].map(|by| Tax { bandwidth: 0.6, latency: 1.5, ..tax(by, false) });
     model.tax = all.into();
     let cpus = Choice::usual(Some("0-3,112".parse().unwrap()));
-    let options = Options { tests: Tests::Neighbours, cpus, ..streams(&[]) };
+    let options = TurboOptions { tests: Tests::Neighbours, cpus, ..streams(&[]) };
     let record = measured(&Machine::from(model), options);
     assert!(
         record.findings.iter().all(|it| it.id != "turbo.memory-neighbours"),
@@ -208,7 +209,8 @@ fn a_sibling_is_slow_whatever_runs_beside_it() {
         let others = lighter.into_iter().map(|by| Tax { clock: least, ..tax(by, true) });
         model.tax = halves.chain(others).collect();
         let cpus = Choice::usual(Some("0,112".parse().unwrap()));
-        let options = Options { tests: Tests::Neighbours, cpus, ..crate::common::streams(&[]) };
+        let options =
+            TurboOptions { tests: Tests::Neighbours, cpus, ..crate::common::streams(&[]) };
         let record = measured(&Machine::from(model), options);
         let found = record.findings.iter().find(|it| it.id == "turbo.busy-sibling");
         found.unwrap_or_else(|| panic!("{:?}", record.findings)).text.clone()
@@ -226,7 +228,7 @@ fn speed_select_is_advised_where_it_is() {
     model.noise.drift_amplitude = 0.0;
     model.tax = vec![Tax { clock: 0.85, ..tax("avx512_fma_t", false) }];
     let cpus = Choice::usual(Some("0-3,112".parse().unwrap()));
-    let options = Options { tests: Tests::Neighbours, cpus, ..streams(&[]) };
+    let options = TurboOptions { tests: Tests::Neighbours, cpus, ..streams(&[]) };
     let record = measured(&Machine::from(model), options);
     let wide = record.findings.iter().find(|it| it.id == "turbo.wide-neighbours").unwrap();
     let remedy = wide.remedy.as_ref().unwrap();
@@ -277,7 +279,7 @@ fn no_advice_without_cost() {
     let mut model = Model::named("2s-56c").unwrap();
     model.topology.threads_per_core = 1;
     let cpus = Choice::usual(Some("0-1".parse().unwrap()));
-    let options = Options { tests: Tests::Neighbours, cpus, ..streams(&[]) };
+    let options = TurboOptions { tests: Tests::Neighbours, cpus, ..streams(&[]) };
     let record = measured(&Machine::from(model), options);
     for id in ["turbo.wide-neighbours", "turbo.busy-sibling", "turbo.memory-neighbours"] {
         assert!(!record.findings.iter().any(|it| it.id == id), "{id}");
@@ -289,7 +291,8 @@ fn no_advice_without_cost() {
 fn the_sibling_is_no_other_core() {
     let cpus = Choice::usual(Some("0-1,112-113".parse().unwrap()));
     let machine = Machine::named("sim:2s-56c").unwrap();
-    let record = measured(&machine, Options { tests: Tests::Neighbours, cpus, ..streams(&[]) });
+    let record =
+        measured(&machine, TurboOptions { tests: Tests::Neighbours, cpus, ..streams(&[]) });
     let active = |place: &str| {
         let mut all = of(&record, "tax_rate_ratio");
         let found = all.find(|it| it.parameters.get("place").is_some_and(|it| it == place));
@@ -305,7 +308,7 @@ fn what_needs_no_ruler_is_shown_without_one() {
     let mut model = Model::named("2s-56c").unwrap();
     model.costs.get_mut("ruler").unwrap().cycles = 3.4;
     let cpus = Choice::usual(Some("0-1".parse().unwrap()));
-    let options = Options { tests: Tests::Neighbours, cpus, ..streams(&[]) };
+    let options = TurboOptions { tests: Tests::Neighbours, cpus, ..streams(&[]) };
     let record = measured(&Machine::from(model), options);
     let page = report::areas::turbo::page(&record, 0, 200);
     let heading = model::page::Block::Heading("Neighbours".to_owned());
@@ -323,7 +326,7 @@ fn a_cpu_that_shares_the_core_is_none_of_the_other_cores() {
     let mut model = Model::named("vm-2c").unwrap();
     model.noise.drift_amplitude = 0.0;
     let machine = Machine::from(model);
-    let record = measured(&machine, Options { tests: Tests::Neighbours, ..streams(&[]) });
+    let record = measured(&machine, TurboOptions { tests: Tests::Neighbours, ..streams(&[]) });
     let classes: Vec<&str> =
         of(&record, "tax_rate_ratio").filter_map(|it| it.placement_class.as_deref()).collect();
     assert!(!classes.is_empty() && classes.iter().all(|it| *it == "same-core"), "{classes:?}");

@@ -1,7 +1,7 @@
 //! Cores that are allowed less than others, on simulated machines: their clocks, and what took them, are their own.
 
 use machine::Machine;
-use measure::areas::turbo::{Options, Tests};
+use measure::areas::turbo::{Tests, TurboOptions};
 use model::Seconds;
 use model::page::Block;
 use model::record::{ClockAccount, Record, Series};
@@ -172,7 +172,7 @@ fn with_turbo_freq(name: &str, packages: &[u32], class: u64) -> Machine {
 
 fn asked(machine: &Machine, tests: Tests, cpus: &str) -> Record {
     let cpus = Choice::usual(Some(cpus.parse().unwrap()));
-    measured(machine, Options { tests, cpus, ..streams(&[]) })
+    measured(machine, TurboOptions { tests, cpus, ..streams(&[]) })
 }
 
 /// The rows of a table, and its notes.

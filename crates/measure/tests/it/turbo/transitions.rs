@@ -2,7 +2,7 @@
 //! and what the machine loses anyway never is called one.
 
 use machine::Machine;
-use measure::areas::turbo::{Options, Tests};
+use measure::areas::turbo::{Tests, TurboOptions};
 use model::page::{Align, Block, Table, Text};
 use model::record::{Outcome, Record, Series};
 use model::{CpuId, Seconds, Severity};
@@ -32,7 +32,7 @@ fn all_traced(
     change(&mut model);
     let tests = Tests::Trace(ids.iter().map(|id| stream(id)).collect(), period);
     let cpus = Choice { at_most: Some(2), ..Choice::usual(None) };
-    measured(&Machine::from(model), Options { tests, cpus, ..streams(&[]) })
+    measured(&Machine::from(model), TurboOptions { tests, cpus, ..streams(&[]) })
 }
 
 /// A core as Skylake servers are: throttled, halted, held low, halted again.
@@ -455,7 +455,7 @@ fn each_type_of_core_is_followed() {
     let mut model = Model::named("4c").unwrap();
     model.topology.efficient_cores_per_package = Some(2);
     let tests = Tests::Trace(vec![stream("scalar_iadd")], PERIOD);
-    let record = measured(&Machine::from(model), Options { tests, ..streams(&[]) });
+    let record = measured(&Machine::from(model), TurboOptions { tests, ..streams(&[]) });
     let own = all(&record, "trace_visible");
     let cpus: Vec<(CpuId, &str)> =
         own.iter().map(|it| (it.cpu, it.parameters["core_type"].as_str())).collect();
@@ -634,7 +634,7 @@ fn placements_that_change_are_counted_once_a_sweep() {
     [model.noise.interrupts_per_second, model.noise.interrupt_seconds] = [70e3, 1e-6];
     let tests = Tests::Trace(ids.iter().map(|id| stream(id)).collect(), PERIOD);
     let cpus = Choice { cpus: Some("0,56".parse().unwrap()), ..Choice::usual(None) };
-    let record = measured(&Machine::from(model), Options { tests, cpus, ..streams(&[]) });
+    let record = measured(&Machine::from(model), TurboOptions { tests, cpus, ..streams(&[]) });
     let changed = |series: &&Series| {
         series.quantity == "trace_visible"
             && series.parameters["core"] == "own"

@@ -6,8 +6,8 @@ use model::{Obstacle, Reading, Unavailable};
 
 use super::{EventSource, Listed, no_more};
 use crate::events::cpu::Maker;
-use crate::events::encoded::{Encoded, Place, Scope, Source};
-use crate::events::target::{Core, Target};
+use crate::events::encoded::{CounterPlace, Encoded, EventScope, Source};
+use crate::events::target::{CoreTypePmu, Target};
 
 pub(super) const ROW: EventSource = EventSource {
     source: Source::Kernel,
@@ -158,7 +158,7 @@ fn all(target: &Target<'_>) -> Listed {
     }
     // In user mode alone there is no switch and no migration: they happen in the kernel's.
     let software = OF_KERNEL.iter().map(|(id, name, doc)| Encoded {
-        place: Place::Software,
+        place: CounterPlace::Software,
         by_mode: ![3, 4, 11].contains(id),
         ..plain(name.to_string(), None, Some(SOFTWARE), [*id, 0, 0, 0], doc)
     });
@@ -176,7 +176,7 @@ fn all(target: &Target<'_>) -> Listed {
 
 /// The cores' PMU, where the kernel has none.
 fn of_absent(target: &Target<'_>) -> Option<(String, Unavailable)> {
-    let absent = |core: &Core| Some((core.pmu.clone(), core.kind.clone().err()?));
+    let absent = |core: &CoreTypePmu| Some((core.pmu.clone(), core.kind.clone().err()?));
     target.cores.iter().find_map(absent).filter(|_| target.is_at_hand())
 }
 
@@ -194,8 +194,8 @@ fn plain(
         config,
         by_mode: true,
         modes: None,
-        scope: Scope::Thread,
-        place: Place::General { counters: u64::MAX, takes: 1 },
+        scope: EventScope::Thread,
+        place: CounterPlace::General { counters: u64::MAX, takes: 1 },
         register: None,
         source: Source::Kernel,
         description: (!doc.is_empty()).then(|| doc.to_owned()),
@@ -204,7 +204,7 @@ fn plain(
 }
 
 /// Events that the kernel translates for whatever PMU there is.
-fn of_core(target: &Target<'_>, core: &Core) -> Vec<Encoded> {
+fn of_core(target: &Target<'_>, core: &CoreTypePmu) -> Vec<Encoded> {
     let meant = match (target.cores.len(), &core.kind) {
         (2.., Ok(number)) => Some(Meant { name: &core.pmu, number: *number }),
         _ => None,
@@ -218,7 +218,8 @@ fn of_core(target: &Target<'_>, core: &Core) -> Vec<Encoded> {
             (Maker::Arm, 0) => Some(31),
             _ => None,
         };
-        let place = fixed.map_or(Place::General { counters: u64::MAX, takes: 1 }, Place::Fixed);
+        let place = fixed
+            .map_or(CounterPlace::General { counters: u64::MAX, takes: 1 }, CounterPlace::Fixed);
         let name = target.name(core, name);
         let (kind, config) = generic(HARDWARE, *id, meant);
         let event = plain(name, pmu(), is_there(kind), [config, 0, 0, 0], doc);
@@ -306,17 +307,17 @@ pub(super) fn in_pmu(target: &Target<'_>, pmu: Pmu<'_>, terms: &str) -> Reading<
     });
     let place = match core {
         Some(core) if core.maker() == Maker::Intel => intel_place(config),
-        None if pmu.name() == "msr" => Place::Software,
-        _ => Place::General { counters: u64::MAX, takes: 1 },
+        None if pmu.name() == "msr" => CounterPlace::Software,
+        _ => CounterPlace::General { counters: u64::MAX, takes: 1 },
     };
-    let is_share = place == Place::SHARE;
+    let is_share = place == CounterPlace::SHARE;
     Ok(Encoded {
         by_mode: core.is_some(),
-        scope: if is_shared { Scope::Shared } else { Scope::Thread },
+        scope: if is_shared { EventScope::Shared } else { EventScope::Thread },
         place,
         source: if is_name { Source::Kernel } else { Source::Raw },
         description: unit,
-        caveats: Vec::from_iter(is_share.then(|| Place::WITH_SLOTS.to_owned())),
+        caveats: Vec::from_iter(is_share.then(|| CounterPlace::WITH_SLOTS.to_owned())),
         ..plain(name, Some(pmu.name().to_owned()), Some(kind), config, "")
     })
 }
@@ -336,13 +337,13 @@ fn no_such(pmu: Pmu<'_>, event: &str, reason: &Unavailable) -> Unavailable {
 /// # Source
 /// Linux `arch/x86/events/intel/core.c`: the tables of constraints, and the shares of slots at events of
 /// code 0 with unit masks from 80h on.
-fn intel_place(config: [u64; 4]) -> Place {
+fn intel_place(config: [u64; 4]) -> CounterPlace {
     match config[0] {
-        0xc0 => Place::Fixed(0),
-        0x3c => Place::Fixed(1),
-        0x300 => Place::Fixed(2),
-        0x400 => Place::Fixed(3),
-        0x8000..=0xff00 if config[0].trailing_zeros() >= 8 => Place::SHARE,
-        _ => Place::General { counters: u64::MAX, takes: 1 },
+        0xc0 => CounterPlace::Fixed(0),
+        0x3c => CounterPlace::Fixed(1),
+        0x300 => CounterPlace::Fixed(2),
+        0x400 => CounterPlace::Fixed(3),
+        0x8000..=0xff00 if config[0].trailing_zeros() >= 8 => CounterPlace::SHARE,
+        _ => CounterPlace::General { counters: u64::MAX, takes: 1 },
     }
 }

@@ -4,10 +4,10 @@ use model::{Obstacle, Unavailable};
 use sys::openmp::NotLoaded;
 use sys::pfm::{self, Pfm};
 
-use super::{EventSource, Found, Listed};
-use crate::events::encoded::{Encoded, Place, Scope, Source};
+use super::{EventSource, FoundEvents, Listed};
+use crate::events::encoded::{CounterPlace, Encoded, EventScope, Source};
 use crate::events::error::Error;
-use crate::events::target::{Core, Target};
+use crate::events::target::{CoreTypePmu, Target};
 use crate::events::zero;
 
 pub(super) const ROW: EventSource = EventSource {
@@ -46,7 +46,11 @@ fn all(target: &Target<'_>) -> Listed {
 }
 
 /// What the library calls a type of cores.
-fn pmu_of(target: &Target<'_>, library: &Pfm, core: &Core) -> Result<pfm::Pmu, Unavailable> {
+fn pmu_of(
+    target: &Target<'_>,
+    library: &Pfm,
+    core: &CoreTypePmu,
+) -> Result<pfm::PfmPmu, Unavailable> {
     let pmus = library.pmus();
     let named = |name: &String| pmus.iter().find(|pmu| pmu.name == *name).cloned();
     let found = match core.family {
@@ -77,7 +81,13 @@ fn pmu_of(target: &Target<'_>, library: &Pfm, core: &Core) -> Result<pfm::Pmu, U
     Ok(pmu)
 }
 
-fn of_pmu(target: &Target<'_>, core: &Core, library: &Pfm, pmu: &pfm::Pmu, listed: &mut Listed) {
+fn of_pmu(
+    target: &Target<'_>,
+    core: &CoreTypePmu,
+    library: &Pfm,
+    pmu: &pfm::PfmPmu,
+    listed: &mut Listed,
+) {
     let mut refused = Vec::new();
     for event in library.events(pmu) {
         let whole = [(String::new(), String::new(), event.description.clone())];
@@ -109,7 +119,7 @@ fn of_pmu(target: &Target<'_>, core: &Core, library: &Pfm, pmu: &pfm::Pmu, liste
 }
 
 fn encoded(
-    core: &Core,
+    core: &CoreTypePmu,
     name: String,
     encoding: pfm::Encoding,
     description: Option<String>,
@@ -122,11 +132,11 @@ fn encoded(
         config: [config, config1, config2, 0],
         by_mode: true,
         modes: None,
-        scope: Scope::Thread,
+        scope: EventScope::Thread,
         place: match config {
-            0x300 => Place::Fixed(2),
-            0x400 => Place::Fixed(3),
-            _ => Place::General { counters: u64::MAX, takes: 1 },
+            0x300 => CounterPlace::Fixed(2),
+            0x400 => CounterPlace::Fixed(3),
+            _ => CounterPlace::General { counters: u64::MAX, takes: 1 },
         },
         register: register(config & 0xff, config1),
         source: Source::Libpfm,
@@ -149,7 +159,7 @@ fn register(event: u64, value: u64) -> Option<u32> {
 }
 
 /// The library's own spelling: `spr::MEM_TRANS_RETIRED:LOAD_LATENCY:ldlat=100`.
-fn find(target: &Target<'_>, name: &str) -> Found {
+fn find(target: &Target<'_>, name: &str) -> FoundEvents {
     if !name.contains(':') {
         return None;
     }
@@ -159,7 +169,7 @@ fn find(target: &Target<'_>, name: &str) -> Found {
         Err(reason) => return name.contains("::").then(|| refused(reason.why)),
     };
     let has_pmu = name.contains("::");
-    let of = |core: &Core| {
+    let of = |core: &CoreTypePmu| {
         let pmu = pmu_of(target, library, core).ok()?;
         let (text, is_its) = match name.split_once("::") {
             Some((asked, _)) => (name.to_owned(), asked.eq_ignore_ascii_case(&pmu.name)),

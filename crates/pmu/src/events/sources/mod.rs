@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use model::{Obstacle, Unavailable};
 
 use super::cpu::Maker;
-use super::encoded::{Encoded, Scope, Source};
+use super::encoded::{Encoded, EventScope, Source};
 use super::error::Error;
 use super::lookup::plain;
 use super::target::Target;
@@ -31,11 +31,11 @@ pub struct EventSource {
     /// Everything that it knows of a target.
     pub(crate) all: fn(&Target<'_>) -> Listed,
     /// Names that only it can read and that it does not list; `None`: this is no such name.
-    pub(crate) find: fn(&Target<'_>, &str) -> Found,
+    pub(crate) find: fn(&Target<'_>, &str) -> FoundEvents,
 }
 
 /// Events, or what is wrong with a name; none where it is no name of that kind.
-pub(crate) type Found = Option<Result<Vec<Encoded>, Error>>;
+pub(crate) type FoundEvents = Option<Result<Vec<Encoded>, Error>>;
 
 /// In the order of precedence.
 pub const TABLE: &[EventSource] = &[own::ROW, perfmon::ROW, kernel::ROW, libpfm::ROW, raw::ROW];
@@ -104,7 +104,7 @@ fn name_twins(events: &mut [Encoded]) {
         let event = &events[at];
         let key = (event.pmu.clone(), event.config, event.register, event.place);
         let twin = *first.entry(key).or_insert(at);
-        if twin != at && event.scope == Scope::Thread && event.name != events[twin].name {
+        if twin != at && event.scope == EventScope::Thread && event.name != events[twin].name {
             let says = |other: &Encoded| format!("Its code is that of `{}`, too.", other.name);
             let (of_first, of_this) = (says(&events[at]), says(&events[twin]));
             events[at].caveats.push(of_this);
@@ -119,6 +119,6 @@ pub(super) fn kernel_aliases(name: &str) -> &str {
 }
 
 /// A source that reads no names but those that it lists.
-fn no_more(_: &Target<'_>, _: &str) -> Found {
+fn no_more(_: &Target<'_>, _: &str) -> FoundEvents {
     None
 }

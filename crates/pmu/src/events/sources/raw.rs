@@ -2,11 +2,11 @@
 
 use machine::pmu::Pmu;
 
-use super::{EventSource, Found, Listed, kernel};
-use crate::events::encoded::{Encoded, Place, Scope, Source};
+use super::{EventSource, FoundEvents, Listed, kernel};
+use crate::events::encoded::{CounterPlace, Encoded, EventScope, Source};
 use crate::events::error::Error;
 use crate::events::fields::Fields;
-use crate::events::target::{Core, Target};
+use crate::events::target::{CoreTypePmu, Target};
 use crate::events::zero;
 
 pub(super) const ROW: EventSource = EventSource {
@@ -17,7 +17,7 @@ pub(super) const ROW: EventSource = EventSource {
     find,
 };
 
-fn find(target: &Target<'_>, name: &str) -> Found {
+fn find(target: &Target<'_>, name: &str) -> FoundEvents {
     if let Some((pmu, rest)) = name.split_once('/') {
         let terms = rest.strip_suffix('/')?;
         return Some(in_pmu(target, name, pmu, terms));
@@ -41,7 +41,7 @@ fn find(target: &Target<'_>, name: &str) -> Found {
     if let ([], [(_, Some(why)), ..]) = (able.as_slice(), whys.as_slice()) {
         return Some(Err(refused(name, why.clone())));
     }
-    let of = |(core, _): &(&Core, _)| of_core(target, core, name, [code, 0, 0, 0]);
+    let of = |(core, _): &(&CoreTypePmu, _)| of_core(target, core, name, [code, 0, 0, 0]);
     Some(Ok(able.iter().map(of).collect()))
 }
 
@@ -49,7 +49,7 @@ fn refused(name: &str, why: String) -> Error {
     Error::Encoding { name: name.to_owned(), why }
 }
 
-fn of_core(target: &Target<'_>, core: &Core, name: &str, config: [u64; 4]) -> Encoded {
+fn of_core(target: &Target<'_>, core: &CoreTypePmu, name: &str, config: [u64; 4]) -> Encoded {
     let has_pmu = name.contains('/');
     Encoded {
         name: if has_pmu { name.to_owned() } else { target.name(core, name) },
@@ -58,8 +58,8 @@ fn of_core(target: &Target<'_>, core: &Core, name: &str, config: [u64; 4]) -> En
         config,
         by_mode: true,
         modes: None,
-        scope: Scope::Thread,
-        place: Place::General { counters: u64::MAX, takes: 1 },
+        scope: EventScope::Thread,
+        place: CounterPlace::General { counters: u64::MAX, takes: 1 },
         register: register(config),
         source: Source::Raw,
         description: None,
@@ -107,7 +107,7 @@ fn in_pmu(target: &Target<'_>, name: &str, pmu: &str, terms: &str) -> Result<Vec
 }
 
 /// Terms of a core's PMU whose formats cannot be read: those that all kernels have.
-fn by_known_terms(core: &Core, terms: &str) -> Result<[u64; 4], String> {
+fn by_known_terms(core: &CoreTypePmu, terms: &str) -> Result<[u64; 4], String> {
     let (mut fields, mut words) = (Fields::default(), [0; 4]);
     for term in terms.split(',') {
         let (key, value) = term.split_once('=').unwrap_or((term, "1"));

@@ -28,7 +28,7 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
     parts::leaf(record, verbosity, Leaf { title, simulated, lines, blocks })
 }
 
-fn pairs(record: &Record, told: &[show::Told<'_>]) -> String {
+fn pairs(record: &Record, told: &[show::PairResult<'_>]) -> String {
     let mut measured: Vec<_> = told.iter().map(|told| told.pair).collect();
     measured.sort_unstable();
     measured.dedup();

@@ -11,7 +11,7 @@ use super::super::memory;
 use crate::claim::{Claim, Verdict};
 
 /// What one pair took, in one placement.
-pub(super) struct Told<'a> {
+pub(super) struct PairResult<'a> {
     pub(super) message: &'a str,
     pub(super) pair: [CpuId; 2],
     relation: &'a str,
@@ -22,14 +22,14 @@ pub(super) struct Told<'a> {
 }
 
 /// Everything that was measured, in the order of the record.
-pub(super) fn told(record: &Record) -> Vec<Told<'_>> {
+pub(super) fn told(record: &Record) -> Vec<PairResult<'_>> {
     record.series_of(AREA, LATENCY).filter_map(read).collect()
 }
 
-fn read(series: &Series) -> Option<Told<'_>> {
+fn read(series: &Series) -> Option<PairResult<'_>> {
     let cpus: Vec<CpuId> = series.active.iter().collect();
     let [a, b] = cpus[..] else { return None };
-    Some(Told {
+    Some(PairResult {
         message: &series.workload,
         pair: [a, b],
         relation: series.parameters.get("between").map_or("unknown", String::as_str),
@@ -40,14 +40,14 @@ fn read(series: &Series) -> Option<Told<'_>> {
 }
 
 /// Rows of the same message, relation and placement class.
-struct Kind<'a> {
+struct PairClass<'a> {
     message: &'a str,
     relation: &'a str,
     class: Option<&'a str>,
-    told: Vec<&'a Told<'a>>,
+    told: Vec<&'a PairResult<'a>>,
 }
 
-impl Kind<'_> {
+impl PairClass<'_> {
     fn medians(&self) -> Vec<f64> {
         self.told.iter().map(|told| told.summary.median).collect()
     }
@@ -57,8 +57,10 @@ impl Kind<'_> {
         self.told.iter().any(|told| told.summary.count > 1)
     }
 
-    fn extreme(&self, greatest: bool) -> Option<&Told<'_>> {
-        let by = |a: &&&Told<'_>, b: &&&Told<'_>| a.summary.median.total_cmp(&b.summary.median);
+    fn extreme(&self, greatest: bool) -> Option<&PairResult<'_>> {
+        let by = |a: &&&PairResult<'_>, b: &&&PairResult<'_>| {
+            a.summary.median.total_cmp(&b.summary.median)
+        };
         let found =
             if greatest { self.told.iter().max_by(by) } else { self.told.iter().min_by(by) };
         found.copied()
@@ -66,15 +68,15 @@ impl Kind<'_> {
 }
 
 /// By message, and then the nearest first.
-fn kinds<'a>(told: &'a [Told<'a>]) -> Vec<Kind<'a>> {
-    let mut kinds: Vec<Kind<'a>> = Vec::new();
+fn kinds<'a>(told: &'a [PairResult<'a>]) -> Vec<PairClass<'a>> {
+    let mut kinds: Vec<PairClass<'a>> = Vec::new();
     for one in told {
-        let same = |kind: &&mut Kind<'a>| {
+        let same = |kind: &&mut PairClass<'a>| {
             (kind.message, kind.relation, kind.class) == (one.message, one.relation, one.class)
         };
         match kinds.iter_mut().find(same) {
             Some(kind) => kind.told.push(one),
-            None => kinds.push(Kind {
+            None => kinds.push(PairClass {
                 message: one.message,
                 relation: one.relation,
                 class: one.class,
@@ -93,9 +95,9 @@ fn nanoseconds(seconds: f64) -> String {
 }
 
 /// One row for each kind of pair.
-pub(super) fn table(told: &[Told<'_>]) -> Block {
+pub(super) fn table(told: &[PairResult<'_>]) -> Block {
     let kinds = kinds(told);
-    let row = |kind: &Kind<'_>| {
+    let row = |kind: &PairClass<'_>| {
         let median = stats::median(&kind.medians())?;
         let [p5, p95] = [|s: &Summary| s.p5, |s: &Summary| s.p95].map(|of| {
             let of_pairs: Vec<f64> = kind.told.iter().map(|told| of(&told.summary)).collect();
@@ -133,7 +135,7 @@ pub(super) fn table(told: &[Told<'_>]) -> Block {
         .filter(|(id, _)| kinds.iter().any(|kind| kind.message == *id))
         .map(|(id, doc)| format!("{id}: {doc}"))
         .collect();
-    notes.push(if kinds.iter().any(Kind::has_spread) {
+    notes.push(if kinds.iter().any(PairClass::has_spread) {
         "lines: the middle nine tenths of samples, one for each line and block".to_owned()
     } else {
         "lines: not known, each pair has one number".to_owned()
@@ -158,9 +160,10 @@ pub(super) fn table(told: &[Told<'_>]) -> Block {
 }
 
 /// CPUs by CPUs; nothing where a table says as much.
-pub(super) fn map(told: &[Told<'_>], message: &str) -> Option<Block> {
+pub(super) fn map(told: &[PairResult<'_>], message: &str) -> Option<Block> {
     const CPUS_MIN: usize = 3;
-    let of_message: Vec<&Told<'_>> = told.iter().filter(|told| told.message == message).collect();
+    let of_message: Vec<&PairResult<'_>> =
+        told.iter().filter(|told| told.message == message).collect();
     let mut cpus: Vec<CpuId> = of_message.iter().flat_map(|told| told.pair).collect();
     cpus.sort_unstable();
     cpus.dedup();
@@ -298,7 +301,7 @@ pub(super) fn claims(record: &Record) -> Vec<Claim> {
 /// Pairs that the kernel takes for alike, and that are not.
 pub(super) fn findings(record: &Record) -> Vec<Finding> {
     let told = told(record);
-    let uneven = |kind: &Kind<'_>| {
+    let uneven = |kind: &PairClass<'_>| {
         let (least, greatest) = (kind.extreme(false)?, kind.extreme(true)?);
         let (low, high) = (least.summary.median, greatest.summary.median);
         if kind.told.len() < PAIRS_MIN || high <= low * RATIO_MAX {

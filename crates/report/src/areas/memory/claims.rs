@@ -27,7 +27,7 @@ pub(in super::super) fn last_cache_latency(record: &Record) -> Option<f64> {
     let sweep = sweep(record)?;
     let last = sweep.claims.last()?.level;
     let is_last =
-        |level: &&knees::Level| matches!(level.whose, Whose::Cache(it) if it.level == last);
+        |level: &&knees::LatencyLevel| matches!(level.whose, Whose::Cache(it) if it.level == last);
     sweep.levels.iter().find(is_last).map(|level| level.seconds)
 }
 
@@ -52,19 +52,19 @@ fn caches(record: &Record) -> Vec<Claim> {
 }
 
 fn told(sweep: &Sweep<'_>) -> Vec<Claim> {
-    let claim = |level: &knees::Level| {
+    let claim = |level: &knees::LatencyLevel| {
         let Whose::Cache(claimed) = level.whose else { return None };
         let measured = level.knee.map_or("-".to_owned(), |knee| {
             let [low, high] = knee.interval.map(|bytes| size(bytes as u64));
             format!("{} ({low} - {high})", size(knee.bytes as u64))
         });
         let verdict = match sweep::verdict(level) {
-            sweep::Verdict::AsClaimed => Verdict::AsClaimed,
-            sweep::Verdict::Behaves(bytes) => {
+            sweep::LevelVerdict::AsClaimed => Verdict::AsClaimed,
+            sweep::LevelVerdict::Behaves(bytes) => {
                 Verdict::Differs(format!("behaves like {}", size(bytes)))
             }
-            sweep::Verdict::Vague(factor) => Verdict::CannotTell(sweep::known_to(factor)),
-            sweep::Verdict::Unknown => {
+            sweep::LevelVerdict::Vague(factor) => Verdict::CannotTell(sweep::known_to(factor)),
+            sweep::LevelVerdict::Unknown => {
                 Verdict::CannotTell("too little was measured around its end".to_owned())
             }
         };
@@ -163,13 +163,13 @@ const NUMA: &str = "cpudyno memory numa";
 /// The table, as `data/README.md` describes it.
 static PEAKS: LazyLock<Vec<Peak>> = LazyLock::new(|| {
     const TEXT: &str = include_str!("../../../../../data/memory-peak.toml");
-    let table: Document = toml::from_str(TEXT).expect("BUG: a test reads the table");
+    let table: PeakTable = toml::from_str(TEXT).expect("BUG: a test reads the table");
     table.peak
 });
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Document {
+struct PeakTable {
     peak: Vec<Peak>,
 }
 
@@ -223,19 +223,19 @@ fn bandwidth(record: &Record) -> Option<Band> {
     let guest = record.is_guest();
     let few = widest.active.len() < CORES_MIN * packages.len();
     let verdict = if share > 1.0 {
-        band::Verdict::Outside("more than memory can give: caches took part".to_owned())
+        band::BandVerdict::Outside("more than memory can give: caches took part".to_owned())
     } else if share >= SHARE_MIN {
-        band::Verdict::Normal
+        band::BandVerdict::Normal
     } else if guest {
-        band::Verdict::CannotTell("a guest has a part of its host's memory channels".to_owned())
+        band::BandVerdict::CannotTell("a guest has a part of its host's memory channels".to_owned())
     } else if few {
-        band::Verdict::CannotTell(format!(
+        band::BandVerdict::CannotTell(format!(
             "{} cannot draw more",
             tally(widest.active.len(), "core")
         ))
     } else {
         let why = "not all channels are populated, or not at full rate";
-        band::Verdict::Outside(why.to_owned())
+        band::BandVerdict::Outside(why.to_owned())
     };
     let remark = peak.remark.as_ref().map_or(String::new(), |remark| format!("; {remark}"));
     Some(Band {

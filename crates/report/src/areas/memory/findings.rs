@@ -8,7 +8,7 @@ use model::{CpuId, CpuSet, Finding, Unit};
 use super::counting::Counting;
 use super::extent::Extent;
 use super::read::{Cell, cells, in_order};
-use super::shown::sweep::{Sweep, Verdict, not_seen, sweep, verdict};
+use super::shown::sweep::{LevelVerdict, Sweep, not_seen, sweep, verdict};
 use super::shown::{self, some};
 use model::areas::memory as size;
 
@@ -254,8 +254,10 @@ fn other_sizes(record: &Record, sweep: &Sweep<'_>) -> Vec<Finding> {
         Finding::note("memory.cache-size", format!("L{level} cache"), text)
     };
     let bytes = |bytes: f64| si::format(bytes, Unit::Byte);
-    let of_level = |level: &super::knees::Level| {
-        let (Verdict::Behaves(_), Some(knee)) = (verdict(level), level.knee) else { return None };
+    let of_level = |level: &super::knees::LatencyLevel| {
+        let (LevelVerdict::Behaves(_), Some(knee)) = (verdict(level), level.knee) else {
+            return None;
+        };
         let super::knees::Whose::Cache(claim) = level.whose else { return None };
         let [low, high] = knee.interval;
         let text = format!(
@@ -281,7 +283,7 @@ fn other_sizes(record: &Record, sweep: &Sweep<'_>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use measure::areas::memory::{Length, Options, Question};
+    use measure::areas::memory::{Length, MemoryOptions, Question};
 
     use super::super::Memory;
     use super::*;
@@ -290,7 +292,7 @@ mod tests {
     use machine::Machine;
     use model::record::{Outcome, Samples};
 
-    fn of_question(question: Question, change: impl FnOnce(&mut Options)) -> Record {
+    fn of_question(question: Question, change: impl FnOnce(&mut MemoryOptions)) -> Record {
         memory("sim:1c", question, change)
     }
 

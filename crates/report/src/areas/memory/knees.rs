@@ -10,7 +10,7 @@ use model::stats::{median, quantile};
 
 /// A point of the curve.
 #[derive(Debug, Clone)]
-pub(super) struct Point {
+pub(super) struct CurvePoint {
     /// What was gone over.
     pub(super) bytes: u64,
     /// Its typical latency, in seconds: of the quieter samples, because noise only adds to it.
@@ -21,7 +21,7 @@ pub(super) struct Point {
 
 /// A cache as the machine claims it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Claim {
+pub(super) struct ClaimedCache {
     /// Its level.
     pub(super) level: u8,
     /// Its size.
@@ -32,7 +32,7 @@ pub(super) struct Claim {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Whose {
     /// A cache that the machine claims.
-    Cache(Claim),
+    Cache(ClaimedCache),
     /// One of which it says nothing: the first, second, ...
     Unclaimed(usize),
     /// Certainly none of the caches.
@@ -75,7 +75,7 @@ impl Knee {
 
 /// A plateau of the curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Level {
+pub(super) struct LatencyLevel {
     /// Whose it is.
     pub(super) whose: Whose,
     /// Its typical latency, in seconds.
@@ -96,7 +96,11 @@ const FLAT: f64 = 1.25;
 const APART_MIN: f64 = 1.3;
 
 /// The levels that a curve shows, nearest first. Points ascend by size.
-pub(super) fn levels(points: &[Point], claims: &[Claim], claimed_caches: u64) -> Vec<Level> {
+pub(super) fn levels(
+    points: &[CurvePoint],
+    claims: &[ClaimedCache],
+    claimed_caches: u64,
+) -> Vec<LatencyLevel> {
     /// Where nobody says how many caches there are.
     const CACHES_USUAL: usize = 3;
     let caches = if claims.is_empty() { CACHES_USUAL } else { claims.len() };
@@ -110,9 +114,9 @@ pub(super) fn levels(points: &[Point], claims: &[Claim], claimed_caches: u64) ->
             whose_last(last.bytes, &knees, claims, claimed_caches, whose.last().copied())
         }),
     );
-    let level = |(index, step): (usize, &Step)| {
+    let level = |(index, step): (usize, &CurveStep)| {
         let on_it: Vec<usize> = step.near(&curve, FLAT).collect();
-        Some(Level {
+        Some(LatencyLevel {
             whose: *whose.get(index)?,
             seconds: step.value.exp2(),
             sizes: [on_it.first(), on_it.last()].map(|at| at.map_or(0, |at| points[*at].bytes)),
@@ -124,7 +128,7 @@ pub(super) fn levels(points: &[Point], claims: &[Claim], claimed_caches: u64) ->
 
 /// The curve without what disturbed single points. Latency does not fall where sizes grow, and noise
 /// only adds to it: so a point is no higher than any after it.
-fn quiet(points: &[Point]) -> Vec<f64> {
+fn quiet(points: &[CurvePoint]) -> Vec<f64> {
     let raw: Vec<f64> = points.iter().map(|point| point.seconds).collect();
     // The ends have no neighbours on both sides, and are taken as they are: a median over what lies on one
     // side would make two heights one.
@@ -141,15 +145,15 @@ fn quiet(points: &[Point]) -> Vec<f64> {
 
 /// A step of the staircase: these points, at the height of their median.
 #[derive(Debug, Clone, PartialEq)]
-struct Step {
+struct CurveStep {
     from: usize,
     to: usize,
     value: f64,
 }
 
-impl Step {
-    fn over(curve: &[f64], from: usize, to: usize) -> Step {
-        Step { from, to, value: median(&curve[from..to]).unwrap_or(f64::NAN) }
+impl CurveStep {
+    fn over(curve: &[f64], from: usize, to: usize) -> CurveStep {
+        CurveStep { from, to, value: median(&curve[from..to]).unwrap_or(f64::NAN) }
     }
 
     /// Its points that are so near its height.
@@ -166,24 +170,24 @@ impl Step {
 }
 
 /// The plateaus of a rising curve of logarithms: at most so many.
-fn plateaus(curve: &[f64], most: usize) -> Vec<Step> {
+fn plateaus(curve: &[f64], most: usize) -> Vec<CurveStep> {
     let mut steps = staircase(curve, most);
     // What is no plateau is a part of the way between two. The largest size has a height of its own, though
     // nothing larger says how far it goes.
-    let is_last = |step: &Step| step.to == curve.len() && step.to - step.from == 1;
+    let is_last = |step: &CurveStep| step.to == curve.len() && step.to - step.from == 1;
     steps.retain(|step| step.is_plateau(curve) || is_last(step));
     let near = APART_MIN.log2();
     while let Some(at) =
         (1..steps.len()).find(|&at| (steps[at].value - steps[at - 1].value).abs() < near)
     {
-        let joined = Step::over(curve, steps[at - 1].from, steps[at].to);
+        let joined = CurveStep::over(curve, steps[at - 1].from, steps[at].to);
         steps.splice(at - 1..=at, [joined]);
     }
     steps
 }
 
 /// The staircase of at most so many steps with the least sum of distances from its points.
-fn staircase(curve: &[f64], most: usize) -> Vec<Step> {
+fn staircase(curve: &[f64], most: usize) -> Vec<CurveStep> {
     let count = curve.len();
     let cost = |from: usize, to: usize| {
         // The curve rises, so that the median is in the middle.
@@ -207,7 +211,7 @@ fn staircase(curve: &[f64], most: usize) -> Vec<Step> {
     for left in (1..=fewest.unwrap_or(0)).rev() {
         let from = best[left][to].1;
         if to > from {
-            steps.push(Step::over(curve, from, to));
+            steps.push(CurveStep::over(curve, from, to));
         }
         to = from;
     }
@@ -216,7 +220,7 @@ fn staircase(curve: &[f64], most: usize) -> Vec<Step> {
 }
 
 /// The step from one plateau up to the next.
-fn knee(points: &[Point], curve: &[f64], lower: &Step, upper: &Step) -> Knee {
+fn knee(points: &[CurvePoint], curve: &[f64], lower: &CurveStep, upper: &CurveStep) -> Knee {
     let near = ON_PLATEAU.log2();
     let bytes = |at: usize| points[at].bytes as f64;
     let range = lower.from..upper.to;
@@ -251,7 +255,7 @@ fn split(curve: &[f64], lower: f64, upper: f64) -> usize {
 }
 
 /// The sizes around the same step in each block that has all of its points.
-fn by_block(points: &[Point], lower: &Step, upper: &Step) -> Vec<[f64; 2]> {
+fn by_block(points: &[CurvePoint], lower: &CurveStep, upper: &CurveStep) -> Vec<[f64; 2]> {
     let mut blocks: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     let range = &points[lower.from..upper.to];
     for point in range {
@@ -269,19 +273,19 @@ fn by_block(points: &[Point], lower: &Step, upper: &Step) -> Vec<[f64; 2]> {
 
 /// The claimed cache of each knee: in their order, and as near as possible. Where nothing was measured
 /// between two plateaus several are as near, and the first of them is taken.
-fn name(knees: &[Knee], claims: &[Claim]) -> Vec<Whose> {
+fn name(knees: &[Knee], claims: &[ClaimedCache]) -> Vec<Whose> {
     if claims.is_empty() {
         return (1..=knees.len()).map(Whose::Unclaimed).collect();
     }
     // All ways to leave out claims; there are never more than a few.
     let mut best: Option<(f64, Vec<Whose>)> = None;
     for chosen in 0..1u32 << claims.len().min(16) {
-        let taken: Vec<Claim> =
+        let taken: Vec<ClaimedCache> =
             (0..claims.len()).filter(|at| chosen >> at & 1 == 1).map(|at| claims[at]).collect();
         if taken.len() != knees.len() {
             continue;
         }
-        let off = |(knee, claim): (&Knee, &Claim)| knee.off(claim.bytes as f64);
+        let off = |(knee, claim): (&Knee, &ClaimedCache)| knee.off(claim.bytes as f64);
         let cost = knees.iter().zip(&taken).map(off).sum();
         if best.as_ref().is_none_or(|(least, _)| cost < *least) {
             best = Some((cost, taken.into_iter().map(Whose::Cache).collect()));
@@ -294,7 +298,7 @@ fn name(knees: &[Knee], claims: &[Claim]) -> Vec<Whose> {
 fn whose_last(
     largest: u64,
     knees: &[Knee],
-    claims: &[Claim],
+    claims: &[ClaimedCache],
     claimed_caches: u64,
     before: Option<Whose>,
 ) -> Whose {
@@ -328,8 +332,8 @@ mod tests {
         sizes.take_while(|bytes| *bytes < largest).chain([largest]).collect()
     }
 
-    fn claims(bytes: &[u64]) -> Vec<Claim> {
-        (1..).zip(bytes).map(|(level, &bytes)| Claim { level, bytes }).collect()
+    fn claims(bytes: &[u64]) -> Vec<ClaimedCache> {
+        (1..).zip(bytes).map(|(level, &bytes)| ClaimedCache { level, bytes }).collect()
     }
 
     /// A staircase of these sizes and latencies in nanoseconds; the last latency is that of memory.
@@ -340,28 +344,28 @@ mod tests {
         }
     }
 
-    fn points(sizes: &[u64], seconds: impl Fn(u64) -> f64) -> Vec<Point> {
+    fn points(sizes: &[u64], seconds: impl Fn(u64) -> f64) -> Vec<CurvePoint> {
         let point = |&bytes: &u64| {
             let seconds = seconds(bytes);
-            Point { bytes, seconds, blocks: vec![(0, seconds), (1, seconds)] }
+            CurvePoint { bytes, seconds, blocks: vec![(0, seconds), (1, seconds)] }
         };
         sizes.iter().map(point).collect()
     }
 
-    fn claimed_caches(claims: &[Claim]) -> u64 {
+    fn claimed_caches(claims: &[ClaimedCache]) -> u64 {
         claims.iter().filter(|claim| claim.level > 1).map(|claim| claim.bytes).sum()
     }
 
-    fn found(points: &[Point], claims: &[Claim]) -> Vec<Level> {
+    fn found(points: &[CurvePoint], claims: &[ClaimedCache]) -> Vec<LatencyLevel> {
         levels(points, claims, claimed_caches(claims))
     }
 
-    fn whose(levels: &[Level]) -> Vec<Whose> {
+    fn whose(levels: &[LatencyLevel]) -> Vec<Whose> {
         levels.iter().map(|level| level.whose).collect()
     }
 
     #[track_caller]
-    fn assert_within(level: &Level, bytes: u64, widest: f64) {
+    fn assert_within(level: &LatencyLevel, bytes: u64, widest: f64) {
         let [low, high] = level.knee.expect("it ends").interval;
         assert!((low..=high).contains(&(bytes as f64)), "{bytes} not within {low} to {high}");
         assert!(high / low <= widest, "{low} to {high} says nothing");

@@ -7,9 +7,9 @@ use model::record::Record;
 use serde::Deserialize;
 
 use super::super::known::{self, Set, distinct};
-use super::knees::{Level, Whose};
+use super::knees::{LatencyLevel, Whose};
 use super::shown::sweep::{name, sweep};
-use crate::band::{Band, Verdict};
+use crate::band::{Band, BandVerdict};
 
 /// The table, as `data/README.md` describes it.
 static SETS: LazyLock<Vec<Set<Figure>>> =
@@ -19,13 +19,13 @@ static SETS: LazyLock<Vec<Set<Figure>>> =
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Figure {
-    level: Place,
+    level: MemoryLevel,
     cycles: Option<f64>,
     ns: Option<f64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-enum Place {
+enum MemoryLevel {
     L1,
     L2,
     L3,
@@ -33,16 +33,16 @@ enum Place {
     Memory,
 }
 
-impl Place {
-    fn of(whose: Whose) -> Option<Place> {
+impl MemoryLevel {
+    fn of(whose: Whose) -> Option<MemoryLevel> {
         match whose {
             Whose::Cache(claim) => match claim.level {
-                1 => Some(Place::L1),
-                2 => Some(Place::L2),
-                3 => Some(Place::L3),
+                1 => Some(MemoryLevel::L1),
+                2 => Some(MemoryLevel::L2),
+                3 => Some(MemoryLevel::L3),
                 _ => None,
             },
-            Whose::Memory => Some(Place::Memory),
+            Whose::Memory => Some(MemoryLevel::Memory),
             Whose::Unclaimed(_) | Whose::Beyond(_) => None,
         }
     }
@@ -52,34 +52,34 @@ impl Place {
     /// between models of one core, and memory its modules.
     fn tolerance(self) -> f64 {
         match self {
-            Place::L1 => 0.1,
-            Place::L2 => 0.2,
-            Place::L3 | Place::Memory => 0.4,
+            MemoryLevel::L1 => 0.1,
+            MemoryLevel::L2 => 0.2,
+            MemoryLevel::L3 | MemoryLevel::Memory => 0.4,
         }
     }
 }
 
 /// What a figure is counted in.
 #[derive(Debug, Clone, Copy)]
-enum Count {
+enum FigureUnit {
     Cycles,
     Nanoseconds,
 }
 
-impl Count {
-    const ALL: [Count; 2] = [Count::Cycles, Count::Nanoseconds];
+impl FigureUnit {
+    const ALL: [FigureUnit; 2] = [FigureUnit::Cycles, FigureUnit::Nanoseconds];
 
     fn word(self) -> &'static str {
         match self {
-            Count::Cycles => "cycles",
-            Count::Nanoseconds => "ns",
+            FigureUnit::Cycles => "cycles",
+            FigureUnit::Nanoseconds => "ns",
         }
     }
 
     fn of(self, figure: &Figure) -> Option<f64> {
         match self {
-            Count::Cycles => figure.cycles,
-            Count::Nanoseconds => figure.ns,
+            FigureUnit::Cycles => figure.cycles,
+            FigureUnit::Nanoseconds => figure.ns,
         }
     }
 }
@@ -90,22 +90,25 @@ pub(super) fn bands(record: &Record) -> Vec<Band> {
     let kind = record.machine.topology.place(sweep.cpu).and_then(|place| place.kind.as_deref());
     let core = known::core(record, kind);
     let around = Around { guest: record.is_guest(), small_pages: has_small_pages(record) };
-    let levels = sweep.levels.iter().filter_map(|level| Some((level, Place::of(level.whose)?)));
-    let band = |(level, place), count: Count| {
+    let levels =
+        sweep.levels.iter().filter_map(|level| Some((level, MemoryLevel::of(level.whose)?)));
+    let band = |(level, place), count: FigureUnit| {
         let measured = match count {
-            Count::Cycles => sweep.cycles(level)?,
-            Count::Nanoseconds => sweep.seconds(level) * 1e9,
+            FigureUnit::Cycles => sweep.cycles(level)?,
+            FigureUnit::Nanoseconds => sweep.seconds(level) * 1e9,
         };
         let figures = figures(core.as_deref(), place, count);
         let mut band = band(&name(level.whose), place, count, &figures, measured, around)?;
         if band.missing.is_some() && only_near_its_end(level) {
             let why =
                 "nothing smaller than half of it was measured, and the next level may add to it";
-            band.verdict = Verdict::CannotTell(why.to_owned());
+            band.verdict = BandVerdict::CannotTell(why.to_owned());
         }
         Some(band)
     };
-    levels.flat_map(|it| Count::ALL.into_iter().filter_map(move |count| band(it, count))).collect()
+    levels
+        .flat_map(|it| FigureUnit::ALL.into_iter().filter_map(move |count| band(it, count)))
+        .collect()
 }
 
 /// What slows accesses down beside the caches themselves.
@@ -127,12 +130,16 @@ fn has_small_pages(record: &Record) -> bool {
 
 /// Whether each size on a level is so large that some of it may lie in the next one: few sizes are measured in short
 /// runs.
-fn only_near_its_end(level: &Level) -> bool {
+fn only_near_its_end(level: &LatencyLevel) -> bool {
     matches!(level.whose, Whose::Cache(claim) if level.sizes[0] > claim.bytes / 2)
 }
 
 /// What is known of a level of that core, each with the set that says it.
-fn figures(core: Option<&str>, place: Place, count: Count) -> Vec<(f64, &'static Set<Figure>)> {
+fn figures(
+    core: Option<&str>,
+    place: MemoryLevel,
+    count: FigureUnit,
+) -> Vec<(f64, &'static Set<Figure>)> {
     let of_set = |set: &'static Set<Figure>| {
         let same = set.figures.iter().filter(move |figure| figure.level == place);
         same.filter_map(move |figure| Some((count.of(figure)?, set)))
@@ -142,8 +149,8 @@ fn figures(core: Option<&str>, place: Place, count: Count) -> Vec<(f64, &'static
 
 fn band(
     level: &str,
-    place: Place,
-    count: Count,
+    place: MemoryLevel,
+    count: FigureUnit,
     figures: &[(f64, &'static Set<Figure>)],
     measured: f64,
     around: Around,
@@ -158,28 +165,30 @@ fn band(
     let (is_low, is_high) =
         (measured < least * (1.0 - tolerance), measured > most * (1.0 + tolerance));
     let verdict = match place {
-        _ if !is_low && !is_high => Verdict::Normal,
-        Place::L1 | Place::L2 if is_low => {
-            Verdict::Outside("another core than it says, or another clock than its own".to_owned())
-        }
-        Place::L3 | Place::Memory if is_low => {
-            Verdict::CannotTell("faster than others found it: models of one core differ".to_owned())
-        }
-        Place::L3 | Place::Memory if around.guest => Verdict::CannotTell(
+        _ if !is_low && !is_high => BandVerdict::Normal,
+        MemoryLevel::L1 | MemoryLevel::L2 if is_low => BandVerdict::Outside(
+            "another core than it says, or another clock than its own".to_owned(),
+        ),
+        MemoryLevel::L3 | MemoryLevel::Memory if is_low => BandVerdict::CannotTell(
+            "faster than others found it: models of one core differ".to_owned(),
+        ),
+        MemoryLevel::L3 | MemoryLevel::Memory if around.guest => BandVerdict::CannotTell(
             "a guest shares it with its neighbours, and its addresses are translated twice"
                 .to_owned(),
         ),
-        Place::L1 => Verdict::Outside("another core than it says".to_owned()),
-        Place::L2 if around.small_pages => {
-            Verdict::Outside("small pages, or a busy sibling".to_owned())
+        MemoryLevel::L1 => BandVerdict::Outside("another core than it says".to_owned()),
+        MemoryLevel::L2 if around.small_pages => {
+            BandVerdict::Outside("small pages, or a busy sibling".to_owned())
         }
-        Place::L2 => Verdict::Outside("a busy sibling".to_owned()),
-        Place::L3 => Verdict::Outside("a low clock of the uncore, or busy neighbours".to_owned()),
-        Place::Memory if around.small_pages => Verdict::Outside(
+        MemoryLevel::L2 => BandVerdict::Outside("a busy sibling".to_owned()),
+        MemoryLevel::L3 => {
+            BandVerdict::Outside("a low clock of the uncore, or busy neighbours".to_owned())
+        }
+        MemoryLevel::Memory if around.small_pages => BandVerdict::Outside(
             "slow or far memory, small pages, or a low clock of the uncore".to_owned(),
         ),
-        Place::Memory => {
-            Verdict::Outside("slow or far memory, or a low clock of the uncore".to_owned())
+        MemoryLevel::Memory => {
+            BandVerdict::Outside("slow or far memory, or a low clock of the uncore".to_owned())
         }
     };
     let citations = figures.iter().map(|(_, set)| set.citation());
@@ -196,15 +205,17 @@ fn band(
         verdict,
         missing: is_high.then(|| most * (1.0 + tolerance) / measured),
         remedy: match place {
-            Place::L1 => "see which core it says it is: `cpudyno info`",
-            Place::L2 | Place::L3 | Place::Memory => "look closer: `cpudyno memory sweep`",
+            MemoryLevel::L1 => "see which core it says it is: `cpudyno info`",
+            MemoryLevel::L2 | MemoryLevel::L3 | MemoryLevel::Memory => {
+                "look closer: `cpudyno memory sweep`"
+            }
         },
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::knees::Claim;
+    use super::super::knees::ClaimedCache;
     use super::*;
 
     #[test]
@@ -221,14 +232,20 @@ mod tests {
                 let value = figure.cycles.or(figure.ns).unwrap();
                 assert!((1.0..1000.0).contains(&value), "{figure:?}");
                 // A time says nothing of what runs at a core's clock, nor a number of cycles of memory.
-                let is_own = matches!(figure.level, Place::L1 | Place::L2);
+                let is_own = matches!(figure.level, MemoryLevel::L1 | MemoryLevel::L2);
                 assert!(!is_own || figure.cycles.is_some(), "{figure:?}");
-                assert!(figure.level != Place::Memory || figure.ns.is_some(), "{figure:?}");
+                assert!(figure.level != MemoryLevel::Memory || figure.ns.is_some(), "{figure:?}");
             }
         }
     }
 
-    fn verdict(core: &str, place: Place, count: Count, measured: f64, guest: bool) -> Verdict {
+    fn verdict(
+        core: &str,
+        place: MemoryLevel,
+        count: FigureUnit,
+        measured: f64,
+        guest: bool,
+    ) -> BandVerdict {
         let figures = figures(Some(core), place, count);
         let around = Around { guest, ..Around::default() };
         band("it", place, count, &figures, measured, around).unwrap().verdict
@@ -236,35 +253,43 @@ mod tests {
 
     #[test]
     fn what_a_core_has_to_itself_takes_what_others_found() {
-        let cycles = |place, measured| verdict("Zen 4", place, Count::Cycles, measured, true);
-        assert_eq!(cycles(Place::L1, 4.17), Verdict::Normal);
-        assert_eq!(cycles(Place::L2, 15.0), Verdict::Normal);
-        for (place, measured) in
-            [(Place::L1, 3.0), (Place::L1, 5.0), (Place::L2, 10.0), (Place::L2, 20.0)]
-        {
-            assert!(matches!(cycles(place, measured), Verdict::Outside(_)), "{place:?} {measured}");
+        let cycles = |place, measured| verdict("Zen 4", place, FigureUnit::Cycles, measured, true);
+        assert_eq!(cycles(MemoryLevel::L1, 4.17), BandVerdict::Normal);
+        assert_eq!(cycles(MemoryLevel::L2, 15.0), BandVerdict::Normal);
+        for (place, measured) in [
+            (MemoryLevel::L1, 3.0),
+            (MemoryLevel::L1, 5.0),
+            (MemoryLevel::L2, 10.0),
+            (MemoryLevel::L2, 20.0),
+        ] {
+            assert!(
+                matches!(cycles(place, measured), BandVerdict::Outside(_)),
+                "{place:?} {measured}"
+            );
         }
     }
 
     #[test]
     fn what_is_shared_may_be_slow_in_a_guest_and_fast_anywhere() {
         let ns = |measured, guest| {
-            verdict("Cascade Lake", Place::Memory, Count::Nanoseconds, measured, guest)
+            verdict("Cascade Lake", MemoryLevel::Memory, FigureUnit::Nanoseconds, measured, guest)
         };
-        assert_eq!(ns(90.0, false), Verdict::Normal);
-        assert!(matches!(ns(140.0, false), Verdict::Outside(_)));
-        assert!(matches!(ns(140.0, true), Verdict::CannotTell(_)));
-        assert!(matches!(ns(40.0, false), Verdict::CannotTell(_)));
+        assert_eq!(ns(90.0, false), BandVerdict::Normal);
+        assert!(matches!(ns(140.0, false), BandVerdict::Outside(_)));
+        assert!(matches!(ns(140.0, true), BandVerdict::CannotTell(_)));
+        assert!(matches!(ns(40.0, false), BandVerdict::CannotTell(_)));
     }
 
     #[test]
     fn small_pages_are_a_cause_only_where_there_are_some() {
-        for (place, count) in [(Place::L2, Count::Cycles), (Place::Memory, Count::Nanoseconds)] {
+        for (place, count) in
+            [(MemoryLevel::L2, FigureUnit::Cycles), (MemoryLevel::Memory, FigureUnit::Nanoseconds)]
+        {
             let figures = figures(Some("Cascade Lake"), place, count);
             let names_them = |small_pages| {
                 let around = Around { guest: false, small_pages };
                 let verdict = band("it", place, count, &figures, 900.0, around).unwrap().verdict;
-                matches!(verdict, Verdict::Outside(why) if why.contains("small pages"))
+                matches!(verdict, BandVerdict::Outside(why) if why.contains("small pages"))
             };
             assert!(names_them(true) && !names_them(false), "{place:?}");
         }
@@ -273,8 +298,8 @@ mod tests {
     #[test]
     fn a_level_that_was_measured_near_its_end_alone_is_known_as_such() {
         let of = |level, sizes| {
-            let whose = Whose::Cache(Claim { level: 2, bytes: level });
-            only_near_its_end(&Level { whose, seconds: 4e-9, sizes, knee: None })
+            let whose = Whose::Cache(ClaimedCache { level: 2, bytes: level });
+            only_near_its_end(&LatencyLevel { whose, seconds: 4e-9, sizes, knee: None })
         };
         assert!(of(1 << 20, [1 << 20, 1 << 20]));
         assert!(!of(1 << 20, [1 << 19, 1 << 20]));
@@ -282,7 +307,10 @@ mod tests {
 
     #[test]
     fn what_nobody_measured_has_no_band() {
-        let figures = figures(Some("SIMULATED wide core"), Place::L1, Count::Cycles);
-        assert!(band("L1", Place::L1, Count::Cycles, &figures, 4.0, Around::default()).is_none());
+        let figures = figures(Some("SIMULATED wide core"), MemoryLevel::L1, FigureUnit::Cycles);
+        assert!(
+            band("L1", MemoryLevel::L1, FigureUnit::Cycles, &figures, 4.0, Around::default())
+                .is_none()
+        );
     }
 }

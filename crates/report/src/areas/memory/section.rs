@@ -7,11 +7,11 @@ use model::record::Record;
 use super::super::turbo::neighbours_shown;
 use super::counting::Counting;
 use super::extent::Extent;
-use super::knees::{Level, Whose};
+use super::knees::{LatencyLevel, Whose};
 use super::read::{Cell, cells, in_order};
 use super::shown::bandwidth::medians;
 use super::shown::sweep::{
-    Sweep, Verdict, bandwidth_plot, gaps, latency_plot, level_table, name, sweep, verdict,
+    LevelVerdict, Sweep, bandwidth_plot, gaps, latency_plot, level_table, name, sweep, verdict,
 };
 use super::shown::{loaded, nanoseconds, numa, scaling, size};
 
@@ -161,17 +161,17 @@ fn idle(record: &Record) -> Option<f64> {
 
 /// The caches, and where they are not what they claim.
 fn caches(sweep: &Sweep<'_>) -> Option<Text> {
-    let of_level = |level: &Level| {
+    let of_level = |level: &LatencyLevel| {
         let Whose::Cache(claim) = level.whose else { return None };
         let name = name(level.whose);
         let takes = format!("{} ns", nanoseconds(sweep.seconds(level)));
         Some(match verdict(level) {
-            Verdict::Behaves(bytes) => format!(
+            LevelVerdict::Behaves(bytes) => format!(
                 "{name} {takes}, behaves like {} although {} are claimed",
                 size(bytes),
                 size(claim.bytes)
             ),
-            Verdict::AsClaimed | Verdict::Vague(_) | Verdict::Unknown => {
+            LevelVerdict::AsClaimed | LevelVerdict::Vague(_) | LevelVerdict::Unknown => {
                 format!("{name} {} {takes}", size(claim.bytes))
             }
         })

@@ -7,7 +7,7 @@ use model::record::{Record, Series};
 use super::{AREA, CYCLES, INSTRUCTIONS};
 
 /// A stream as the counters and the ruler saw it.
-struct Seen<'a> {
+struct StreamCounts<'a> {
     workload: &'a str,
     instructions: Option<f64>,
     cycles: Option<f64>,
@@ -15,15 +15,15 @@ struct Seen<'a> {
     by_ruler: Option<f64>,
 }
 
-fn seen(record: &Record) -> Vec<Seen<'_>> {
+fn seen(record: &Record) -> Vec<StreamCounts<'_>> {
     let median = |series: &Series| series.summary().map(|summary| summary.median);
-    let of = |cycles| -> Seen<'_> {
+    let of = |cycles| -> StreamCounts<'_> {
         let cycles: &Series = cycles;
         let same = |series: &&Series| {
             (&series.workload, series.cpu) == (&cycles.workload, cycles.cpu)
                 && series.active.len() == 1
         };
-        Seen {
+        StreamCounts {
             workload: &cycles.workload,
             instructions: record.series_of(AREA, INSTRUCTIONS).find(same).and_then(median),
             cycles: median(cycles),
@@ -38,8 +38,8 @@ pub(super) fn section(record: &Record) -> Vec<Block> {
     let number = |number: Option<f64>| {
         Text::from(number.map_or_else(|| "-".to_owned(), |number| format!("{number:.3}")))
     };
-    let row = |seen: &Seen<'_>| {
-        let Seen { workload, instructions, cycles, by_ruler } = *seen;
+    let row = |seen: &StreamCounts<'_>| {
+        let StreamCounts { workload, instructions, cycles, by_ruler } = *seen;
         let per_cycle = instructions.zip(cycles).filter(|(_, cycles)| *cycles > 0.0);
         vec![
             Text::from(workload),
@@ -73,7 +73,7 @@ pub(super) fn findings(record: &Record) -> Vec<Finding> {
     /// The ruler holds within half a per cent; what the kernel does meanwhile is in neither, and a sibling
     /// that is busy in one of the two moments costs a few per cent.
     const APART: f64 = 0.05;
-    let apart = |seen: &Seen<'_>| {
+    let apart = |seen: &StreamCounts<'_>| {
         let (cycles, by_ruler) = (seen.cycles?, seen.by_ruler?);
         let off = (cycles / by_ruler - 1.0).abs();
         (off > APART).then(|| format!("{} {cycles:.3} and {by_ruler:.3}", seen.workload))

@@ -142,7 +142,7 @@ fn lengths(record: &Record) -> Vec<f64> {
 }
 
 /// A column of the table.
-struct Shown<'a> {
+struct TopColumn<'a> {
     name: &'a str,
     unit: Unit,
     hidden: bool,
@@ -150,14 +150,14 @@ struct Shown<'a> {
 }
 
 /// Columns with a number somewhere, in the order of the record.
-fn columns(record: &Record) -> Vec<Shown<'_>> {
-    let mut columns: Vec<Shown<'_>> = Vec::new();
+fn columns(record: &Record) -> Vec<TopColumn<'_>> {
+    let mut columns: Vec<TopColumn<'_>> = Vec::new();
     for series in all(record) {
         let Some(name) = series.parameters.get(COLUMN) else { continue };
         let hidden = series.parameters.contains_key(HIDDEN);
         match columns.iter_mut().find(|column| column.name == name) {
             Some(column) => drop(column.of.insert(series.cpu, series)),
-            None => columns.push(Shown {
+            None => columns.push(TopColumn {
                 name,
                 unit: series.unit,
                 hidden,
@@ -187,7 +187,7 @@ fn cell(value: Option<f64>, unit: Unit) -> Text {
     .into()
 }
 
-fn all_row(columns: &[Shown<'_>], index: usize) -> Vec<Text> {
+fn all_row(columns: &[TopColumn<'_>], index: usize) -> Vec<Text> {
     let mut row: Vec<Text> = vec!["-".into(); 3];
     let shown = columns.iter().filter(|column| !column.hidden);
     row.extend(shown.map(|column| {
@@ -199,7 +199,7 @@ fn all_row(columns: &[Shown<'_>], index: usize) -> Vec<Text> {
 
 /// What a column says of all watched CPUs: watts add up, the hottest sensor counts, clocks are weighted by
 /// the time in which they ran, all else is a mean.
-fn of_all(columns: &[Shown<'_>], column: &Shown<'_>, index: usize) -> Option<f64> {
+fn of_all(columns: &[TopColumn<'_>], column: &TopColumn<'_>, index: usize) -> Option<f64> {
     let values: Vec<f64> = column.of.values().filter_map(|s| value(s, index)).collect();
     let sum = |values: &[f64]| values.iter().sum::<f64>();
     if values.is_empty() {

@@ -5,7 +5,7 @@ use model::record::{AccountStep, ClockAccount, Record};
 
 use super::super::known::{self, Figures};
 use super::read;
-use super::read::{Row, mhz, rows, summary};
+use super::read::{WorkloadRow, mhz, rows, summary};
 use super::why::{self, SAME};
 use crate::band::{self, Band};
 use crate::claim::{Claim, Verdict, said};
@@ -60,7 +60,7 @@ fn one_core(record: &Record) -> Option<Claim> {
 
 /// A clock beside the one that is promised.
 struct Judged<'a> {
-    row: &'a Row<'a>,
+    row: &'a WorkloadRow<'a>,
     promised: f64,
     clock: f64,
 }
@@ -76,7 +76,7 @@ fn turbo_limits(record: &Record) -> Option<Claim> {
     let rows = read::rows_alike(record);
     let light = rows.iter().filter(|row| row.workload == LIGHT);
     let judged = |row| {
-        let (clock, promised) = (Row::median(row, "clock")?, why::promised(record, row)?);
+        let (clock, promised) = (WorkloadRow::median(row, "clock")?, why::promised(record, row)?);
         Some(Judged { row, promised, clock })
     };
     let told: Vec<Judged<'_>> = light.filter_map(judged).collect();
@@ -144,7 +144,7 @@ fn verdict(
 }
 
 /// The account of the light stream on these cores.
-fn account_of<'a>(record: &'a Record, row: &Row<'_>) -> Option<&'a ClockAccount> {
+fn account_of<'a>(record: &'a Record, row: &WorkloadRow<'_>) -> Option<&'a ClockAccount> {
     let mut accounts = record.clock.as_ref()?.accounts.iter();
     accounts
         .find(|it| it.workload == LIGHT && it.active == *row.active && row.own().contains(it.cpu))
@@ -190,12 +190,12 @@ fn peak(record: &Record) -> Option<Band> {
     let (peak, measured) = (cores * clock * flops * units, cores * flops / time);
     let share = measured / peak;
     let verdict = if (SHARE_MIN..=1.0 + (1.0 - SHARE_MIN)).contains(&share) {
-        band::Verdict::Normal
+        band::BandVerdict::Normal
     } else if share < SHARE_MIN {
         let why = "units are shared with another thread, or time was taken away";
-        band::Verdict::Outside(why.to_owned())
+        band::BandVerdict::Outside(why.to_owned())
     } else {
-        band::Verdict::Outside("more units than are known of this core".to_owned())
+        band::BandVerdict::Outside("more units than are known of this core".to_owned())
     };
     Some(Band {
         what: format!("{stream} on {most} cores"),

@@ -3,7 +3,7 @@
 use model::record::Series;
 use model::{CpuId, CpuSet};
 
-use super::read::{self, Row};
+use super::read::{self, WorkloadRow};
 
 /// How the gaps of a question were seen.
 pub(super) const GAPS: &str = "gaps in polling while it ran";
@@ -29,13 +29,13 @@ pub(super) struct Clocked<'a> {
     /// Its clock where the other cores are merely active, if they execute something that may cost more.
     pub(super) beside_scalar: Option<f64>,
     /// Limits without a clock that were seen just then; none: those of the workload as a whole count.
-    pub(super) seen: Option<Vec<Seen>>,
+    pub(super) seen: Option<Vec<LimitEvidence>>,
     /// The share of time that gaps took while it ran, and how they were seen; none: as while all streams ran.
     pub(super) gaps: Option<(f64, &'static str)>,
     /// The share of time that it halted beside those gaps, and what says so.
     pub(super) halted: Option<(f64, String)>,
     /// Its counters, where it is a stream of its own.
-    pub(super) row: Option<&'a Row<'a>>,
+    pub(super) row: Option<&'a WorkloadRow<'a>>,
 }
 
 /// Lighter code on the same cores, or none at all.
@@ -47,7 +47,7 @@ pub(super) struct Lighter<'a> {
 
 /// A limit that states no clock.
 #[derive(Clone)]
-pub(super) struct Seen {
+pub(super) struct LimitEvidence {
     pub(super) id: String,
     pub(super) label: String,
     pub(super) evidence: String,
@@ -65,7 +65,10 @@ impl Lighter<'_> {
 
 impl<'a> Clocked<'a> {
     /// A stream on all of these cores, beside the lightest one.
-    pub(super) fn of_row(row: &'a Row<'a>, light: Option<&Row<'a>>) -> Option<Clocked<'a>> {
+    pub(super) fn of_row(
+        row: &'a WorkloadRow<'a>,
+        light: Option<&WorkloadRow<'a>>,
+    ) -> Option<Clocked<'a>> {
         let light = light.filter(|light| light.workload != row.workload);
         let lighter =
             light.and_then(|it| Some(Lighter { name: it.workload, hertz: it.median("clock")? }));
@@ -115,7 +118,7 @@ impl<'a> Clocked<'a> {
     /// Those that executed it, where others executed something else.
     pub(super) fn own(&self) -> Option<CpuSet> {
         let own: CpuSet = self.cpus.iter().map(|(cpu, _)| *cpu).collect();
-        let is_mix = self.row.is_some_and(Row::is_mix);
+        let is_mix = self.row.is_some_and(WorkloadRow::is_mix);
         is_mix.then_some(own)
     }
 }

@@ -12,7 +12,7 @@ use super::AREA;
 const SHOWN_MAX: usize = 16;
 
 /// A core with its clock alone and the level that firmware gives it.
-struct Core<'a> {
+struct RankedCore<'a> {
     cpu: CpuId,
     kind: Option<&'a str>,
     hertz: f64,
@@ -21,34 +21,35 @@ struct Core<'a> {
     level: Option<&'a CoreLevel>,
 }
 
-impl Core<'_> {
+impl RankedCore<'_> {
     /// Whether it is faster than another one, by more than either clock is known to.
-    fn is_faster_than(&self, other: &Core<'_>) -> bool {
+    fn is_faster_than(&self, other: &RankedCore<'_>) -> bool {
         let apart = |(own, others): (f64, f64)| self.hertz - own > other.hertz + others;
         self.uncertainty.zip(other.uncertainty).is_some_and(apart)
     }
 }
 
 /// The cores, the fastest first.
-fn cores(record: &Record) -> Vec<Core<'_>> {
+fn cores(record: &Record) -> Vec<RankedCore<'_>> {
     let core = |series: &'_ Series| {
         let (cpu, summary) = (series.cpu, series.summary()?);
         let mut levels = record.clock.iter().flat_map(|clock| &clock.levels);
         let level = levels.find(|level| level.cpus.contains(cpu));
         let uncertainty = summary.relative_uncertainty().map(|share| share * summary.median);
         let kind = record.machine.topology.place(cpu).and_then(|place| place.kind.as_deref());
-        Some(Core { cpu, kind, hertz: summary.median, uncertainty, level })
+        Some(RankedCore { cpu, kind, hertz: summary.median, uncertainty, level })
     };
-    let mut cores: Vec<Core<'_>> = record.series_of(AREA, CLOCK).filter_map(core).collect();
+    let mut cores: Vec<RankedCore<'_>> = record.series_of(AREA, CLOCK).filter_map(core).collect();
     cores.sort_by(|a, b| b.hertz.total_cmp(&a.hertz).then(a.cpu.cmp(&b.cpu)));
     cores
 }
 
 /// The same, each with its rank, the first ranks first: a core whose clock is known well may be slower than more
 /// cores than one whose clock is lower.
-fn ranked<'c, 'a>(cores: &'c [Core<'a>]) -> Vec<(usize, &'c Core<'a>)> {
-    let rank = |core: &Core<'_>| 1 + cores.iter().filter(|it| it.is_faster_than(core)).count();
-    let mut ranked: Vec<(usize, &Core<'_>)> = cores.iter().map(|it| (rank(it), it)).collect();
+fn ranked<'c, 'a>(cores: &'c [RankedCore<'a>]) -> Vec<(usize, &'c RankedCore<'a>)> {
+    let rank =
+        |core: &RankedCore<'_>| 1 + cores.iter().filter(|it| it.is_faster_than(core)).count();
+    let mut ranked: Vec<(usize, &RankedCore<'_>)> = cores.iter().map(|it| (rank(it), it)).collect();
     ranked.sort_by_key(|(rank, _)| *rank);
     ranked
 }
@@ -59,7 +60,7 @@ pub(super) fn blocks(record: &Record) -> Option<Block> {
     if cores.len() < 2 {
         return None;
     }
-    let line = |(rank, core): (usize, &Core<'_>)| {
+    let line = |(rank, core): (usize, &RankedCore<'_>)| {
         let spread = core.uncertainty.map_or(String::new(), |it| format!(" ± {:.0}", it / 1e6));
         vec![
             Text::from(rank.to_string()),
@@ -88,7 +89,7 @@ pub(super) fn blocks(record: &Record) -> Option<Block> {
 }
 
 /// Whether cores that firmware calls faster are so: a sentence for each type of core.
-fn verdicts(record: &Record, cores: &[Core<'_>]) -> Vec<String> {
+fn verdicts(record: &Record, cores: &[RankedCore<'_>]) -> Vec<String> {
     if cores.iter().any(|core| core.level.is_none()) {
         let stated = record.fact("cppc.favoured_cores").map(|fact| &fact.value);
         let why = match stated {
@@ -98,7 +99,7 @@ fn verdicts(record: &Record, cores: &[Core<'_>]) -> Vec<String> {
         return vec![format!("there is no ranking to compare with: {why}")];
     }
     let kinds = in_order(cores.iter().map(|core| core.kind));
-    let of = |kind: Option<&str>| -> Vec<&Core<'_>> {
+    let of = |kind: Option<&str>| -> Vec<&RankedCore<'_>> {
         cores.iter().filter(|core| core.kind == kind).collect()
     };
     let verdict = |kind: Option<&str>| {
@@ -109,16 +110,16 @@ fn verdicts(record: &Record, cores: &[Core<'_>]) -> Vec<String> {
 }
 
 /// Whether those of the highest level are faster, and how many pairs of cores lie as their levels say.
-fn verdict(cores: &[&Core<'_>]) -> Option<String> {
+fn verdict(cores: &[&RankedCore<'_>]) -> Option<String> {
     /// Less than this between groups of cores is what clocks drift by.
     const DIFFERENT: f64 = 0.005;
-    let level = |core: &Core<'_>| core.level.map(|level| level.highest);
+    let level = |core: &RankedCore<'_>| core.level.map(|level| level.highest);
     let top = cores.iter().filter_map(|core| core.level).max_by_key(|level| level.highest)?;
     let source = match top.source.as_str() {
         "" => String::new(),
         source => format!(" ({source})"),
     };
-    let is_favoured = |core: &&&Core<'_>| level(core) == Some(top.highest);
+    let is_favoured = |core: &&&RankedCore<'_>| level(core) == Some(top.highest);
     let clocks = |favoured: bool| -> Vec<f64> {
         cores.iter().filter(|it| is_favoured(it) == favoured).map(|it| it.hertz).collect()
     };
@@ -166,7 +167,7 @@ mod tests {
     fn ranks_are_in_order() {
         let core = |(cpu, mhz, off): (u32, f64, f64)| {
             let (hertz, uncertainty) = (mhz * 1e6, Some(off * 1e6));
-            Core { cpu: CpuId(cpu), kind: None, hertz, uncertainty, level: None }
+            RankedCore { cpu: CpuId(cpu), kind: None, hertz, uncertainty, level: None }
         };
         let cores = [(0, 3600.0, 1.0), (1, 3595.0, 1.0), (2, 3594.0, 9.0), (3, 3593.0, 1.0)];
         let cores = cores.map(core);

@@ -3,7 +3,7 @@
 use model::Finding;
 use model::record::Record;
 
-use super::super::known::{Bound, Comparison, Verdict};
+use super::super::known::{Bound, Comparison, FigureVerdict};
 use super::read::rows;
 
 /// Every stream that has cycles per op with one active core.
@@ -21,7 +21,7 @@ pub fn compare(record: &Record) -> Vec<Comparison<'_>> {
 pub(super) fn differing(record: &Record) -> Option<Finding> {
     let comparisons = compare(record);
     let differs =
-        |c: &&Comparison<'_>| c.verdict() == Verdict::Differs && c.bound != Some(Bound::Spin);
+        |c: &&Comparison<'_>| c.verdict() == FigureVerdict::Differs && c.bound != Some(Bound::Spin);
     let streams: Vec<String> = comparisons
         .iter()
         .filter(differs)

@@ -19,17 +19,21 @@ use super::soak::STREAM;
 use super::{AREA, why};
 
 /// A column of the matrix.
-struct Column {
+struct MatrixColumn {
     title: &'static str,
     victim: &'static str,
     measure: &'static Measure,
 }
 
-const fn column(title: &'static str, victim: &'static str, measure: &'static Measure) -> Column {
-    Column { title, victim, measure }
+const fn column(
+    title: &'static str,
+    victim: &'static str,
+    measure: &'static Measure,
+) -> MatrixColumn {
+    MatrixColumn { title, victim, measure }
 }
 
-static COLUMNS: [Column; 6] = [
+static COLUMNS: [MatrixColumn; 6] = [
     column("scalar MHz", SCALAR, &CLOCK),
     column("scalar Mops", SCALAR, &RATE),
     column("vector MHz", VECTOR, &CLOCK),
@@ -85,7 +89,7 @@ impl Change {
 }
 
 /// A class of neighbours, and where they are.
-type Row<'a> = (&'a str, &'a str);
+type NeighbourRow<'a> = (&'a str, &'a str);
 
 /// Where the neighbours of a series really were: what the probes say goes before what the kernel lists.
 fn place(series: &Series) -> Option<&str> {
@@ -98,7 +102,7 @@ fn series<'a>(
     record: &'a Record,
     victim: &str,
     quantity: &'static str,
-    (class, at): Row<'_>,
+    (class, at): NeighbourRow<'_>,
 ) -> Option<&'a Series> {
     let mine = |series: &&Series| {
         let is_class = series.parameters.get(BESIDE).is_some_and(|it| it == class);
@@ -112,7 +116,7 @@ fn series<'a>(
 /// What neighbours change, all cells of the matrix.
 struct Matrix<'a> {
     record: &'a Record,
-    rows: Vec<Row<'static>>,
+    rows: Vec<NeighbourRow<'static>>,
     /// By row and column.
     changes: Vec<Vec<Option<Change>>>,
 }
@@ -126,7 +130,7 @@ impl<'a> Matrix<'a> {
         let mut changes: Vec<Vec<Option<Change>>> = Vec::new();
         let mut chances = Vec::new();
         for row in &rows {
-            let cell = |column: &Column| {
+            let cell = |column: &MatrixColumn| {
                 let series = series(record, column.victim, column.measure.ratio, *row)?;
                 let (summary, samples) = (series.summary()?, series.samples()?);
                 let blocks = samples.block_medians();
@@ -147,9 +151,9 @@ impl<'a> Matrix<'a> {
         Matrix { record, rows, changes }
     }
 
-    fn change(&self, column: &Column, row: Row<'_>) -> Option<Change> {
+    fn change(&self, column: &MatrixColumn, row: NeighbourRow<'_>) -> Option<Change> {
         let (at, of) = (self.rows.iter().position(|it| *it == row)?, column.victim);
-        let is = |it: &Column| it.victim == of && it.measure.ratio == column.measure.ratio;
+        let is = |it: &MatrixColumn| it.victim == of && it.measure.ratio == column.measure.ratio;
         self.changes[at][COLUMNS.iter().position(is)?]
     }
 }
@@ -161,7 +165,7 @@ fn ratios(record: &Record) -> impl Iterator<Item = &Series> {
 }
 
 /// Classes and places that were measured, in order.
-fn rows(record: &Record) -> Vec<Row<'static>> {
+fn rows(record: &Record) -> Vec<NeighbourRow<'static>> {
     let measured = in_order(
         ratios(record)
             .filter_map(|series| Some((series.parameters.get(BESIDE)?.as_str(), place(series)?))),
@@ -211,8 +215,8 @@ fn alone<'a>(record: &'a Record, victim: &'static str) -> Option<Clocked<'a>> {
 }
 
 fn beside<'a>(matrix: &Matrix<'a>, victim: &'static str) -> Option<Clocked<'a>> {
-    let is_clock = |it: &&Column| it.victim == victim && it.measure.ratio == CLOCK.ratio;
-    let clock: Vec<&Column> = COLUMNS.iter().filter(is_clock).collect();
+    let is_clock = |it: &&MatrixColumn| it.victim == victim && it.measure.ratio == CLOCK.ratio;
+    let clock: Vec<&MatrixColumn> = COLUMNS.iter().filter(is_clock).collect();
     let (_, row, _) = worst(matrix, &clock, matrix.rows.iter().copied())?;
     let of = |victim, class| {
         let series = series(matrix.record, victim, CLOCK.beside, (class, row.1))?;
@@ -227,8 +231,8 @@ fn beside<'a>(matrix: &Matrix<'a>, victim: &'static str) -> Option<Clocked<'a>> 
 }
 
 /// The columns of victims that were measured, or that were to be.
-fn columns(record: &Record) -> Vec<&'static Column> {
-    let is_asked = |column: &&Column| {
+fn columns(record: &Record) -> Vec<&'static MatrixColumn> {
+    let is_asked = |column: &&MatrixColumn| {
         let mut of = record.series_of(AREA, column.measure.ratio);
         of.any(|series| series.workload == column.victim && series.parameters.contains_key(BESIDE))
     };
@@ -240,7 +244,7 @@ const NOISE: f64 = 0.5;
 
 fn shown(matrix: &Matrix<'_>) -> Block {
     let (record, rows) = (matrix.record, &matrix.rows);
-    let cell = |column: &Column, row: Row<'_>| match matrix.change(column, row) {
+    let cell = |column: &MatrixColumn, row: NeighbourRow<'_>| match matrix.change(column, row) {
         // Half of the samples of few blocks may be off anyhow: a number, and no pattern.
         Some(change) if change.interval.is_none() => HeatCell::Absent(change.text().into()),
         Some(change) => {
@@ -251,7 +255,7 @@ fn shown(matrix: &Matrix<'_>) -> Block {
         None => HeatCell::Absent(absent(series(record, column.victim, column.measure.ratio, row))),
     };
     let columns = columns(record);
-    let line = |&(class, place): &Row<'_>| HeatRow {
+    let line = |&(class, place): &NeighbourRow<'_>| HeatRow {
         label: format!("{class}, {place}"),
         cells: columns.iter().map(|column| cell(column, (class, place))).collect(),
     };
@@ -363,8 +367,8 @@ const ALL: &str = "cpudyno turbo --neighbours";
 /// What others cost that are merely active, and so what of the other rows is not their code's doing.
 fn merely_active(matrix: &Matrix<'_>) -> Vec<String> {
     let active = matrix.rows.iter().filter(|row| row.0 == SCALAR_CLASS);
-    let line = |row: &Row<'_>| {
-        let cell = |column: &&Column| {
+    let line = |row: &NeighbourRow<'_>| {
+        let cell = |column: &&MatrixColumn| {
             let change = matrix.change(column, *row).filter(|it| it.interval.is_some())?;
             Some(format!("{} {}", column.title, change.text()))
         };
@@ -377,8 +381,8 @@ fn merely_active(matrix: &Matrix<'_>) -> Vec<String> {
     active.filter_map(line).collect()
 }
 
-fn numbers(record: &Record, rows: &[Row<'_>]) -> Block {
-    let cell = |column: &Column, row: Row<'_>| -> Text {
+fn numbers(record: &Record, rows: &[NeighbourRow<'_>]) -> Block {
+    let cell = |column: &MatrixColumn, row: NeighbourRow<'_>| -> Text {
         let median =
             |quantity| Some(series(record, column.victim, quantity, row)?.summary()?.median);
         let (alone, beside) = (median(column.measure.alone), median(column.measure.beside));
@@ -391,7 +395,7 @@ fn numbers(record: &Record, rows: &[Row<'_>]) -> Block {
         }
     };
     let columns = columns(record);
-    let line = |&(class, place): &Row<'_>| {
+    let line = |&(class, place): &NeighbourRow<'_>| {
         let cells = columns.iter().map(|column| cell(column, (class, place)));
         std::iter::once(Text::from(format!("{class}, {place}"))).chain(cells).collect()
     };
@@ -435,16 +439,16 @@ pub(super) fn findings(record: &Record) -> Vec<Finding> {
 /// The greatest sure loss among these columns and rows.
 fn worst<'a>(
     matrix: &Matrix<'_>,
-    columns: &[&'a Column],
-    rows: impl Iterator<Item = Row<'static>>,
-) -> Option<(&'a Column, Row<'static>, Change)> {
-    let loss = |column: &Column, change: &Change| change.loss(column.measure);
+    columns: &[&'a MatrixColumn],
+    rows: impl Iterator<Item = NeighbourRow<'static>>,
+) -> Option<(&'a MatrixColumn, NeighbourRow<'static>, Change)> {
+    let loss = |column: &MatrixColumn, change: &Change| change.loss(column.measure);
     let all = rows.flat_map(|row| columns.iter().map(move |column| (*column, row)));
     let sure = all.filter_map(|(column, row)| {
         let change = matrix.change(column, row)?;
         (change.is_sure && loss(column, &change) >= WORTH).then_some((column, row, change))
     });
-    let sure: Vec<(&Column, Row<'static>, Change)> = sure.collect();
+    let sure: Vec<(&MatrixColumn, NeighbourRow<'static>, Change)> = sure.collect();
     let most = sure.iter().map(|it| loss(it.0, &it.2)).reduce(f64::max)?;
     // Of those that noise alone tells apart, those that are merely active, else the first.
     let mut equal = sure.into_iter().filter(|it| loss(it.0, &it.2) >= most - NOISE / 100.0);
@@ -454,7 +458,7 @@ fn worst<'a>(
 }
 
 /// What the victim has again without what costs it that.
-fn back(column: &Column, ratio: f64) -> String {
+fn back(column: &MatrixColumn, ratio: f64) -> String {
     if column.measure.ratio == WAIT.ratio {
         format!("{:.1} % less {} at most", (1.0 - 1.0 / ratio) * 100.0, column.title)
     } else {
@@ -470,7 +474,7 @@ fn finding(id: &str, text: String, remedy: String) -> Finding {
 fn wide(matrix: &Matrix<'_>) -> Option<Finding> {
     let record = matrix.record;
     let place = Place::Others.word();
-    let clocks: Vec<&Column> =
+    let clocks: Vec<&MatrixColumn> =
         COLUMNS.iter().filter(|column| column.measure.ratio == CLOCK.ratio).collect();
     let heavy = ["light 512 bit", "heavy 512 bit", "tiles"].map(|class| (class, place));
     let (column, row, change) = worst(matrix, &clocks, heavy.into_iter())?;
@@ -515,7 +519,7 @@ fn wide(matrix: &Matrix<'_>) -> Option<Finding> {
 }
 
 /// What of a loss neighbours cost that execute scalar code, where that is worth a word.
-fn of_which(column: &Column, scalar: Option<Change>) -> String {
+fn of_which(column: &MatrixColumn, scalar: Option<Change>) -> String {
     let scalar = scalar.filter(|it| it.is_sure && it.loss(column.measure) >= WORTH);
     scalar.map_or(String::new(), |scalar| {
         format!(", {} of it where they are merely active", scalar.words())
@@ -560,7 +564,7 @@ fn sibling(matrix: &Matrix<'_>) -> Option<Finding> {
 }
 
 /// Whether all classes in a place cost as much, so that none of them is to blame.
-fn is_alike(matrix: &Matrix<'_>, column: &Column, place: &str) -> bool {
+fn is_alike(matrix: &Matrix<'_>, column: &MatrixColumn, place: &str) -> bool {
     let rows = matrix.rows.iter().filter(|row| row.1 == place);
     let losses = rows.filter_map(|row| Some(matrix.change(column, *row)?.loss(column.measure)));
     let losses: Vec<f64> = losses.collect();
@@ -572,7 +576,7 @@ fn is_alike(matrix: &Matrix<'_>, column: &Column, place: &str) -> bool {
 /// Others who move memory take from what there is.
 fn memory(matrix: &Matrix<'_>) -> Option<Finding> {
     let row = ("memory", Place::Others.word());
-    let memory: Vec<&Column> =
+    let memory: Vec<&MatrixColumn> =
         COLUMNS.iter().filter(|column| [BANDWIDTH, LATENCY].contains(&column.victim)).collect();
     let (column, row, change) = worst(matrix, &memory, std::iter::once(row))?;
     // What others cost that are merely active, or whatever else goes on, is none of the memory's doing; what may as

@@ -11,9 +11,9 @@ use model::page::{
 use model::record::{Record, Series};
 use model::{Known, in_order};
 
-use super::super::known::{Comparison, Verdict, citations};
+use super::super::known::{Comparison, FigureVerdict, citations};
 use super::claims::AS_CLAIMED;
-use super::read::{Row, by_cpus, rows, rows_shown};
+use super::read::{WorkloadRow, by_cpus, rows, rows_shown};
 use super::{
     favoured, known, neighbours_shown, promise_shown, soak_shown, trace_shown, why, why_shown,
 };
@@ -95,39 +95,39 @@ fn header(record: &Record) -> Block {
 }
 
 /// What cells are made from.
-struct Shown<'a> {
+struct CellContext<'a> {
     record: &'a Record,
     /// Up to so many threads a cell lists all of them.
     threads_max: usize,
 }
 
 /// One column of the table.
-struct Column {
+struct ClockColumn {
     title: &'static str,
     align: Align,
     /// Its text for a row.
-    cell: Cell,
+    cell: CellFn,
     /// Columns that a narrow page leaves out, the greatest number first.
     optional: u8,
     /// Whether it comes from the counters of core cycles.
     needs_counters: bool,
 }
 
-type Cell = fn(&Shown<'_>, &Row<'_>) -> Text;
+type CellFn = fn(&CellContext<'_>, &WorkloadRow<'_>) -> Text;
 
-const fn column(title: &'static str, align: Align, cell: Cell, optional: u8) -> Column {
-    Column { title, align, cell, optional, needs_counters: false }
+const fn column(title: &'static str, align: Align, cell: CellFn, optional: u8) -> ClockColumn {
+    ClockColumn { title, align, cell, optional, needs_counters: false }
 }
 
 /// A column that comes from the counters of core cycles.
-const fn counted(title: &'static str, cell: Cell, optional: u8) -> Column {
-    Column { title, align: Align::Right, cell, optional, needs_counters: true }
+const fn counted(title: &'static str, cell: CellFn, optional: u8) -> ClockColumn {
+    ClockColumn { title, align: Align::Right, cell, optional, needs_counters: true }
 }
 
 /// Shown only where there are counters to compare with.
 const OFF: &str = "chain - A/M";
 
-static COLUMNS: &[Column] = &[
+static COLUMNS: &[ClockColumn] = &[
     column("Cores", Align::Left, cores, 0),
     column("ID", Align::Left, |_, row| row.workload.into(), 0),
     column("Description", Align::Left, description, 9),
@@ -143,16 +143,17 @@ static COLUMNS: &[Column] = &[
 ];
 
 fn table(record: &Record, lists: bool) -> Block {
-    let from = Shown { record, threads_max: if lists { 8 } else { 2 } };
+    let from = CellContext { record, threads_max: if lists { 8 } else { 2 } };
     let rows = rows(record);
-    let shown: Vec<&Column> =
+    let shown: Vec<&ClockColumn> =
         COLUMNS.iter().filter(|column| column.title != OFF || counts(record)).collect();
-    let cells = |row: &Row<'_>| shown.iter().map(|column| (column.cell)(&from, row)).collect();
+    let cells =
+        |row: &WorkloadRow<'_>| shown.iter().map(|column| (column.cell)(&from, row)).collect();
     let chunks = rows.chunk_by(|a, b| (a.active, a.core_type()) == (b.active, b.core_type()));
     // Where no counters are read, their columns hold nothing but dashes.
     let counted = counts(record);
-    let idle = |column: &Column| column.needs_counters && !counted;
-    let rank = |column: &Column| if idle(column) { u8::MAX } else { column.optional };
+    let idle = |column: &ClockColumn| column.needs_counters && !counted;
+    let rank = |column: &ClockColumn| if idle(column) { u8::MAX } else { column.optional };
     let mut optional: Vec<usize> = (0..shown.len()).filter(|i| rank(shown[*i]) > 0).collect();
     optional.sort_by_key(|index| std::cmp::Reverse(rank(shown[*index])));
     Block::Ruled(Ruled {
@@ -174,7 +175,7 @@ fn notes(record: &Record) -> Vec<Block> {
         let remedy = reason.remedy.as_ref().map_or(String::new(), |remedy| format!(": {remedy}"));
         notes.push(format!("A/M, M/tsc, Avg-MHz: {}{remedy}", reason.why));
     }
-    let alone = |row: &&Row<'_>| {
+    let alone = |row: &&WorkloadRow<'_>| {
         row.median("clock").is_some()
             && row.of("clock_in_loop").iter().all(|s| s.summary().is_none())
     };
@@ -196,23 +197,28 @@ fn counts(record: &Record) -> bool {
     record.series.iter().any(|s| s.quantity == "aperf_per_mperf" && s.summary().is_some())
 }
 
-fn cores(_: &Shown<'_>, row: &Row<'_>) -> Text {
+fn cores(_: &CellContext<'_>, row: &WorkloadRow<'_>) -> Text {
     cores_of(row).into()
 }
 
 /// How many cores, of which type where there are several, and which of them where it is of some alone.
-fn cores_of(row: &Row<'_>) -> String {
+fn cores_of(row: &WorkloadRow<'_>) -> String {
     let kind = row.core_type().map_or(String::new(), |kind| format!(" {kind}"));
     let own = row.cpus.as_ref().map_or(String::new(), |own| format!(", {}", own.named()));
     format!("{}{kind}{own}", row.active.len())
 }
 
-fn description(from: &Shown<'_>, row: &Row<'_>) -> Text {
+fn description(from: &CellContext<'_>, row: &WorkloadRow<'_>) -> Text {
     from.record.run.plan.workload(row.workload).map_or("", |planned| planned.title.as_str()).into()
 }
 
 /// The medians of all threads; the word for its absence where one has none.
-fn across(from: &Shown<'_>, row: &Row<'_>, quantity: &str, text: impl Fn(f64) -> String) -> Text {
+fn across(
+    from: &CellContext<'_>,
+    row: &WorkloadRow<'_>,
+    quantity: &str,
+    text: impl Fn(f64) -> String,
+) -> Text {
     let series = row.of(quantity);
     let medians: Option<Vec<f64>> =
         series.iter().map(|series| series.summary().map(|summary| summary.median)).collect();
@@ -223,7 +229,7 @@ fn across(from: &Shown<'_>, row: &Row<'_>, quantity: &str, text: impl Fn(f64) ->
 }
 
 /// Each value of a few; of many the least, the middle and the greatest, or what all of them are.
-fn listed(from: &Shown<'_>, mut values: Vec<f64>, text: impl Fn(f64) -> String) -> String {
+fn listed(from: &CellContext<'_>, mut values: Vec<f64>, text: impl Fn(f64) -> String) -> String {
     if values.len() <= from.threads_max {
         return values.into_iter().map(text).collect::<Vec<_>>().join(", ");
     }
@@ -234,20 +240,20 @@ fn listed(from: &Shown<'_>, mut values: Vec<f64>, text: impl Fn(f64) -> String) 
 
 /// The first word of the reason, where it is one of those that stand in cells; else a dash, whose
 /// reason is below the table.
-fn absence(row: &Row<'_>, quantity: &str) -> Text {
+fn absence(row: &WorkloadRow<'_>, quantity: &str) -> Text {
     let why = row.reason(quantity).map_or("", |reason| reason.why.as_str());
     Text::toned(distrust(why).unwrap_or("-"), Tone::Warning)
 }
 
-fn overlap(_: &Shown<'_>, row: &Row<'_>) -> Text {
+fn overlap(_: &CellContext<'_>, row: &WorkloadRow<'_>) -> Text {
     row.median("overlap").map_or_else(|| absence(row, "overlap"), |x| format!("{x:.3}").into())
 }
 
-fn mops(from: &Shown<'_>, row: &Row<'_>) -> Text {
+fn mops(from: &CellContext<'_>, row: &WorkloadRow<'_>) -> Text {
     across(from, row, "time_per_op", |seconds| format!("{:.0}", 1e-6 / seconds))
 }
 
-fn ratio(from: &Shown<'_>, row: &Row<'_>) -> Text {
+fn ratio(from: &CellContext<'_>, row: &WorkloadRow<'_>) -> Text {
     across(from, row, "aperf_per_mperf", |ratio| format!("{ratio:.2}"))
 }
 
@@ -260,17 +266,17 @@ pub(super) fn mperf_hertz(record: &Record) -> Option<f64> {
     }
 }
 
-fn unhalted_mhz(from: &Shown<'_>, row: &Row<'_>) -> Text {
+fn unhalted_mhz(from: &CellContext<'_>, row: &WorkloadRow<'_>) -> Text {
     let Some(hertz) = mperf_hertz(from.record) else { return absence(row, "aperf_per_mperf") };
     across(from, row, "aperf_per_mperf", |ratio| format!("{:.0}", ratio * hertz / 1e6))
 }
 
-fn unhalted(from: &Shown<'_>, row: &Row<'_>) -> Text {
+fn unhalted(from: &CellContext<'_>, row: &WorkloadRow<'_>) -> Text {
     let Some(hertz) = mperf_hertz(from.record) else { return absence(row, "mperf_rate") };
     across(from, row, "mperf_rate", |rate| format!("{:.2}", rate / hertz))
 }
 
-fn average_mhz(from: &Shown<'_>, row: &Row<'_>) -> Text {
+fn average_mhz(from: &CellContext<'_>, row: &WorkloadRow<'_>) -> Text {
     let [ratios, rates] = ["aperf_per_mperf", "mperf_rate"].map(|quantity| row.of(quantity));
     let average = |(ratio, rate): (&&Series, &&Series)| {
         Some(ratio.summary()?.median * rate.summary()?.median)
@@ -284,12 +290,12 @@ fn average_mhz(from: &Shown<'_>, row: &Row<'_>) -> Text {
     }
 }
 
-fn cycles(from: &Shown<'_>, row: &Row<'_>) -> Text {
+fn cycles(from: &CellContext<'_>, row: &WorkloadRow<'_>) -> Text {
     across(from, row, "cycles_per_op", |cycles| format!("{cycles:.3}"))
 }
 
 /// The range that nine looks in ten fell into, of each thread, or of all.
-fn chain_mhz(from: &Shown<'_>, row: &Row<'_>) -> Text {
+fn chain_mhz(from: &CellContext<'_>, row: &WorkloadRow<'_>) -> Text {
     let series = row.of("clock");
     let ranges: Option<Vec<(f64, f64)>> =
         series.iter().map(|series| series.summary().map(|s| (s.p5, s.p95))).collect();
@@ -308,7 +314,7 @@ fn chain_mhz(from: &Shown<'_>, row: &Row<'_>) -> Text {
 }
 
 /// How far the chain's clock is from the one of APERF/MPERF.
-fn disagreement(from: &Shown<'_>, row: &Row<'_>) -> Text {
+fn disagreement(from: &CellContext<'_>, row: &WorkloadRow<'_>) -> Text {
     let off = || {
         let counted = row.median("aperf_per_mperf")? * mperf_hertz(from.record)?;
         Some((row.median("clock")? / counted - 1.0) * 100.0)
@@ -388,15 +394,15 @@ pub(super) fn promised(record: &Record) -> Option<Block> {
         Some(hertz) => Text::from(format!("{:.0}", hertz / 1e6)),
         None => Text::toned("-", Tone::Faint),
     };
-    let allowed = |row: &Row<'_>| promise::allowed_hertz(record, row.own());
-    let by_priority = |row: &Row<'_>| {
+    let allowed = |row: &WorkloadRow<'_>| promise::allowed_hertz(record, row.own());
+    let by_priority = |row: &WorkloadRow<'_>| {
         let cpu = row.own().iter().next()?;
         let firmware = Selected::of(record.speed_select.as_ref(), cpu)?;
         firmware.by_priority(Licence::Plain).map(|it| it.0)
     };
     // Of a machine that has none, no column.
     let has_priorities = rows.iter().any(|row| by_priority(row).is_some());
-    let line = |part: &[&Row<'_>]| {
+    let line = |part: &[&WorkloadRow<'_>]| {
         let first = part.first()?;
         let best = part.iter().filter_map(|row| Some((row.median("clock")?, row.workload)));
         let best = best.max_by(|a, b| a.0.total_cmp(&b.0));
@@ -464,9 +470,9 @@ fn known_costs(record: &Record) -> Block {
     let line = |c: &Comparison<'_>| {
         let verdict = c.verdict();
         let tone = match verdict {
-            Verdict::Equal => Tone::Good,
-            Verdict::Differs => Tone::Warning,
-            Verdict::Unsure | Verdict::Unknown => Tone::Faint,
+            FigureVerdict::Equal => Tone::Good,
+            FigureVerdict::Differs => Tone::Warning,
+            FigureVerdict::Unsure | FigureVerdict::Unknown => Tone::Faint,
         };
         let on = c.core_type.map_or(String::new(), |core_type| format!(" on {core_type}"));
         vec![

@@ -58,7 +58,7 @@ fn by_firmware(record: &Record) -> Option<Promised> {
 }
 
 fn by_others(record: &Record) -> Option<Promised> {
-    let cpu = published::Cpu::of(record)?;
+    let cpu = published::PublishedCpu::of(record)?;
     let counts = cpu.counts();
     let stated =
         |licence: &Licence| counts.iter().any(|(from, _)| cpu.hertz(*licence, *from).is_some());
@@ -78,11 +78,11 @@ fn by_others(record: &Record) -> Option<Promised> {
 /// The fastest stream of each licence, by active cores.
 fn measured(
     record: &Record,
-    rows: &[read::Row<'_>],
+    rows: &[read::WorkloadRow<'_>],
     licences: usize,
     column: &dyn Fn(Licence) -> Option<usize>,
 ) -> Vec<Vec<Text>> {
-    let line = |cell: Vec<&read::Row<'_>>| {
+    let line = |cell: Vec<&read::WorkloadRow<'_>>| {
         let first = cell.first()?;
         let mut best: Vec<Option<f64>> = vec![None; licences];
         for row in &cell {

@@ -10,30 +10,30 @@ use model::in_order;
 use model::licence::Licence;
 
 /// The table, as `data/README.md` describes it.
-static TABLE: LazyLock<Document> = LazyLock::new(|| {
+static TABLE: LazyLock<PublishedClocks> = LazyLock::new(|| {
     const TEXT: &str = include_str!("../../../../../data/licences.toml");
     toml::from_str(TEXT).expect("BUG: a test reads the table")
 });
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Document {
-    cpu: Vec<Cpu>,
+struct PublishedClocks {
+    cpu: Vec<PublishedCpu>,
     transition: Vec<Transition>,
 }
 
 /// What one source says of the clocks of one CPU.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Cpu {
+pub(super) struct PublishedCpu {
     brand: String,
     pub(super) source: String,
-    clock: Vec<Clock>,
+    clock: Vec<LicenceClock>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Clock {
+struct LicenceClock {
     licences: Vec<Licence>,
     /// From and to so many active cores of a package.
     megahertz: Vec<(usize, usize, u32)>,
@@ -52,9 +52,9 @@ struct Transition {
     r#return: (f64, f64),
 }
 
-impl Cpu {
+impl PublishedCpu {
     /// That of the machine of a record; none: nobody states any.
-    pub(super) fn of(record: &Record) -> Option<&'static Cpu> {
+    pub(super) fn of(record: &Record) -> Option<&'static PublishedCpu> {
         let brand = record.text("cpu.brand")?;
         let brand = format!(" {brand} ");
         TABLE.cpu.iter().find(|cpu| brand.contains(&format!(" {} ", cpu.brand)))
@@ -104,7 +104,7 @@ fn microseconds((from, to): (f64, f64)) -> String {
 mod tests {
     use super::*;
 
-    fn cpu(brand: &str) -> &'static Cpu {
+    fn cpu(brand: &str) -> &'static PublishedCpu {
         TABLE.cpu.iter().find(|cpu| cpu.brand == brand).unwrap()
     }
 

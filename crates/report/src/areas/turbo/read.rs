@@ -132,7 +132,7 @@ pub(super) fn quiet_drift(record: &Record, of: &CpuSet) -> Option<[f64; 2]> {
 
 /// A workload on a set of active CPUs: the series of all threads that execute it.
 #[derive(Clone)]
-pub(super) struct Row<'a> {
+pub(super) struct WorkloadRow<'a> {
     pub(super) workload: &'a str,
     pub(super) active: &'a CpuSet,
     /// Those of them that it is of alone, where others may have other clocks.
@@ -141,7 +141,7 @@ pub(super) struct Row<'a> {
     series: Vec<&'a Series>,
 }
 
-impl<'a> Row<'a> {
+impl<'a> WorkloadRow<'a> {
     /// The type of its cores, where the machine has several.
     pub(super) fn core_type(&self) -> Option<&'a str> {
         self.parameters.get("core_type").map(String::as_str)
@@ -154,7 +154,7 @@ impl<'a> Row<'a> {
 
     /// Itself in parts, each of CPUs that are allowed as much: a median over CPUs of different limits is no clock of
     /// any.
-    fn alike(self, record: &Record) -> Vec<Row<'a>> {
+    fn alike(self, record: &Record) -> Vec<WorkloadRow<'a>> {
         let groups =
             promise::alike(record.clock.as_ref(), record.speed_select.as_ref(), self.active);
         if groups.len() < 2 {
@@ -162,7 +162,7 @@ impl<'a> Row<'a> {
         }
         let part = |cpus: CpuSet| {
             let mine = self.series.iter().filter(|series| cpus.contains(series.cpu));
-            Row { series: mine.copied().collect(), cpus: Some(cpus), ..self.clone() }
+            WorkloadRow { series: mine.copied().collect(), cpus: Some(cpus), ..self.clone() }
         };
         groups.into_iter().map(part).filter(|row| !row.series.is_empty()).collect()
     }
@@ -216,35 +216,35 @@ impl<'a> Row<'a> {
 }
 
 /// All rows that this machine can execute, by number of active cores.
-pub(super) fn rows(record: &Record) -> Vec<Row<'_>> {
+pub(super) fn rows(record: &Record) -> Vec<WorkloadRow<'_>> {
     let is_stream = |series: &Series| series.area == AREA && !super::is_question(&series.workload);
-    let of = |Cell { workload, active, parameters, series }| Row {
+    let of = |Cell { workload, active, parameters, series }| WorkloadRow {
         workload,
         active,
         cpus: None,
         parameters,
         series,
     };
-    let mut rows: Vec<Row<'_>> = cells(record, is_stream).into_iter().map(of).collect();
+    let mut rows: Vec<WorkloadRow<'_>> = cells(record, is_stream).into_iter().map(of).collect();
     rows.retain(|row| !row.series.iter().all(|series| lacks_hardware(series)));
     rows.sort_by_key(|row| (row.core_type(), row.active.len()));
     rows
 }
 
 /// Rows of the same CPUs together, in order.
-pub(super) fn by_cpus<'r, 'a>(rows: &'r [Row<'a>]) -> Vec<Vec<&'r Row<'a>>> {
-    let cpus = |row: &&'r Row<'a>| (row.core_type(), row.active, row.cpus.as_ref());
+pub(super) fn by_cpus<'r, 'a>(rows: &'r [WorkloadRow<'a>]) -> Vec<Vec<&'r WorkloadRow<'a>>> {
+    let cpus = |row: &&'r WorkloadRow<'a>| (row.core_type(), row.active, row.cpus.as_ref());
     let all = in_order(rows.iter().map(|row| cpus(&row)));
     all.into_iter().map(|of| rows.iter().filter(|row| cpus(row) == of).collect()).collect()
 }
 
 /// The same, each in parts of CPUs that are allowed as much.
-pub(super) fn rows_alike(record: &Record) -> Vec<Row<'_>> {
+pub(super) fn rows_alike(record: &Record) -> Vec<WorkloadRow<'_>> {
     rows(record).into_iter().flat_map(|row| row.alike(record)).collect()
 }
 
 /// The same as a page shows them, with a word on the parts that it leaves out.
-pub(super) fn rows_shown(record: &Record) -> (Vec<Row<'_>>, Option<String>) {
+pub(super) fn rows_shown(record: &Record) -> (Vec<WorkloadRow<'_>>, Option<String>) {
     let mut most = 0;
     let mut shown = Vec::new();
     for row in rows(record) {

@@ -8,7 +8,7 @@ use model::record::{PowerTerm, Record, Series};
 use model::stats::median;
 use model::{Finding, Unit, in_order};
 
-use super::clocked::{Clocked, Lighter, Seen};
+use super::clocked::{Clocked, Lighter, LimitEvidence};
 use super::soak::{
     CLOCK, GROUP, LIMIT, LIMITED, LOST, POWER, REST, STREAM, TEMPERATURE, TIME, TIME_CONSTANTS,
     WINDOWS_MIN, time_constant,
@@ -201,7 +201,7 @@ impl Soaked<'_> {
     }
 
     /// What was seen to hold in a window: the limit of power that its watts are at, and what came up then.
-    fn seen(&self, record: &Record, at: usize) -> Vec<Seen> {
+    fn seen(&self, record: &Record, at: usize) -> Vec<LimitEvidence> {
         let drawn = self.power.as_ref().and_then(|power| power.get(at)).copied();
         // Without registers other limits may hold as well, which nobody states.
         let mut unread: Vec<&str> =
@@ -225,7 +225,7 @@ impl Soaked<'_> {
                         unread.join(", ")
                     );
                 }
-                Some(Seen { id: id.to_owned(), label, evidence })
+                Some(LimitEvidence { id: id.to_owned(), label, evidence })
             };
             terms.find_map(at_limit)
         });
@@ -235,7 +235,7 @@ impl Soaked<'_> {
             let mut reasons = record.clock.iter().flat_map(|clock| &clock.reasons);
             let known = reasons.find(|it| it.label == *label).map(|it| it.id.clone());
             let (id, evidence) = (known.unwrap_or(label.replace(' ', "-")), "seen in that window");
-            Seen { id, label: label.clone(), evidence: evidence.to_owned() }
+            LimitEvidence { id, label: label.clone(), evidence: evidence.to_owned() }
         };
         by_watts.iter().cloned().chain(came_up.map(seen)).collect()
     }
@@ -298,7 +298,7 @@ impl Drop {
 }
 
 /// One of the lines over time, where it is known.
-type Of = fn(&Soaked<'_>) -> Option<Vec<f64>>;
+type SoakLine = fn(&Soaked<'_>) -> Option<Vec<f64>>;
 
 /// Table and lines; nothing where nothing was sustained.
 pub(super) fn blocks(record: &Record) -> Vec<Block> {
@@ -307,13 +307,13 @@ pub(super) fn blocks(record: &Record) -> Vec<Block> {
         return Vec::new();
     }
     let mut blocks = vec![Block::Heading("Heat".to_owned()), table(record, &soaked)];
-    let clock: Of = |it| Some(it.clock.iter().map(|hertz| hertz / 1e6).collect());
+    let clock: SoakLine = |it| Some(it.clock.iter().map(|hertz| hertz / 1e6).collect());
     let of_clock = "clock of all cores over time (higher is better)";
     blocks.extend(lines(soaked.iter(), of_clock, "MHz", Soaked::name, clock));
     // Of all groups of CPUs together.
     let mut each = soaked;
     each.dedup_by_key(|it| it.stream);
-    let plots: [(&str, &str, Of); 2] = [
+    let plots: [(&str, &str, SoakLine); 2] = [
         ("power of all packages over time (lower is better at one clock)", "W", |it| {
             it.power.clone()
         }),
@@ -437,7 +437,7 @@ fn lines<'a>(
     caption: &str,
     unit: &str,
     name: impl Fn(&'a Soaked<'a>) -> String,
-    of: Of,
+    of: SoakLine,
 ) -> Option<Block> {
     let line = |it: &'a Soaked<'a>| Some((name(it), in_steps(&it.time, &of(it)?)));
     let lines: Vec<(String, Vec<(f64, f64)>)> = soaked.filter_map(line).collect();

@@ -4,7 +4,7 @@
 
 /// What counters say, as shares of time; none: nothing counts it.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Counted {
+pub(super) struct CountedShares {
     /// In gaps in polling, whatever took the CPU.
     pub(super) gaps: Option<f64>,
     /// Halted, by MPERF.
@@ -27,7 +27,7 @@ pub(super) struct Lost {
     pub(super) taken: f64,
 }
 
-impl Counted {
+impl CountedShares {
     /// Who took what. A core that a quota stops is halted, too, and nobody polls there: what all of them see
     /// is no more than what one of them sees.
     pub(super) fn lost(self) -> Lost {
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn is(counted: Counted, [quota, halted, steal, taken]: [f64; 4]) {
+    fn is(counted: CountedShares, [quota, halted, steal, taken]: [f64; 4]) {
         let lost = counted.lost();
         let found = [lost.quota, lost.halted, lost.steal, lost.taken];
         let expected = [quota, halted, steal, taken];
@@ -70,14 +70,15 @@ mod tests {
     #[test]
     fn a_quota_that_three_counters_see_is_lost_once() {
         let seen = Some(0.5);
-        let counted = Counted { gaps: seen, halted: seen, quota: seen, ..Counted::default() };
+        let counted =
+            CountedShares { gaps: seen, halted: seen, quota: seen, ..CountedShares::default() };
         is(counted, [0.5, 0.0, 0.0, 0.0]);
-        is(Counted { quota: seen, ..Counted::default() }, [0.5, 0.0, 0.0, 0.0]);
+        is(CountedShares { quota: seen, ..CountedShares::default() }, [0.5, 0.0, 0.0, 0.0]);
     }
 
     #[test]
     fn each_takes_what_nobody_before_it_names() {
-        let counted = Counted {
+        let counted = CountedShares {
             gaps: Some(0.3),
             halted: Some(0.2),
             quota: Some(0.05),
@@ -86,29 +87,37 @@ mod tests {
         };
         is(counted, [0.05, 0.15, 0.04, 0.06]);
         // The quota stopped others of the group, or while other cells were measured.
-        let counted = Counted { gaps: Some(0.01), quota: Some(0.4), ..Counted::default() };
+        let counted =
+            CountedShares { gaps: Some(0.01), quota: Some(0.4), ..CountedShares::default() };
         is(counted, [0.01, 0.0, 0.0, 0.0]);
-        is(Counted { gaps: Some(0.02), ..Counted::default() }, [0.0, 0.0, 0.0, 0.02]);
-        is(Counted::default(), [0.0; 4]);
+        is(CountedShares { gaps: Some(0.02), ..CountedShares::default() }, [0.0, 0.0, 0.0, 0.02]);
+        is(CountedShares::default(), [0.0; 4]);
     }
 
     /// Other threads of a guest take half of the time, its host next to nothing: the rest is nobody's.
     #[test]
     fn what_the_hypervisor_took_is_no_more_than_it_counted() {
-        let counted = Counted { gaps: Some(0.5), steal: Some(0.003), ..Counted::default() };
+        let counted =
+            CountedShares { gaps: Some(0.5), steal: Some(0.003), ..CountedShares::default() };
         is(counted, [0.0, 0.0, 0.003, 0.497]);
-        is(Counted { gaps: Some(0.01), steal: Some(0.4), ..counted }, [0.0, 0.0, 0.01, 0.0]);
-        is(Counted { steal: Some(0.4), ..Counted::default() }, [0.0, 0.0, 0.4, 0.0]);
+        is(CountedShares { gaps: Some(0.01), steal: Some(0.4), ..counted }, [0.0, 0.0, 0.01, 0.0]);
+        is(CountedShares { steal: Some(0.4), ..CountedShares::default() }, [0.0, 0.0, 0.4, 0.0]);
     }
 
     /// A duty cycle of three quarters whose halts are shorter than a look: the chain reads 75 % of the clock.
     #[test]
     fn halts_that_the_clock_has_lost_already_are_not_lost_again() {
         let halted = Some(0.25);
-        let counted = Counted { halted, gaps: halted, in_clock: Some(0.25), ..Counted::default() };
+        let counted = CountedShares {
+            halted,
+            gaps: halted,
+            in_clock: Some(0.25),
+            ..CountedShares::default()
+        };
         is(counted, [0.0; 4]);
         // A tenth of the time in short halts, and another one in long ones.
-        let counted = Counted { halted: Some(0.2), in_clock: Some(0.1), ..Counted::default() };
+        let counted =
+            CountedShares { halted: Some(0.2), in_clock: Some(0.1), ..CountedShares::default() };
         is(counted, [0.0, 0.1 / 0.9, 0.0, 0.0]);
     }
 }

@@ -25,25 +25,25 @@ fn parameter<'a>(series: &'a Series, key: &str) -> &'a str {
 
 /// A stream in a duty cycle, as one core saw it.
 #[derive(Clone, Copy)]
-struct Watched<'a> {
+struct TracedCore<'a> {
     record: &'a Record,
     /// The series that every such core has.
     first: &'a Series,
 }
 
 /// The cores that streams were followed on, in the order of the run, each before the one beside it.
-fn watched(record: &Record) -> Vec<Watched<'_>> {
-    let mut all: Vec<Watched<'_>> = record
+fn watched(record: &Record) -> Vec<TracedCore<'_>> {
+    let mut all: Vec<TracedCore<'_>> = record
         .series_of(AREA, VISIBLE)
         .filter(|first| first.summary().is_some())
-        .map(|first| Watched { record, first })
+        .map(|first| TracedCore { record, first })
         .collect();
-    let names = in_order(all.iter().map(Watched::name));
+    let names = in_order(all.iter().map(TracedCore::name));
     all.sort_by_key(|it| (names.iter().position(|name| *name == it.name()), !it.is_own()));
     all
 }
 
-impl<'a> Watched<'a> {
+impl<'a> TracedCore<'a> {
     fn is_own(&self) -> bool {
         parameter(self.first, CORE) == OWN
     }
@@ -86,12 +86,12 @@ impl<'a> Watched<'a> {
     }
 
     /// Those of some events with numbers, each with a number of another quantity at the same phase.
-    fn events(&self, quantity: &'static str, with: &'static str) -> Vec<Event<'a>> {
+    fn events(&self, quantity: &'static str, with: &'static str) -> Vec<PhaseEvent<'a>> {
         let others = self.of(with);
         let event = |series: &&'a Series| {
             let at = parameter(series, AT);
             let same = others.iter().find(|it| parameter(it, AT) == at)?;
-            Some(Event { at, length: series.summary()?.median, with: same.summary()?.median })
+            Some(PhaseEvent { at, length: series.summary()?.median, with: same.summary()?.median })
         };
         self.of(quantity).iter().filter_map(event).collect()
     }
@@ -113,7 +113,7 @@ impl<'a> Watched<'a> {
     fn halted(&self) -> Option<(f64, String)> {
         let us = |text: &str| text.parse::<f64>().ok();
         let burst = us(parameter(self.first, BURST_US))?;
-        let within = |it: &Event<'_>| {
+        let within = |it: &PhaseEvent<'_>| {
             let left = burst - us(it.at)?;
             Some((it.length * 1e6).min(left).max(0.0) * it.with)
         };
@@ -122,17 +122,17 @@ impl<'a> Watched<'a> {
         (halted > 0.0).then_some((halted / burst, evidence))
     }
 
-    fn halts(&self) -> Vec<Event<'a>> {
+    fn halts(&self) -> Vec<PhaseEvent<'a>> {
         self.events(HALT, HALT_SHARE)
     }
 
-    fn throttled(&self) -> Vec<Event<'a>> {
+    fn throttled(&self) -> Vec<PhaseEvent<'a>> {
         self.events(THROTTLED, THROTTLED_RATIO)
     }
 }
 
 /// Something at one phase of most periods.
-struct Event<'a> {
+struct PhaseEvent<'a> {
     /// When, in microseconds.
     at: &'a str,
     /// How long, in seconds.
@@ -143,7 +143,7 @@ struct Event<'a> {
 
 /// The clock of each stream while it ran, for its account: what the core has without it is lighter.
 pub(super) fn clocked(record: &Record) -> Vec<Clocked<'_>> {
-    watched(record).iter().filter(|it| it.is_own()).filter_map(Watched::clocked).collect()
+    watched(record).iter().filter(|it| it.is_own()).filter_map(TracedCore::clocked).collect()
 }
 
 /// Tables and timelines; nothing where nothing was followed.
@@ -155,7 +155,7 @@ pub(super) fn blocks(record: &Record) -> Vec<Block> {
     let mut blocks = vec![Block::Heading("Transitions".to_owned()), events(record, &watched)];
     blocks.push(gaps(&watched));
     for own in watched.iter().filter(|it| it.is_own()) {
-        let both: Vec<Watched<'_>> =
+        let both: Vec<TracedCore<'_>> =
             watched.iter().copied().filter(|it| it.name() == own.name()).collect();
         blocks.extend(timeline(own, &both, None));
         blocks.extend(timeline(own, &both, Some(BEGINNING)));
@@ -181,8 +181,8 @@ fn to_a_bin(seconds: f64) -> String {
 const UNAVAILABLE: &str = "unavailable";
 
 /// `11.00 us at 9 us, in 100 % of periods`.
-fn halts(of: &Watched<'_>) -> String {
-    let say = |it: &Event<'_>| {
+fn halts(of: &TracedCore<'_>) -> String {
+    let say = |it: &PhaseEvent<'_>| {
         format!("{} at {} us, in {:.0} % of periods", time(it.length), it.at, it.with * 100.0)
     };
     let said: Vec<String> = of.halts().iter().map(say).collect();
@@ -205,8 +205,8 @@ fn seen(said: &[String], least: Option<String>) -> String {
     }
 }
 
-fn throttled(of: &Watched<'_>) -> String {
-    let say = |it: &Event<'_>| {
+fn throttled(of: &TracedCore<'_>) -> String {
+    let say = |it: &PhaseEvent<'_>| {
         let length = to_a_bin(it.length);
         format!("{length} at {} us, adds take {:.1} times as long", it.at, it.with)
     };
@@ -215,7 +215,7 @@ fn throttled(of: &Watched<'_>) -> String {
     seen(&said, least.map(in_bins))
 }
 
-fn hold(of: &Watched<'_>) -> String {
+fn hold(of: &TracedCore<'_>) -> String {
     let clocks = of.number(LOW).zip(of.number(RELAXED));
     let clocks = clocks.map(|(low, high)| format!("{:.0} of {:.0} MHz", low / 1e6, high / 1e6));
     match (of.number(HOLD), clocks, of.number(HOLD_VISIBLE)) {
@@ -229,8 +229,8 @@ fn hold(of: &Watched<'_>) -> String {
     }
 }
 
-fn events(record: &Record, watched: &[Watched<'_>]) -> Block {
-    let row = |of: &Watched<'_>| -> Vec<Text> {
+fn events(record: &Record, watched: &[TracedCore<'_>]) -> Block {
+    let row = |of: &TracedCore<'_>| -> Vec<Text> {
         let cells = [of.name(), of.core(), halts(of), throttled(of), hold(of)];
         cells.map(Text::from).to_vec()
     };
@@ -277,7 +277,7 @@ fn events(record: &Record, watched: &[Watched<'_>]) -> Block {
 }
 
 /// That other streams of the run were not followed, and who does that.
-fn not_followed(record: &Record, watched: &[Watched<'_>]) -> Option<String> {
+fn not_followed(record: &Record, watched: &[TracedCore<'_>]) -> Option<String> {
     let is_followed = |id: &str| watched.iter().any(|it| parameter(it.first, STREAM) == id);
     let others = rows(record).iter().any(|row| !is_followed(row.workload));
     others.then(|| {
@@ -287,9 +287,9 @@ fn not_followed(record: &Record, watched: &[Watched<'_>]) -> Option<String> {
 }
 
 /// What the machine loses anyway, beside what is lost with the payload.
-fn gaps(watched: &[Watched<'_>]) -> Block {
+fn gaps(watched: &[TracedCore<'_>]) -> Block {
     let mut rows: Vec<Vec<Text>> = Vec::new();
-    let names = in_order(watched.iter().map(Watched::name));
+    let names = in_order(watched.iter().map(TracedCore::name));
     for (name, pass) in names.iter().flat_map(|name| [QUIET, LOADED].map(|pass| (name, pass))) {
         for core in watched.iter().filter(|it| it.name() == *name) {
             let of = |quantity| {
@@ -335,12 +335,12 @@ fn gaps(watched: &[Watched<'_>]) -> Block {
 const BEGINNING: f64 = 100.0;
 
 /// The clock by phase, of both cores: all of the period, or its beginning.
-fn timeline(own: &Watched<'_>, both: &[Watched<'_>], until: Option<f64>) -> Option<Block> {
+fn timeline(own: &TracedCore<'_>, both: &[TracedCore<'_>], until: Option<f64>) -> Option<Block> {
     /// More points than this fall onto each other.
     const POINTS: usize = 250;
     let is_drawn = |at: f64| until.is_none_or(|until| at < until);
     let mut reach: Option<f64> = None;
-    let mut line = |core: &Watched<'_>| {
+    let mut line = |core: &TracedCore<'_>| {
         let samples = |quantity| Some(core.of(quantity).first()?.samples()?.all());
         let (time, clock) = (samples(FOLDED_TIME)?, samples(FOLDED_CLOCK)?);
         let drawn = time.iter().filter(|at| is_drawn(**at * 1e6)).count();
@@ -375,13 +375,13 @@ fn timeline(own: &Watched<'_>, both: &[Watched<'_>], until: Option<f64>) -> Opti
 }
 
 /// What happens to the core of the stream, and when that ends.
-fn marks(own: &Watched<'_>) -> Vec<Mark> {
+fn marks(own: &TracedCore<'_>) -> Vec<Mark> {
     let at = |text: &str| text.parse::<f64>().ok();
-    let halt = |it: &Event<'_>| {
+    let halt = |it: &PhaseEvent<'_>| {
         let text = format!("halt of {} at {} us", time(it.length), it.at);
         Some(Mark { at: at(it.at)?, text })
     };
-    let throttled = |it: &Event<'_>| {
+    let throttled = |it: &PhaseEvent<'_>| {
         let text = format!("throttled for {} from {} us on", in_bins(it.length), it.at);
         Some(Mark { at: at(it.at)?, text })
     };
@@ -397,7 +397,7 @@ fn marks(own: &Watched<'_>) -> Vec<Mark> {
 
 /// A transition that was seen.
 pub(super) fn findings(record: &Record) -> Vec<Finding> {
-    let seen = |of: &Watched<'_>| {
+    let seen = |of: &TracedCore<'_>| {
         // A clock that was not back within the period has a reason instead of a length.
         let any = !of.halts().is_empty() || !of.throttled().is_empty() || !of.of(HOLD).is_empty();
         any.then(|| {

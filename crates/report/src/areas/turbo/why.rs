@@ -17,9 +17,9 @@ use model::record::{
 use model::stats::mean;
 use model::{CpuId, CpuSet, Known, Obstacle, Unavailable, in_order};
 
-use super::clocked::{Clocked, Lighter, Seen};
-use super::read::{Row, grown, number, rows_alike};
-use super::time_lost::{Counted, Lost};
+use super::clocked::{Clocked, Lighter, LimitEvidence};
+use super::read::{WorkloadRow, grown, number, rows_alike};
+use super::time_lost::{CountedShares, Lost};
 use super::{neighbours_shown, published, read, soak_shown, trace_shown};
 use model::areas::turbo::promise;
 use model::areas::turbo::speed_select::{Selected, Stated};
@@ -40,7 +40,8 @@ pub(super) const SAME: f64 = 0.005;
 pub fn accounts(record: &Record) -> Vec<ClockAccount> {
     let rows = rows_alike(record);
     let with_clock = rows.iter().filter(|row| row.median("clock").is_some());
-    let (mixed, plain): (Vec<&Row<'_>>, Vec<&Row<'_>>) = with_clock.partition(|row| row.is_mix());
+    let (mixed, plain): (Vec<&WorkloadRow<'_>>, Vec<&WorkloadRow<'_>>) =
+        with_clock.partition(|row| row.is_mix());
     // What others of a mix execute beside a stream is no measure of it.
     let mixed = mixed.into_iter().filter_map(|row| Clocked::of_row(row, None));
     let mut all: Vec<Clocked<'_>> = mixed.collect();
@@ -50,7 +51,7 @@ pub fn accounts(record: &Record) -> Vec<ClockAccount> {
         let mut ends = vec![least, most];
         ends.dedup();
         for count in ends {
-            let cell: Vec<&Row<'_>> =
+            let cell: Vec<&WorkloadRow<'_>> =
                 of_type.iter().copied().filter(|row| row.active.len() == count).collect();
             for cpus in in_order(cell.iter().map(|row| row.cpus.as_ref())) {
                 let part = cell.iter().copied().filter(|row| row.cpus.as_ref() == cpus);
@@ -67,26 +68,26 @@ pub fn accounts(record: &Record) -> Vec<ClockAccount> {
 }
 
 /// The clocks of the lightest and the heaviest stream of a cell.
-fn light_and_heavy<'a>(cell: &[&'a Row<'a>]) -> Vec<Clocked<'a>> {
+fn light_and_heavy<'a>(cell: &[&'a WorkloadRow<'a>]) -> Vec<Clocked<'a>> {
     let lightest = light(cell);
-    let mut chosen: Vec<&Row<'_>> = lightest.into_iter().chain(heavy(cell)).collect();
+    let mut chosen: Vec<&WorkloadRow<'_>> = lightest.into_iter().chain(heavy(cell)).collect();
     chosen.dedup_by_key(|row| row.workload);
     chosen.into_iter().filter_map(|row| Clocked::of_row(row, lightest)).collect()
 }
 
-fn light<'a, 'r>(cell: &[&'a Row<'r>]) -> Option<&'a Row<'r>> {
+fn light<'a, 'r>(cell: &[&'a WorkloadRow<'r>]) -> Option<&'a WorkloadRow<'r>> {
     let named = cell.iter().find(|row| row.workload == super::LIGHT);
     named.or(cell.first()).copied()
 }
 
-fn heavy<'a, 'r>(cell: &[&'a Row<'r>]) -> Option<&'a Row<'r>> {
+fn heavy<'a, 'r>(cell: &[&'a WorkloadRow<'r>]) -> Option<&'a WorkloadRow<'r>> {
     let named = |id: &&str| cell.iter().find(|row| row.workload == *id);
     super::HEAVY.iter().find_map(named).or(cell.last()).copied()
 }
 
 /// The clock that firmware promises a stream on these cores: by its licence where a table states that, by the
 /// number of active cores where it needs none, and no more than their priorities leave them.
-pub(super) fn promised(record: &Record, row: &Row<'_>) -> Option<f64> {
+pub(super) fn promised(record: &Record, row: &WorkloadRow<'_>) -> Option<f64> {
     let cpu = row.own().iter().next()?;
     let licence = record.run.plan.licence(row.workload);
     let firmware = Selected::of(record.speed_select.as_ref(), cpu);
@@ -389,7 +390,7 @@ impl<'a> Descent<'a> {
 
     /// What others state of this CPU, where firmware does not tell: no limit of a machine that is faster.
     fn stated_by_others(&self, licence: Licence) -> Option<(f64, String)> {
-        let cpu = published::Cpu::of(self.record)?;
+        let cpu = published::PublishedCpu::of(self.record)?;
         let active = promise::busiest(&self.record.machine.topology, &self.of.active);
         let hertz = cpu.hertz(licence, active).filter(|it| self.clock <= it * (1.0 + SAME))?;
         Some((hertz, format!("as others state of this CPU ({})", cpu.source)))
@@ -439,7 +440,8 @@ impl<'a> Descent<'a> {
             evidence.push(format!("a licence may be part of it, no table states its clock: {of}"));
         }
         let [ids, labels] =
-            [|it: &Seen| it.id.clone(), |it: &Seen| it.label.clone()].map(|of| seen.iter().map(of));
+            [|it: &LimitEvidence| it.id.clone(), |it: &LimitEvidence| it.label.clone()]
+                .map(|of| seen.iter().map(of));
         let (ids, labels): (Vec<String>, Vec<String>) = (ids.collect(), labels.collect());
         let together = if ids.len() > 1 { ", together" } else { "" };
         let label = format!("{}{together}", labels.join(" and "));
@@ -447,9 +449,9 @@ impl<'a> Descent<'a> {
     }
 
     /// A reason that held.
-    fn seen(&self, reason: &LimitReason) -> Seen {
+    fn seen(&self, reason: &LimitReason) -> LimitEvidence {
         let evidence = format!("{} ({})", self.told(reason), reason.source);
-        Seen { id: reason.id.clone(), label: self.label(reason), evidence }
+        LimitEvidence { id: reason.id.clone(), label: self.label(reason), evidence }
     }
 
     /// When a reason held, and what tells that it did so here.
@@ -562,7 +564,7 @@ impl<'a> Descent<'a> {
     }
 
     /// What is known of lost time: MPERF of this stream on these cores, all else of the whole run.
-    fn counted(&self) -> Counted {
+    fn counted(&self) -> CountedShares {
         /// Clocks by the chain and by counters differ by as much anyway.
         const NOISE: f64 = 0.01;
         let record = self.record;
@@ -579,7 +581,7 @@ impl<'a> Descent<'a> {
         let time = self.busy_seconds();
         let counted = |id| grown(record, id).filter(|it| *it > 0.0 && time > 0.0);
         let [throttled, stolen] = [THROTTLED, STEAL].map(counted);
-        Counted {
+        CountedShares {
             // Those were seen without the payload that the core halts for.
             gaps: self.gaps().map(|(share, _)| share + by_phase.unwrap_or(0.0)),
             halted: by_phase.or(by_mperf).filter(|share| *share >= 1e-3),

@@ -4,7 +4,7 @@ use model::Unit;
 use model::page::{Text, si};
 use model::record::Record;
 
-use super::facts::{self, Step, Team};
+use super::facts::{self, RestWakeUp, Team};
 
 /// An answer to one question.
 pub(super) struct Advice {
@@ -103,8 +103,8 @@ fn least(teams: &[Team]) -> Option<(String, String)> {
 
 /// What the longest rest costs over the shortest one. Tails of a machine that others use are no cost of sleep: only
 /// medians that are certainly apart tell of one.
-fn sleep(steps: &[Step]) -> Result<(String, String), String> {
-    let slept: Vec<&Step> = steps.iter().filter(|step| step.rest_seconds > 0.0).collect();
+fn sleep(steps: &[RestWakeUp]) -> Result<(String, String), String> {
+    let slept: Vec<&RestWakeUp> = steps.iter().filter(|step| step.rest_seconds > 0.0).collect();
     let (Some(first), Some(last)) = (slept.first(), slept.last()) else {
         return Err("no sleeper that rested was measured".to_owned());
     };
@@ -181,7 +181,7 @@ mod tests {
     fn sleep_costs_what_the_longest_rest_adds() {
         let step = |rest_seconds, median: f64, p99| {
             let between = Some([median * 0.9, median * 1.1]);
-            Step { rest_seconds, median, between, p99 }
+            RestWakeUp { rest_seconds, median, between, p99 }
         };
         let steps = [step(0.0, 1e-6, 2e-6), step(10e-6, 5e-6, 9e-6), step(10e-3, 145e-6, 200e-6)];
         let (value, because) = sleep(&steps).unwrap();
@@ -189,9 +189,9 @@ mod tests {
         assert!(because.contains("145"), "{because}");
         assert!(sleep(&steps[..2]).is_err());
         // A tail alone is nobody's sleep, nor is what may be nothing.
-        let late = [steps[1], Step { p99: 2e-3, ..step(10e-3, 5.5e-6, 0.0) }];
+        let late = [steps[1], RestWakeUp { p99: 2e-3, ..step(10e-3, 5.5e-6, 0.0) }];
         assert!(sleep(&late).unwrap_err().contains("no longer than after"));
-        let unknown = [steps[1], Step { between: None, ..steps[2] }];
+        let unknown = [steps[1], RestWakeUp { between: None, ..steps[2] }];
         assert!(sleep(&unknown).is_err());
     }
 }

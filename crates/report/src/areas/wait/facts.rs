@@ -33,7 +33,7 @@ pub(super) fn wake_up(record: &Record) -> Option<(f64, f64)> {
 
 /// A wake-up after a rest.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Step {
+pub(super) struct RestWakeUp {
     pub(super) rest_seconds: f64,
     pub(super) median: f64,
     /// The interval of the median, where there were blocks enough.
@@ -42,7 +42,7 @@ pub(super) struct Step {
 }
 
 /// Wake-ups by the rest before them, ascending; of one CPU, with all idle states.
-pub(super) fn steps(record: &Record) -> Vec<Step> {
+pub(super) fn steps(record: &Record) -> Vec<RestWakeUp> {
     let rested = |series: &&Series| {
         parameter(series, "question") == Some("idle")
             && parameter(series, "limit_us").is_none()
@@ -59,7 +59,7 @@ pub(super) fn steps(record: &Record) -> Vec<Step> {
         let samples = series.samples()?.all();
         let (median, p99) = (stats::median(&samples)?, stats::quantile(&samples, 0.99)?);
         let between = series.summary()?.between_blocks;
-        Some(Step { rest_seconds: rest_us as f64 * 1e-6, median, between, p99 })
+        Some(RestWakeUp { rest_seconds: rest_us as f64 * 1e-6, median, between, p99 })
     };
     by_rest.into_iter().filter_map(step).collect()
 }

@@ -25,8 +25,8 @@ use super::super::alarm::{Alarm, RawAlarm};
 use super::super::exchange::{Exchange, Pace, RawExchange};
 use super::super::in_loop;
 use super::super::job::{
-    Around, Counted, Gaps, Interval, Load, Member, Mixture, Phase, RawMember, RawPhase, RawRepeat,
-    Repeat, Step, Tools, What,
+    Around, CycleReading, Gaps, Interval, Load, Member, Mixture, Phase, RawMember, RawPhase,
+    RawRepeat, Repeat, Step, StepKind, Tools,
 };
 use super::super::neighbour::Neighbour;
 use super::super::regions::{RawRegions, Regions};
@@ -117,16 +117,17 @@ impl Executor for Simulated {
             cpus.iter().copied().chain(self.neighbours.iter().map(|it| it.cpu)).collect();
         let budgets = budgets(&self.model, &job.members, &self.neighbours);
         let busy = self.busy();
-        let mut cores: Vec<Core<'_>> = job
+        let mut cores: Vec<SimulatedCore<'_>> = job
             .members
             .iter()
             .map(|member| {
                 let random = self.random.fork();
-                let core = Core::new(&self.model, &active, *member, &job.tools, begun, random);
+                let core =
+                    SimulatedCore::new(&self.model, &active, *member, &job.tools, begun, random);
                 let left = self.model.left_by(member.cpu, &busy);
                 let budget = budgets.get(&self.model.package_of(member.cpu)).copied();
                 let beside = licence_beside(&self.model, member.cpu, &busy);
-                Core { budget, left, beside, ..core }
+                SimulatedCore { budget, left, beside, ..core }
             })
             .collect();
         for phase in &job.phases {
@@ -166,7 +167,7 @@ impl Executor for Simulated {
             return Ok(signals::exchange(self, job));
         }
         let begun = self.model.elapsed.seconds() + START;
-        let mut line = Line { model: &self.model, now: begun, random: self.random.fork() };
+        let mut line = CpuTimeline { model: &self.model, now: begun, random: self.random.fork() };
         let round_trip = self.model.distance(job.first, job.second) * 2.0;
         let stretch = round_trip * f64::from(job.round_trips);
         let stretches = (0..job.stretches).map(|_| line.pass(stretch)).collect();
@@ -266,7 +267,7 @@ fn budgets(model: &Model, members: &[Member], neighbours: &[Neighbour]) -> BTree
 }
 
 /// Time passing on one CPU.
-struct Line<'a> {
+struct CpuTimeline<'a> {
     model: &'a Model,
     now: Seconds,
     random: Rng,
@@ -288,8 +289,8 @@ impl Cost {
 }
 
 /// One core at work.
-struct Core<'a> {
-    line: Line<'a>,
+struct SimulatedCore<'a> {
+    line: CpuTimeline<'a>,
     payload: Load,
     tools: &'a Tools,
     /// What payload and tools take: looked up once, not with each repetition.
@@ -322,7 +323,7 @@ struct Core<'a> {
     raw: RawMember,
 }
 
-impl<'a> Core<'a> {
+impl<'a> SimulatedCore<'a> {
     fn new(
         model: &'a Model,
         cpus: &[CpuId],
@@ -343,8 +344,8 @@ impl<'a> Core<'a> {
                 ..Around::default()
             },
         };
-        Core {
-            line: Line { model, now, random },
+        SimulatedCore {
+            line: CpuTimeline { model, now, random },
             payload: member.payload,
             tools,
             costs: [member.payload, tools.ruler, tools.witness, tools.null]
@@ -390,10 +391,12 @@ impl<'a> Core<'a> {
             for (index, step) in phase.steps.iter().enumerate() {
                 let iterations = iterations[index];
                 stamps.push(match (step.what, mixtures[index]) {
-                    (What::Watch, _) => self.line.watch(step.duration(), &mut self.raw.around.gaps),
-                    (What::Rest, _) => self.rest(step.duration()),
-                    (What::InLoop { .. }, None) => self.line.pass(Seconds(0.0)),
-                    (What::InLoop { .. }, Some(mixture)) => {
+                    (StepKind::Watch, _) => {
+                        self.line.watch(step.duration(), &mut self.raw.around.gaps)
+                    }
+                    (StepKind::Rest, _) => self.rest(step.duration()),
+                    (StepKind::InLoop { .. }, None) => self.line.pass(Seconds(0.0)),
+                    (StepKind::InLoop { .. }, Some(mixture)) => {
                         let cycles = self.mixed_cycles(mixture, iterations);
                         self.execute(self.payload, cycles)
                     }
@@ -416,17 +419,17 @@ impl<'a> Core<'a> {
     }
 
     /// The counters of this moment, where the phase has them read and the machine has them.
-    fn counted(&self, phase: &Phase) -> Option<Counted> {
+    fn counted(&self, phase: &Phase) -> Option<CycleReading> {
         let counters = self.line.model.cycle_counters().ok()?;
-        let read = || Counted {
+        let read = || CycleReading {
             stamp: Ticks::new(self.line.stamp()),
             counts: counters.counts(self.line.now, self.cycles, self.unhalted).map(Counts::from),
         };
         phase.purpose.is_counted().then(read)
     }
 
-    fn mixture(&self, what: What) -> Option<Mixture> {
-        let What::InLoop { density } = what else { return None };
+    fn mixture(&self, what: StepKind) -> Option<Mixture> {
+        let StepKind::InLoop { density } = what else { return None };
         let per_op = |load: Load| self.cycles(load, 1) / load.ops_per_iteration as f64;
         let op = per_op(self.payload) / per_op(self.tools.ruler);
         in_loop::nearest(self.payload.in_loop_ops?, op, density.per_cent(in_loop::PAIRS[0]))
@@ -440,21 +443,21 @@ impl<'a> Core<'a> {
         payload.max(chain) * iterations as f64
     }
 
-    fn load(&self, what: What) -> Load {
+    fn load(&self, what: StepKind) -> Load {
         match what {
-            What::Payload | What::InLoop { .. } => self.payload,
-            What::Ruler => self.tools.ruler,
-            What::Witness => self.tools.witness,
-            What::Null | What::Watch | What::Rest => self.tools.null,
+            StepKind::Payload | StepKind::InLoop { .. } => self.payload,
+            StepKind::Ruler => self.tools.ruler,
+            StepKind::Witness => self.tools.witness,
+            StepKind::Null | StepKind::Watch | StepKind::Rest => self.tools.null,
         }
     }
 
     fn iterations_for(&self, step: &Step, mixture: Option<Mixture>) -> u64 {
         let cycles = match (step.what, mixture) {
-            (What::Null | What::Watch | What::Rest, _) => return 1,
-            (What::InLoop { .. }, None) => return 0,
-            (What::InLoop { .. }, Some(mixture)) => self.mixed_cycles(mixture, 1),
-            (What::Payload, _) if self.fixed.is_some() => {
+            (StepKind::Null | StepKind::Watch | StepKind::Rest, _) => return 1,
+            (StepKind::InLoop { .. }, None) => return 0,
+            (StepKind::InLoop { .. }, Some(mixture)) => self.mixed_cycles(mixture, 1),
+            (StepKind::Payload, _) if self.fixed.is_some() => {
                 return self.fixed.unwrap_or(1) * step.multiple;
             }
             (what, _) => self.cycles(self.load(what), 1),
@@ -543,7 +546,7 @@ impl<'a> Core<'a> {
     }
 }
 
-impl Line<'_> {
+impl CpuTimeline<'_> {
     /// Lets work of that length pass between two stamps, with what interrupts it.
     fn pass(&mut self, work: Seconds) -> Interval {
         let start = self.stamp();

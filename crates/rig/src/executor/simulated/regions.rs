@@ -4,9 +4,9 @@ use model::{Obstacle, Seconds, Unavailable};
 use simulated::Openmp;
 
 use super::super::super::regions::{
-    Effort, Kind, Looped, RawRegions, Regions, Spent, Stretch, Team, Waiting,
+    Effort, Looped, RawRegions, Regions, RuntimeKind, Spent, Stretch, Team, Waiting,
 };
-use super::{Line, START, Simulated};
+use super::{CpuTimeline, START, Simulated};
 
 /// Timed stretches of each kind.
 const STRETCHES: u64 = 10;
@@ -21,7 +21,7 @@ pub(super) fn simulate(rig: &mut Simulated, job: &Regions) -> Result<RawRegions,
         return Err(Unavailable::new(Obstacle::Hardware, "parallel regions", why));
     };
     let now = model.elapsed.seconds() + START + job.effort.warm_up;
-    let line = Line { model: &model, now, random: rig.random.fork() };
+    let line = CpuTimeline { model: &model, now, random: rig.random.fork() };
     let mut scene = Scene { openmp, job, line };
     let raw = scene.run();
     rig.worked(scene.line.now, &job.cpus);
@@ -31,7 +31,7 @@ pub(super) fn simulate(rig: &mut Simulated, job: &Regions) -> Result<RawRegions,
 struct Scene<'a> {
     openmp: &'a Openmp,
     job: &'a Regions,
-    line: Line<'a>,
+    line: CpuTimeline<'a>,
 }
 
 impl Scene<'_> {
@@ -113,7 +113,7 @@ impl Scene<'_> {
             (Team::Sleeping, _) | (_, Waiting::Passive) => 0.0,
             (_, Waiting::BlockTime(Some(ms))) => milliseconds(ms),
             (_, Waiting::SpinCount(count)) => looks(count),
-            (_, Waiting::Default) if self.job.kind == Kind::Kmpc => {
+            (_, Waiting::Default) if self.job.kind == RuntimeKind::Kmpc => {
                 milliseconds(self.openmp.kmp_block_time_ms)
             }
             (_, Waiting::Default) => looks(self.openmp.gomp_spin_count),

@@ -7,7 +7,7 @@ use simulated::{Busy, Model, SignalCost};
 use super::super::super::alarm::{Alarm, RawAlarm};
 use super::super::super::exchange::{Exchange, Pace, RawExchange, Trip};
 use super::super::super::job::{Around, Interval};
-use super::{Line, START, Simulated};
+use super::{CpuTimeline, START, Simulated};
 
 /// A cache line that is polled: nothing beyond its way.
 const POLLED: SignalCost = SignalCost { seconds: 0.0, same_cpu_seconds: None, sleeps: false };
@@ -15,7 +15,7 @@ const POLLED: SignalCost = SignalCost { seconds: 0.0, same_cpu_seconds: None, sl
 /// Two threads that take turns, signal by signal.
 pub(super) fn exchange(sim: &mut Simulated, job: &Exchange) -> RawExchange {
     let begun = sim.model.elapsed.seconds() + START;
-    let line = Line { model: &sim.model, now: begun, random: sim.random.fork() };
+    let line = CpuTimeline { model: &sim.model, now: begun, random: sim.random.fork() };
     let cost = sim.model.signals.get(job.id).copied().unwrap_or(POLLED);
     let mut game = Game {
         line,
@@ -47,7 +47,7 @@ pub(super) fn exchange(sim: &mut Simulated, job: &Exchange) -> RawExchange {
 }
 
 struct Game<'a> {
-    line: Line<'a>,
+    line: CpuTimeline<'a>,
     cost: SignalCost,
     /// Since when each side waits.
     since: [Seconds; 2],
@@ -128,7 +128,7 @@ impl Game<'_> {
 /// A thread that sleeps until each of its alarms.
 pub(super) fn alarm(sim: &mut Simulated, job: &Alarm) -> RawAlarm {
     let begun = sim.model.elapsed.seconds() + START;
-    let mut line = Line { model: &sim.model, now: begun, random: sim.random.fork() };
+    let mut line = CpuTimeline { model: &sim.model, now: begun, random: sim.random.fork() };
     let cost = sim.model.signals.get(job.id).copied().unwrap_or(POLLED);
     let look = || job.look.as_deref().and_then(IdleCounters::read);
     let mut looks: Vec<_> = look().into_iter().collect();

@@ -6,11 +6,11 @@ use simulated::Model;
 
 use super::super::super::job::{Around, Load};
 use super::super::super::trace::{CHAIN, Look, PIECE, RawTrace, RawTraced, Trace};
-use super::{Line, START, Simulated};
+use super::{CpuTimeline, START, Simulated};
 
 /// Where a core is between two licences.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Licence {
+enum LicenceState {
     /// The lightest one.
     Light,
     /// It asked for a heavier one, and dispatch is throttled until then.
@@ -23,10 +23,10 @@ enum Licence {
 const DITHER: Seconds = Seconds(40e-9);
 
 /// One core at work.
-struct Core<'a> {
-    line: Line<'a>,
+struct TracedCore<'a> {
+    line: CpuTimeline<'a>,
     model: &'a Model,
-    licence: Licence,
+    licence: LicenceState,
     /// When it halted, and for how long; or when it has to, the next one first, because another core does.
     halts: Vec<[Seconds; 2]>,
     /// The licence that its payload needs.
@@ -34,7 +34,7 @@ struct Core<'a> {
     /// The clock with the lightest licence and with the one that its core is given, in hertz.
     clocks: [f64; 2],
     /// When its licence changed, and to what; of a thread that shares the core, when it will, the next one first.
-    changes: Vec<(Seconds, Licence)>,
+    changes: Vec<(Seconds, LicenceState)>,
 }
 
 /// Far less than a step of any stamps: a period has begun then, however its beginning was rounded.
@@ -52,7 +52,7 @@ pub(super) fn simulate(rig: &mut Simulated, job: &Trace) -> RawTrace {
         let shares_core = model.core_of(cpu) == model.core_of(job.cpu);
         let clock = |licence| model.hz_at_work(cpu, licence, &job.cpus());
         let clocks = [clock(0), clock(if shares_core { heavy } else { 0 })];
-        let line = Line { model: &model, now: begun, random: rig.random.fork() };
+        let line = CpuTimeline { model: &model, now: begun, random: rig.random.fork() };
         let (mut halts, mut changes) = own.take().unwrap_or_default();
         if !(shares_core || model.halts_others) {
             halts = Vec::new();
@@ -60,8 +60,8 @@ pub(super) fn simulate(rig: &mut Simulated, job: &Trace) -> RawTrace {
         if !shares_core {
             changes = Vec::new();
         }
-        let (licence, needs) = (Licence::Light, if cpu == job.cpu { heavy } else { 0 });
-        let mut core = Core { line, model: &model, licence, halts, needs, clocks, changes };
+        let (licence, needs) = (LicenceState::Light, if cpu == job.cpu { heavy } else { 0 });
+        let mut core = TracedCore { line, model: &model, licence, halts, needs, clocks, changes };
         cpus.push(core.follow(job, cpu, payload));
         end = Seconds(core.line.now.0.max(end.0));
         if payload.is_some() {
@@ -75,7 +75,7 @@ pub(super) fn simulate(rig: &mut Simulated, job: &Trace) -> RawTrace {
     RawTrace { begun, cpus }
 }
 
-impl Core<'_> {
+impl TracedCore<'_> {
     fn follow(&mut self, job: &Trace, cpu: CpuId, payload: Option<Load>) -> RawTraced {
         let sized = |load: Load, time: Seconds| {
             let cycles = self.cycles(load, 1);
@@ -141,16 +141,18 @@ impl Core<'_> {
     fn ask(&mut self) {
         match self.licence {
             _ if self.needs == 0 => {}
-            Licence::Light => {
+            LicenceState::Light => {
                 let until = self.line.now + Seconds(self.model.throttled_seconds);
-                self.change(Licence::Asked { until });
+                self.change(LicenceState::Asked { until });
             }
-            Licence::Asked { .. } => {}
-            Licence::Heavy { .. } => self.licence = Licence::Heavy { used: self.line.now },
+            LicenceState::Asked { .. } => {}
+            LicenceState::Heavy { .. } => {
+                self.licence = LicenceState::Heavy { used: self.line.now }
+            }
         }
     }
 
-    fn change(&mut self, licence: Licence) {
+    fn change(&mut self, licence: LicenceState) {
         self.licence = licence;
         self.changes.push((self.line.now, licence));
     }
@@ -158,7 +160,7 @@ impl Core<'_> {
     /// How much longer ops take at this moment.
     fn stretch(&self, throttled: f64) -> f64 {
         match self.licence {
-            Licence::Asked { until } if self.line.now.0 < until.0 => throttled,
+            LicenceState::Asked { until } if self.line.now.0 < until.0 => throttled,
             _ => 1.0,
         }
     }
@@ -184,17 +186,17 @@ impl Core<'_> {
         let now = self.line.now;
         match self.licence {
             _ if self.needs == 0 => self.share(),
-            Licence::Asked { until } if now.0 >= until.0 => {
-                self.change(Licence::Heavy { used: now });
+            LicenceState::Asked { until } if now.0 >= until.0 => {
+                self.change(LicenceState::Heavy { used: now });
                 self.halt(Seconds(self.model.halt_seconds));
             }
-            Licence::Heavy { used } if now.0 > used.0 + self.model.licence_hold_seconds => {
-                self.change(Licence::Light);
+            LicenceState::Heavy { used } if now.0 > used.0 + self.model.licence_hold_seconds => {
+                self.change(LicenceState::Light);
                 self.halt(Seconds(self.model.return_halt_seconds));
             }
             _ => {}
         }
-        let heavy = usize::from(matches!(self.licence, Licence::Heavy { .. }));
+        let heavy = usize::from(matches!(self.licence, LicenceState::Heavy { .. }));
         let noise = (1.0 + self.model.noise.relative_sd * self.line.gaussian()).max(0.5);
         self.line.pass(Seconds(cycles * stretch / self.clocks[heavy] * noise));
     }

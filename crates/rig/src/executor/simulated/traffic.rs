@@ -7,13 +7,13 @@ use kernels::memory::chase::Walk;
 use machine::instruments::traffic::TrafficCounters;
 use model::ticks::Stamp;
 use model::{CpuId, Pages, Seconds, Ticks};
-use simulated::{Left, Level, Memory, Model};
+use simulated::{CacheLevel, Left, Memory, Model};
 
 use super::super::super::job::{Around, Interval};
 use super::super::super::traffic::{
     Begin, CountedTraffic, Party, RawParty, RawTraffic, Stretch, Task, Traffic,
 };
-use super::{Line, START, Simulated};
+use super::{CpuTimeline, START, Simulated};
 
 /// Answers a job from the model of memory.
 pub(super) fn simulate(
@@ -29,7 +29,7 @@ pub(super) fn simulate(
     let mut scene = Scene::new(&model, memory, job);
     scene.left = job.members.iter().map(|party| rig.left(party.cpu)).collect();
     let begun = model.elapsed.seconds() + START;
-    let mut line = Line { model: &model, now: begun, random: rig.random.fork() };
+    let mut line = CpuTimeline { model: &model, now: begun, random: rig.random.fork() };
     let trips = scene.trips();
     let mut members: Vec<RawParty> = job.members.iter().map(|party| absent(party.cpu)).collect();
     let mut counted = Vec::new();
@@ -76,7 +76,7 @@ pub(super) fn simulate(
 
 /// A reading of the memory controllers, which takes its time.
 fn read(
-    line: &mut Line<'_>,
+    line: &mut CpuTimeline<'_>,
     counters: &TrafficCounters,
     when: fn(Interval) -> Ticks<Stamp>,
 ) -> CountedTraffic {
@@ -239,7 +239,8 @@ impl<'a> Scene<'a> {
         let walk =
             if is_small && bytes > memory.tlb_bytes { memory.page_walk_seconds } else { 0.0 };
         let cpu = party.cpu;
-        let is_last = |level: &Level| memory.cache.last().is_some_and(|l| l.bytes == level.bytes);
+        let is_last =
+            |level: &CacheLevel| memory.cache.last().is_some_and(|l| l.bytes == level.bytes);
         // Whose lines were flushed finds none of them in any cache.
         match memory.level(bytes, 1).filter(|_| !is_cold(party)) {
             Some(level) if is_last(level) => {
@@ -265,7 +266,7 @@ impl<'a> Scene<'a> {
     }
 
     /// The ruler right after a chase.
-    fn ruler(&self, member: usize, line: &mut Line<'_>) -> Option<(Interval, u64)> {
+    fn ruler(&self, member: usize, line: &mut CpuTimeline<'_>) -> Option<(Interval, u64)> {
         const ITERATIONS: u64 = 100;
         let Task::Chase { .. } = self.job.members[member].task else { return None };
         let row = &kernels::ruler::RULER;

@@ -55,7 +55,7 @@ impl<P: Probe> Threads<P> {
 }
 
 /// What one side saw.
-struct Seen {
+struct SideSamples {
     stretches: Vec<Interval>,
     /// Of the first side: sent and returned; of the second one: received, and when it went on.
     trips: Vec<(Ticks<Stamp>, Ticks<Stamp>)>,
@@ -77,7 +77,7 @@ struct Player<'a, P> {
 
 impl<P: Probe> Player<'_, P> {
     /// Plays, and leaves nobody waiting.
-    fn play(&self) -> io::Result<Seen> {
+    fn play(&self) -> io::Result<SideSamples> {
         let seen = self.turns();
         if seen.is_err() {
             self.meeting.abandon();
@@ -89,7 +89,7 @@ impl<P: Probe> Player<'_, P> {
         seen
     }
 
-    fn turns(&self) -> io::Result<Seen> {
+    fn turns(&self) -> io::Result<SideSamples> {
         let Exchange { ref channels, stretches, round_trips, .. } = *self.job;
         for channel in &**channels {
             channel.enter(self.side)?;
@@ -97,7 +97,7 @@ impl<P: Probe> Player<'_, P> {
         self.meeting.wait().map_err(|_| io::ErrorKind::Interrupted)?;
         let before = sys::thread::usage().ok();
         let each = if self.job.pace == Pace::Rally { 0 } else { stretches * round_trips };
-        let mut seen = Seen {
+        let mut seen = SideSamples {
             stretches: Vec::with_capacity(stretches as usize),
             trips: Vec::with_capacity(each as usize),
             stamp_cost: self.stamp_cost(),
@@ -130,7 +130,7 @@ impl<P: Probe> Player<'_, P> {
     }
 
     /// Signals there and back, with stamps.
-    fn stamped(&self, channel: &dyn Channel, sent: u32, seen: &mut Seen) -> io::Result<()> {
+    fn stamped(&self, channel: &dyn Channel, sent: u32, seen: &mut SideSamples) -> io::Result<()> {
         for trip in 0..self.job.round_trips {
             let serve = sent.wrapping_add(2 * trip + 1);
             let (one, other) = match self.side {
@@ -160,7 +160,7 @@ impl<P: Probe> Player<'_, P> {
         channel: &dyn Channel,
         sent: u32,
         answered: &mut u32,
-        seen: &mut Seen,
+        seen: &mut SideSamples,
     ) -> io::Result<()> {
         let mut begun = self.probe.stamp();
         for trip in 0..self.job.round_trips {
@@ -192,7 +192,7 @@ impl<P: Probe> Player<'_, P> {
     }
 
     /// Reads what is to be read beside, as a part of the next rest.
-    fn look(&self, seen: &mut Seen) {
+    fn look(&self, seen: &mut SideSamples) {
         if let (Side::First, Some(counters)) = (self.side, &self.job.look) {
             seen.looks.push(counters.read());
         }

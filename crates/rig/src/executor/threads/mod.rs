@@ -25,8 +25,8 @@ use super::super::alarm::{Alarm, RawAlarm};
 use super::super::exchange::{Exchange, RawExchange};
 use super::super::in_loop;
 use super::super::job::{
-    Around, Body, Counted, Density, Gaps, Interval, Load, Manner, Member, Mixture, Phase,
-    RawMember, RawPhase, RawRepeat, Repeat, Step, Tools, What,
+    Around, Body, CycleReading, Density, Gaps, Interval, Load, Manner, Member, Mixture, Phase,
+    RawMember, RawPhase, RawRepeat, Repeat, Step, StepKind, Tools,
 };
 use super::super::neighbour::Neighbour;
 use super::super::regions::{RawRegions, Regions};
@@ -261,7 +261,7 @@ impl Call {
 
 /// What a step executes.
 #[derive(Clone, Copy)]
-enum Work {
+enum StepWork {
     Call(Call),
     Mixed(Mixture),
     Watch,
@@ -271,7 +271,7 @@ enum Work {
 
 /// A step, resolved.
 struct Planned {
-    work: Work,
+    work: StepWork,
     iterations: u64,
     mixture: Option<Mixture>,
 }
@@ -375,7 +375,7 @@ impl<'a, P: Probe> Worker<'a, P> {
         &mut self,
         phase: &Phase,
         plan: &[Planned],
-    ) -> (Vec<Interval>, Option<[Counted; 2]>) {
+    ) -> (Vec<Interval>, Option<[CycleReading; 2]>) {
         let mut stamps = Vec::with_capacity(phase.steps.len() * phase.rounds as usize);
         let (watch, settle) = (self.ticks(Seconds(50e-6)), self.ticks(phase.settle));
         let counters = self.counters.filter(|_| phase.purpose.is_counted());
@@ -391,14 +391,14 @@ impl<'a, P: Probe> Worker<'a, P> {
             }
             for planned in plan {
                 stamps.push(match planned.work {
-                    Work::Watch => self.watch(watch),
-                    Work::Call(call) => self.repetition(call, planned.iterations),
-                    Work::Mixed(mixture) => self.mixed(mixture, planned.iterations),
-                    Work::Rest(duration) => {
+                    StepWork::Watch => self.watch(watch),
+                    StepWork::Call(call) => self.repetition(call, planned.iterations),
+                    StepWork::Mixed(mixture) => self.mixed(mixture, planned.iterations),
+                    StepWork::Rest(duration) => {
                         std::thread::sleep(duration);
                         self.moment()
                     }
-                    Work::Nothing => self.moment(),
+                    StepWork::Nothing => self.moment(),
                 });
             }
         }
@@ -424,14 +424,14 @@ impl<'a, P: Probe> Worker<'a, P> {
         }
     }
 
-    fn counted(&self, counters: &CycleCounters) -> Counted {
+    fn counted(&self, counters: &CycleCounters) -> CycleReading {
         let stamp = Ticks::new(self.probe.stamp());
-        Counted { stamp, counts: counters.read(self.cpu) }
+        CycleReading { stamp, counts: counters.read(self.cpu) }
     }
 
     /// Keeps the core busy with the payload until all members are through.
     fn finish(&self, phase: &Phase, plan: &[Planned]) -> Result<(), RunError> {
-        let payload = phase.steps.iter().position(|step| step.what == What::Payload);
+        let payload = phase.steps.iter().position(|step| step.what == StepKind::Payload);
         self.meeting.wait_doing(|| match payload {
             Some(index) => {
                 self.payload.kernel.run(plan[index].iterations, self.payload.operands);
@@ -467,23 +467,23 @@ impl<'a, P: Probe> Worker<'a, P> {
         let plain = |work, iterations| Planned { work, iterations, mixture: None };
         let target = self.ticks(step.target) as f64;
         let sized = |iteration: f64| ((target / iteration) as u64).max(1) * step.multiple;
-        let tool = |load: Load| plain(Work::Call(Call::of(load)), sized(self.pace(load)));
+        let tool = |load: Load| plain(StepWork::Call(Call::of(load)), sized(self.pace(load)));
         match step.what {
-            What::Watch => plain(Work::Watch, 1),
-            What::Rest => plain(Work::Rest(Duration::from_secs_f64(step.duration().0)), 1),
-            What::Null => plain(Work::Call(Call::of(self.tools.null)), 1),
-            What::Ruler => tool(self.tools.ruler),
-            What::Witness => tool(self.tools.witness),
-            What::Payload => match self.member.iterations {
-                Some(fixed) => plain(Work::Call(self.payload), fixed * step.multiple),
+            StepKind::Watch => plain(StepWork::Watch, 1),
+            StepKind::Rest => plain(StepWork::Rest(Duration::from_secs_f64(step.duration().0)), 1),
+            StepKind::Null => plain(StepWork::Call(Call::of(self.tools.null)), 1),
+            StepKind::Ruler => tool(self.tools.ruler),
+            StepKind::Witness => tool(self.tools.witness),
+            StepKind::Payload => match self.member.iterations {
+                Some(fixed) => plain(StepWork::Call(self.payload), fixed * step.multiple),
                 None => tool(self.member.payload),
             },
-            What::InLoop { density } => {
+            StepKind::InLoop { density } => {
                 let Some(mixture) = self.mixture(density) else {
-                    return plain(Work::Nothing, 0);
+                    return plain(StepWork::Nothing, 0);
                 };
                 Planned {
-                    work: Work::Mixed(mixture),
+                    work: StepWork::Mixed(mixture),
                     iterations: sized(self.mixed_pace(mixture)),
                     mixture: Some(mixture),
                 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use model::Seconds;
 use sys::clock::boottime;
 
-use super::together::Ended;
+use super::together::ThreadsEnded;
 
 /// How often whoever waits looks at the time: rarely enough to be no work.
 const BEAT: Duration = Duration::from_millis(250);
@@ -22,7 +22,7 @@ pub(super) struct Pulse(AtomicU64);
 impl Pulse {
     /// Waits until threads have ended, or for so long; whether they are late then. Of time in which nothing ran nobody
     /// is late.
-    pub(super) fn is_late(&self, ended: &Ended, limit: Option<Duration>) -> bool {
+    pub(super) fn is_late(&self, ended: &ThreadsEnded, limit: Option<Duration>) -> bool {
         let begun = Instant::now();
         let mut still = Duration::ZERO;
         loop {

@@ -8,7 +8,7 @@ use sys::clock::Probe;
 use super::super::super::regions::{RawRegions, Regions};
 use super::super::RunError;
 use super::Threads;
-use crate::child::{self, Answer, Failed, Work};
+use crate::child::{self, ChildAnswer, ChildWork, Failed};
 
 /// Beyond what is planned: other programs may have the CPUs for a while.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -22,16 +22,16 @@ impl<P: Probe> Threads<P> {
     ) -> Result<Result<RawRegions, Unavailable>, RunError> {
         let Regions { team, cpus, effort, .. } = job.clone();
         let Some(program) = &job.worker else { return Ok(Err(nobody())) };
-        let work = Work::Regions { team, cpus, effort };
+        let work = ChildWork::Regions { team, cpus, effort };
         let planned = (effort.duration().0 * PATIENCE_FACTOR).clamp(0.0, 86_400.0);
         let limit = PATIENCE + Duration::from_secs_f64(planned);
         let rest = self.patience().and_then(|limit| Duration::try_from_secs_f64(limit.0).ok());
         let limit = rest.map_or(limit, |rest| rest.min(limit));
         let why = match child::ask(program, work, &job.environment(), limit, &self.rig.stop) {
             Ok(answered) => match answered.answer {
-                Answer::Regions(raw) => return Ok(Ok(raw)),
-                Answer::Cannot(why) | Answer::NotFound(why) => why,
-                Answer::Library(_) => "the child answered something else".to_owned(),
+                ChildAnswer::Regions(raw) => return Ok(Ok(raw)),
+                ChildAnswer::Cannot(why) | ChildAnswer::NotFound(why) => why,
+                ChildAnswer::Library(_) => "the child answered something else".to_owned(),
             },
             Err(Failed::Interrupted) => return Err(RunError::Interrupted),
             Err(failed) => format!("the child that ran them failed: {failed}"),

@@ -22,7 +22,7 @@ use super::Threads;
 pub(super) type Started<T> = (CpuId, JoinHandle<Result<T, RunError>>);
 
 /// What is dropped when the last of some threads has ended: nobody sends anything.
-pub(super) type Ended = Receiver<Infallible>;
+pub(super) type ThreadsEnded = Receiver<Infallible>;
 
 impl<P: Probe> Threads<P> {
     /// Starts one thread for each CPU, pins it if asked to, and lets all of them begin together.
@@ -74,7 +74,7 @@ impl<P: Probe> Threads<P> {
     pub(super) fn ends<T>(
         &self,
         threads: Vec<Started<T>>,
-        ended: &Ended,
+        ended: &ThreadsEnded,
         give_up: impl FnOnce(),
     ) -> Result<Vec<Result<T, RunError>>, RunError> {
         /// Threads look between repetitions whether they were given up. When all time is over nobody measures after them.

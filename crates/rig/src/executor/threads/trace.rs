@@ -12,7 +12,7 @@ use super::super::RunError;
 use super::{Call, Meeting, Rig, Threads, Worker, difference};
 
 /// What one thread does in each look.
-struct Plan {
+struct LookPlan {
     adds: (Call, u64),
     multiplies: (Call, u64),
     payload: Option<(Call, u64)>,
@@ -34,7 +34,7 @@ impl<P: Probe> Threads<P> {
         let cpus = self.together(&job.cpus(), Manner::USUAL, move |index, meeting| {
             let worker = Worker::new(&rig, repeat.members[index], &repeat, meeting);
             let sized = |load, time| (Call::of(load), worker.iterations_in(load, time));
-            let plan = Plan {
+            let plan = LookPlan {
                 adds: sized(job.tools.witness, CHAIN),
                 multiplies: sized(job.tools.ruler, CHAIN),
                 payload: job.payload.filter(|_| index == 0).map(|load| sized(load, PIECE)),
@@ -67,7 +67,7 @@ impl<P: Probe> Rig<P> {
     fn look(
         &self,
         job: &Trace,
-        plan: &Plan,
+        plan: &LookPlan,
         begun: u64,
         looks: &mut [Look],
         meeting: &Meeting,

@@ -25,10 +25,10 @@ use super::{Call, Meeting, Threads, difference};
 
 /// Memory of each thread, kept so that later jobs find it touched.
 #[derive(Default)]
-pub(super) struct Stores(Mutex<BTreeMap<Place, Kept>>);
+pub(super) struct Stores(Mutex<BTreeMap<StoreKey, Kept>>);
 
 /// What memory is told apart by: its size may grow.
-type Place = (CpuId, Content, Pages, Option<u32>);
+type StoreKey = (CpuId, Content, Pages, Option<u32>);
 
 /// Memory, and where the next moving trip begins in it.
 struct Kept {
@@ -38,12 +38,12 @@ struct Kept {
     moved: u64,
 }
 
-fn place(cpu: CpuId, store: &Store) -> Place {
+fn place(cpu: CpuId, store: &Store) -> StoreKey {
     (cpu, store.content, store.pages, store.node)
 }
 
 impl Stores {
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<Place, Kept>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<StoreKey, Kept>> {
         // What a thread that panicked has left behind is whole: entries are moved in and out.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -86,8 +86,8 @@ impl Stores {
     /// holds beside them then.
     pub(super) fn keep(&self, most: u64, wanted: &[(CpuId, Store)]) -> u64 {
         let mut kept = self.lock();
-        let is_wanted = |of: &Place| wanted.iter().any(|(cpu, store)| place(*cpu, store) == *of);
-        let mut beside: Vec<(u64, Place)> = kept
+        let is_wanted = |of: &StoreKey| wanted.iter().any(|(cpu, store)| place(*cpu, store) == *of);
+        let mut beside: Vec<(u64, StoreKey)> = kept
             .iter()
             .filter(|(place, _)| !is_wanted(place))
             .map(|(place, kept)| (purse::bytes(&kept.store), *place))
@@ -127,7 +127,7 @@ impl Stores {
 
     /// Where all of it lies.
     pub(super) fn placed(&self) -> Vec<Placed> {
-        let of = |(place, kept): (&Place, &Kept)| Placed {
+        let of = |(place, kept): (&StoreKey, &Kept)| Placed {
             cpu: place.0,
             store: kept.store,
             range: (kept.mapping.address(), kept.mapping.bytes()),

@@ -1,6 +1,6 @@
 //! Base frequencies of two kinds of cores.
 
-use levers::plan::Step;
+use levers::plan::PlannedWrite;
 use machine::isst::settable::{ClassText, What, features_text};
 
 use super::super::ground::Ground;
@@ -78,7 +78,11 @@ pub(super) fn needs_priorities(
 }
 
 /// Classes for the two kinds of cores, and who is in which.
-fn prioritised(ground: &Ground<'_>, domain: &Domain, it: &BaseFreq) -> Result<Vec<Step>, Refused> {
+fn prioritised(
+    ground: &Ground<'_>,
+    domain: &Domain,
+    it: &BaseFreq,
+) -> Result<Vec<PlannedWrite>, Refused> {
     let mhz = |frequency: Option<crate::model::Megahertz>| frequency.map_or(0, |mhz| mhz.0);
     let class = |number: u8| match number {
         0 => ClassText { min_mhz: mhz(it.high), epp: Some(0), ..ClassText::default() },

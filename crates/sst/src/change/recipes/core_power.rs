@@ -1,6 +1,6 @@
 //! Priorities of cores: switches, classes, who is in which.
 
-use levers::plan::Step;
+use levers::plan::PlannedWrite;
 use machine::isst::settable::{BRING_BACK, ClassText, What, priorities_text};
 
 use super::super::clocks::{LOW, of_classes};
@@ -45,7 +45,7 @@ pub(super) fn switches(
     domain: &Domain,
     on: bool,
     ordered: bool,
-) -> Result<Vec<Step>, Refused> {
+) -> Result<Vec<PlannedWrite>, Refused> {
     let mut steps = Vec::new();
     if ground.is_older() {
         steps.push(ground.step(domain, What::CorePower, if on { "on" } else { "off" })?);
@@ -59,7 +59,7 @@ pub(super) fn all_switches(
     ground: &Ground<'_>,
     on: bool,
     ordered: bool,
-) -> Result<Vec<Step>, Refused> {
+) -> Result<Vec<PlannedWrite>, Refused> {
     let mut steps = Vec::new();
     for domain in domains(ground)? {
         steps.extend(switches(ground, domain, on, ordered)?);
@@ -320,7 +320,7 @@ pub(super) fn cores(
     domain: &Domain,
     modules: Modules,
     class: u8,
-) -> Result<Vec<Step>, Refused> {
+) -> Result<Vec<PlannedWrite>, Refused> {
     let one = |core: u8| ground.step(domain, What::Core(core), class.to_string());
     numbers(modules).map(one).collect()
 }
@@ -330,7 +330,7 @@ pub(super) fn classes(
     ground: &Ground<'_>,
     domain: &Domain,
     of: impl Fn(u8) -> ClassText,
-) -> Result<Vec<Step>, Refused> {
+) -> Result<Vec<PlannedWrite>, Refused> {
     let one = |class: u8| {
         let epp = of(class).epp.filter(|_| ground.is_older());
         let text = ClassText { epp, ..of(class) }.to_string();

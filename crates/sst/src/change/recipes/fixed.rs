@@ -4,7 +4,7 @@
 //! # Source
 //! Linux, tools/power/x86/intel-speed-select/isst-config.c.
 
-use levers::plan::Step;
+use levers::plan::PlannedWrite;
 use model::CpuId;
 
 use super::super::ground::Ground;
@@ -35,7 +35,7 @@ pub(super) fn steps(ground: &Ground<'_>) -> Result<Steps, Refused> {
     Ok(Steps { limits, ..Steps::default() })
 }
 
-fn each(ground: &Ground<'_>, of: impl Fn(CpuId) -> Option<[Step; 2]>) -> Vec<Step> {
+fn each(ground: &Ground<'_>, of: impl Fn(CpuId) -> Option<[PlannedWrite; 2]>) -> Vec<PlannedWrite> {
     let domains = ground.targets();
     let cpus = domains.iter().flat_map(|domain| domain.cpus.iter().map(|member| member.cpu));
     cpus.filter_map(of).flatten().collect()

@@ -1,7 +1,7 @@
 //! Performance levels, and the CPUs that come and go with them.
 
-use levers::plan::Step;
-use levers::{Object, Of};
+use levers::plan::PlannedWrite;
+use levers::{Object, SettingOwner};
 use machine::isst::settable::What;
 use model::{CpuId, CpuSet, Reading};
 
@@ -9,7 +9,7 @@ use super::super::clocks::turbo_of;
 use super::super::ground::Ground;
 use super::super::limits::{placed, plain};
 use super::super::{Refused, Steps};
-use crate::model::{Domain, Kind, Level, Megahertz, Modules, Profiles};
+use crate::model::{Domain, DomainKind, Level, Megahertz, Modules, Profiles};
 
 const CPU: &str = "/sys/devices/system/cpu";
 /// The family whose uncore has other limits than levels say.
@@ -32,7 +32,7 @@ pub(super) fn steps(ground: &Ground<'_>, level: u8, with_cpus: bool) -> Result<S
             steps.remarks.extend(left_off(ground, domain, found, modules));
         }
         steps.limits.extend(ground.opened_at(domain, found, false, with_cpus.then_some(modules)));
-        if with_cpus && domain.kind() != Kind::Io {
+        if with_cpus && domain.kind() != DomainKind::Io {
             match uncore(ground, domain, found) {
                 Some(limits) => steps.limits.extend(limits),
                 None => without_uncore.push(domain.place()),
@@ -60,7 +60,7 @@ fn checked<'d>(
     domain: &'d Domain,
     level: u8,
 ) -> Result<Option<&'d Level>, Refused> {
-    let is_io = domain.kind() == Kind::Io;
+    let is_io = domain.kind() == DomainKind::Io;
     let profiles = match ground.profiles(domain) {
         Err(_) if is_io => return Ok(None),
         profiles => profiles?,
@@ -140,15 +140,15 @@ fn modules(ground: &Ground<'_>, domain: &Domain, level: &Level) -> Result<Module
 }
 
 /// A CPU, switched on or off.
-fn switch(cpu: CpuId, on: bool) -> Step {
+fn switch(cpu: CpuId, on: bool) -> PlannedWrite {
     let object = Object::File(format!("{CPU}/cpu{cpu}/online"));
     let (setting, wanted) = ("online".to_owned(), if on { "1" } else { "0" }.to_owned());
-    Step { setting, of: Of::Cpu(cpu), object, wanted, is_effective: false }
+    PlannedWrite { setting, of: SettingOwner::Cpu(cpu), object, wanted, is_effective: false }
 }
 
 /// The CPUs of the level on, all others of its power domain off. Of CPUs that are off nobody knows where
 /// they are: they are switched on to be asked, and off again if they have no part in it.
-fn cpus(ground: &Ground<'_>, level: u8) -> Result<Vec<Step>, Refused> {
+fn cpus(ground: &Ground<'_>, level: u8) -> Result<Vec<PlannedWrite>, Refused> {
     let (mut come, mut go) = (Vec::new(), Vec::new());
     for domain in &ground.snapshot.domains {
         if !ground.is_target(domain) {
@@ -175,7 +175,7 @@ fn cpus(ground: &Ground<'_>, level: u8) -> Result<Vec<Step>, Refused> {
             go.push(switch(member.cpu, false));
         }
     }
-    come.retain(|step| matches!(&step.of, Of::Cpu(cpu) if has_switch(ground, *cpu)));
+    come.retain(|step| matches!(&step.of, SettingOwner::Cpu(cpu) if has_switch(ground, *cpu)));
     go.extend(ground.strangers().iter().map(|cpu| switch(cpu, false)));
     come.extend(unplaced(ground, level).iter().map(|cpu| switch(cpu, true)));
     Ok(come.into_iter().chain(go).collect())
@@ -322,7 +322,7 @@ fn left_off(
 }
 
 /// The limits of the uncore that a level has; none: nobody can set them.
-fn uncore(ground: &Ground<'_>, domain: &Domain, level: &Level) -> Option<Vec<Step>> {
+fn uncore(ground: &Ground<'_>, domain: &Domain, level: &Level) -> Option<Vec<PlannedWrite>> {
     if ground.snapshot.processor.is_some_and(|it| it.family == OWN_UNCORE_FAMILY) {
         return Some(Vec::new());
     }
@@ -337,8 +337,8 @@ fn uncore(ground: &Ground<'_>, domain: &Domain, level: &Level) -> Option<Vec<Ste
         let object = Object::File(path);
         let setting = levers::Lever::of(&object)?.id.to_owned();
         let wanted = (u64::from(mhz?.0) * 1000).to_string();
-        let of = Of::Part(domain.place());
-        Some(Step { setting, of, object, wanted, is_effective: false })
+        let of = SettingOwner::Part(domain.place());
+        Some(PlannedWrite { setting, of, object, wanted, is_effective: false })
     };
     Some(files.into_iter().filter_map(step).collect())
 }

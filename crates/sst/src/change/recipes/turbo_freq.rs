@@ -1,6 +1,6 @@
 //! Turbo frequencies of two kinds of cores, and the turbo limits that hold at most.
 
-use levers::plan::Step;
+use levers::plan::PlannedWrite;
 use machine::isst::settable::{ClassText, What, features_text, limits_of, limits_text};
 use model::CpuSet;
 
@@ -64,7 +64,11 @@ fn sharing<'s, 'd>(
 }
 
 /// The turbo limits that hold at most, as they were named.
-fn held_at_most(ground: &Ground<'_>, domain: &Domain, limits: u64) -> Result<Step, Refused> {
+fn held_at_most(
+    ground: &Ground<'_>,
+    domain: &Domain,
+    limits: u64,
+) -> Result<PlannedWrite, Refused> {
     let step = ground.step(domain, What::TurboLimits, limits_text(limits))?;
     let byte = |word: u64, place: usize| word.to_le_bytes()[place];
     // The level says which groups there are; where it does not, the register does.
@@ -85,7 +89,7 @@ fn held_at_most(ground: &Ground<'_>, domain: &Domain, limits: u64) -> Result<Ste
 }
 
 /// What the register of a step holds.
-fn held(ground: &Ground<'_>, step: &Step, domain: &Domain) -> Result<u64, Refused> {
+fn held(ground: &Ground<'_>, step: &PlannedWrite, domain: &Domain) -> Result<u64, Refused> {
     let text = step.object.read(ground.machine);
     let text = ground.read(&text, domain)?;
     limits_of(text).ok_or_else(|| {
@@ -106,7 +110,7 @@ fn prioritised(
     ground: &Ground<'_>,
     domain: &Domain,
     chosen: &CpuSet,
-) -> Result<Vec<Step>, Refused> {
+) -> Result<Vec<PlannedWrite>, Refused> {
     let level = ground.current(domain)?;
     let it = ground.known(level.turbo_freq.as_ref(), domain)?;
     let first = modules_of(domain, chosen);
@@ -223,7 +227,7 @@ fn usual(ground: &Ground<'_>, domain: &Domain, steps: &mut Steps) -> Result<(), 
     }
     let step = ground.step(domain, What::TurboLimits, limits_text(OPEN))?;
     let limits = with(held(ground, &step, domain)?, most);
-    steps.firmware.push(Step { wanted: limits_text(limits), ..step });
+    steps.firmware.push(PlannedWrite { wanted: limits_text(limits), ..step });
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use machine::Machine;
 use model::record::{PageKind, Presentation, SpeedSelectQuestion};
 use proptest::prelude::*;
 use sst::change::{What, Wish};
-use sst::model::{Domain, Kind};
+use sst::model::{Domain, DomainKind};
 use sst::{Error, Levels, Part, Snapshot, Wanted};
 
 use self::made_up::{LEVELS, PP, compute, dump, lay, registers};
@@ -35,7 +35,7 @@ fn levels(domain: &Domain) -> Vec<u8> {
 fn check(snapshot: &Snapshot) {
     let [cores, io] = snapshot.domains.as_slice() else { panic!("{snapshot:?}") };
     assert_eq!((snapshot.backend, levels(cores), levels(io)), ("tpmi", vec![0, 1], vec![0]));
-    assert_eq!((cores.kind(), io.kind()), (Kind::Compute, Kind::Io));
+    assert_eq!((cores.kind(), io.kind()), (DomainKind::Compute, DomainKind::Io));
     for (level, (base, watts, modules)) in LEVELS.into_iter().enumerate() {
         let profiles = cores.profiles.as_ref().unwrap().as_ref().unwrap();
         let properties = profiles.levels[level].properties.as_ref().unwrap();

@@ -8,7 +8,7 @@ use model::{CpuId, Seconds};
 use super::super::ALONE;
 use super::super::cells::{Effort, Which};
 use super::super::size;
-use super::{Scope, Thinning, limit, part_of, some_cells};
+use super::{QuestionContext, Thinning, limit, part_of, some_cells};
 use crate::run::Error;
 use crate::run::plan::{Cell, Wishes};
 use rig::placement::{Choice, Order};
@@ -18,7 +18,7 @@ const ASKED_FOR: [&str; 2] = [ALONE, "triad"];
 
 const EFFORT: Effort = Effort { repetitions: 2, target: Seconds(2e-3) };
 
-impl Scope<'_> {
+impl QuestionContext<'_> {
     pub(super) fn bandwidth(&self) -> Result<Wishes, Error> {
         let choices = match &self.options.variant {
             Some(name) => vec![Which::Named(name.clone())],

@@ -5,7 +5,7 @@ use model::{CpuId, CpuSet, Pages, Seconds};
 
 use super::super::cells::{Chase, Effort};
 use super::super::size;
-use super::{LINE, SMALLEST, Scope, limit, lines_of};
+use super::{LINE, QuestionContext, SMALLEST, limit, lines_of};
 use crate::run::Error;
 use crate::run::plan::Wishes;
 use model::areas::memory::data_caches;
@@ -14,12 +14,12 @@ use rig::traffic::{Begin, Store};
 const EFFORT: Effort = Effort { repetitions: 3, target: Seconds(2e-3) };
 
 /// A size, and what it lies in.
-struct Level {
+struct MemoryLevel {
     name: String,
     bytes: u64,
 }
 
-impl Scope<'_> {
+impl QuestionContext<'_> {
     pub(super) fn latency(&self) -> Result<Wishes, Error> {
         let cpu = self.cpus()[0];
         let largest = self.largest_ring(cpu);
@@ -36,7 +36,7 @@ impl Scope<'_> {
         let beyond = size::beyond_caches(self.plan, cpu);
         let mut wishes = Wishes::default();
         for store in reserve(fit.share) {
-            for Level { name, bytes } in self.levels(cpu, store.bytes) {
+            for MemoryLevel { name, bytes } in self.levels(cpu, store.bytes) {
                 let begin = if bytes > beyond { Begin::Cold } else { Begin::Lap };
                 let mut ways = vec![(Walk::Random, 1), (Walk::LOCAL, 1)];
                 if bytes == store.bytes && store.pages == self.pages {
@@ -72,7 +72,7 @@ impl Scope<'_> {
 
     /// Sizes that lie within each cache, by what the machine says of it, and the largest one: it is
     /// called memory if it is larger than all of them.
-    fn levels(&self, cpu: CpuId, largest: u64) -> Vec<Level> {
+    fn levels(&self, cpu: CpuId, largest: u64) -> Vec<MemoryLevel> {
         let topology = self.plan.topology();
         let mut caches: Vec<(u8, u64)> = data_caches(topology, &CpuSet::from_iter([cpu]))
             .filter_map(|cache| Some((cache.level, cache.bytes?)))
@@ -83,13 +83,13 @@ impl Scope<'_> {
         for (level, bytes) in caches {
             let within = within(inner, bytes);
             if bytes > inner && (SMALLEST..largest).contains(&within) {
-                levels.push(Level { name: format!("L{level}"), bytes: within });
+                levels.push(MemoryLevel { name: format!("L{level}"), bytes: within });
             }
             inner = bytes;
         }
         let is_memory = largest > size::caches(topology, &[cpu]);
         let name = if is_memory { "memory".to_owned() } else { format!("{} KiB", largest >> 10) };
-        levels.push(Level { name, bytes: largest });
+        levels.push(MemoryLevel { name, bytes: largest });
         levels
     }
 }

@@ -6,7 +6,7 @@ use model::{Obstacle, Seconds, Unavailable};
 
 use super::super::cells::{self, Arrays, Chase, Effort, Which};
 use super::super::size;
-use super::{Scope, limit, lines_of, part_of};
+use super::{QuestionContext, limit, lines_of, part_of};
 use crate::run::Error;
 use crate::run::plan::{Planning, Wishes};
 use rig::placement::Refusal;
@@ -18,7 +18,7 @@ pub(super) const PAUSES_IN_BRIEF: &[f64] = &[0.0, 4.0];
 
 const EFFORT: Effort = Effort { repetitions: 3, target: Seconds(2e-3) };
 
-impl Scope<'_> {
+impl QuestionContext<'_> {
     /// One CPU follows pointers, the others move data with ever longer pauses.
     pub(super) fn loaded(&self, pauses: &[f64]) -> Result<Wishes, Error> {
         let [cpu, others @ ..] = self.asked_cpus() else {

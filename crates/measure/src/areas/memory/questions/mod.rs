@@ -14,7 +14,7 @@ use model::{CpuId, Pages, Seconds, Unavailable};
 
 use super::cells::{self, Arrays, Effort, Which};
 use super::classic;
-use super::request::{Options, Question};
+use super::request::{MemoryOptions, Question};
 use super::size::{self, Fit, Length};
 use crate::run::Error;
 use crate::run::plan::{Cell, Planning, Wishes};
@@ -30,15 +30,15 @@ pub(super) const SMALLEST: u64 = 4096;
 pub(super) const RING_MAX: u64 = 128 << 30;
 
 /// A question, on a machine.
-pub(super) struct Scope<'a> {
+pub(super) struct QuestionContext<'a> {
     pub(super) plan: &'a Planning<'a>,
     pub(super) pages: Pages,
-    pub(super) options: &'a Options,
+    pub(super) options: &'a MemoryOptions,
     /// The part of free memory that it may take: what questions of one run use is kept until its end.
     pub(super) part: f64,
 }
 
-impl Scope<'_> {
+impl QuestionContext<'_> {
     /// The answer to its question, with a word where more might run than is known.
     pub(super) fn wishes(&self) -> Result<Wishes, Error> {
         self.answer().map(|wishes| self.with_unknown(wishes))

@@ -6,7 +6,7 @@ use model::{CpuId, Obstacle, Seconds, Unavailable};
 
 use super::super::cells::{Arrays, Chase, Effort, Which};
 use super::super::size;
-use super::{Scope, limit, lines_of, part_of, some_cells};
+use super::{QuestionContext, limit, lines_of, part_of, some_cells};
 use crate::run::Error;
 use crate::run::plan::Wishes;
 use rig::traffic::{Begin, Store};
@@ -14,7 +14,7 @@ use rig::traffic::{Begin, Store};
 const EFFORT: Effort = Effort { repetitions: 3, target: Seconds(2e-3) };
 
 /// CPUs of one node, and memory of the same or another one.
-struct Pair {
+struct NodePair {
     from: u32,
     to: u32,
     cpus: Vec<CpuId>,
@@ -24,7 +24,7 @@ struct Pair {
     ring: u64,
 }
 
-impl Scope<'_> {
+impl QuestionContext<'_> {
     pub(super) fn numa(&self) -> Result<Wishes, Error> {
         let pairs = self.pairs();
         if pairs.is_empty() {
@@ -37,14 +37,14 @@ impl Scope<'_> {
         }
         let usual: Vec<&'static MemoryKernel> = find("load").into_iter().collect();
         let kernels = self.kernels_or(&usual);
-        let reserve = |pair: &Pair, share: f64| -> (Arrays, Store) {
+        let reserve = |pair: &NodePair, share: f64| -> (Arrays, Store) {
             let mut arrays = Arrays { node: Some(pair.to), ..self.arrays(&kernels) };
             arrays.reserve(&pair.cpus, part_of(pair.elements, pair.cpus.len(), share));
             let ring = Store::of_ring(lines_of(pair.ring, self.ring_share(share)), self.pages);
             (arrays, Store { node: Some(pair.to), ..ring })
         };
         let fit = self.fit(|share| {
-            let of_pair = |pair: &Pair| {
+            let of_pair = |pair: &NodePair| {
                 let (arrays, ring) = reserve(pair, share);
                 arrays.stores().into_iter().chain([ring])
             };
@@ -71,7 +71,7 @@ impl Scope<'_> {
     }
 
     /// From each node with chosen CPUs to each with memory that this process may have.
-    fn pairs(&self) -> Vec<Pair> {
+    fn pairs(&self) -> Vec<NodePair> {
         let topology = self.plan.topology();
         let mut pairs = Vec::new();
         for from in &topology.nodes {
@@ -79,7 +79,7 @@ impl Scope<'_> {
             let cpus: Vec<CpuId> = self.cpus().iter().copied().filter(is_of).collect();
             let Some(&first) = cpus.first() else { continue };
             let (elements, ring) = (self.elements(&cpus), size::beyond_caches(self.plan, first));
-            pairs.extend(topology.usable_nodes().map(|to| Pair {
+            pairs.extend(topology.usable_nodes().map(|to| NodePair {
                 from: from.id,
                 to: to.id,
                 cpus: cpus.clone(),

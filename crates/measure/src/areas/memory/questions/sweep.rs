@@ -8,7 +8,7 @@ use model::Seconds;
 
 use super::super::cells::{Arrays, Chase, Effort, Which};
 use super::super::size;
-use super::{SMALLEST, Scope, limit, lines_of, some_cells};
+use super::{QuestionContext, SMALLEST, limit, lines_of, some_cells};
 use crate::run::Error;
 use crate::run::plan::Wishes;
 use rig::traffic::{Begin, Store};
@@ -19,7 +19,7 @@ pub(super) const STEPS_IN_BRIEF: u32 = 1;
 
 const EFFORT: Effort = Effort { repetitions: 3, target: Seconds(0.7e-3) };
 
-impl Scope<'_> {
+impl QuestionContext<'_> {
     pub(super) fn sweep(&self, per_octave: u32) -> Result<Wishes, Error> {
         let cpu = self.cpus()[0];
         let usual: Vec<&'static MemoryKernel> = find("load").into_iter().collect();

@@ -97,14 +97,14 @@ impl Executor for Disturbed {
 }
 
 /// Samples by core and quantity.
-type Found = BTreeMap<(String, &'static str), Result<Vec<f64>, Unavailable>>;
+type TracedSamples = BTreeMap<(String, &'static str), Result<Vec<f64>, Unavailable>>;
 
 /// What is seen of the heaviest stream on CPU 0 of the large server, by core and quantity.
-fn seen(slow: usize, late: u64) -> Found {
+fn seen(slow: usize, late: u64) -> TracedSamples {
     seen_in(Extent::SHORT, slow, late)
 }
 
-fn seen_in(extent: Extent, slow: usize, late: u64) -> Found {
+fn seen_in(extent: Extent, slow: usize, late: u64) -> TracedSamples {
     let mut model = Model::named("2s-56c").unwrap();
     model.noise.drift_amplitude = 0.0;
     let machine = Machine::from(model.clone());
@@ -123,7 +123,7 @@ fn seen_in(extent: Extent, slow: usize, late: u64) -> Found {
     let followed = Followed { order: 0, load, cpu, beside, extent, tools };
     let mut executor = Disturbed { inner, slow, late };
     let run = followed.measure(&mut executor, &rulers).unwrap().unwrap();
-    let of = |(parameters, readings): Part| {
+    let of = |(parameters, readings): TraceSeries| {
         let core = parameters[CORE].clone();
         readings.into_iter().map(move |(quantity, samples)| ((core.clone(), quantity), samples))
     };
@@ -216,8 +216,8 @@ fn there_are_as_many_passes_as_it_takes() {
 }
 
 /// Looks of so many periods, of which so many are stretched.
-fn looks(periods: u32, stretched: u32) -> Vec<Seen> {
-    let look = |period: u32| Seen {
+fn looks(periods: u32, stretched: u32) -> Vec<LookSample> {
+    let look = |period: u32| LookSample {
         period,
         phase: 5e-6,
         clock: 3e9,
@@ -233,8 +233,8 @@ fn looks(periods: u32, stretched: u32) -> Vec<Seen> {
 /// What gaps cover has no looks to keep.
 #[test]
 fn the_first_periods_that_were_looked_at_are_kept() {
-    let of = |counts: &[(u32, usize)]| -> Vec<Seen> {
-        let look = |period: u32| Seen { period, ..looks(1, 0)[0] };
+    let of = |counts: &[(u32, usize)]| -> Vec<LookSample> {
+        let look = |period: u32| LookSample { period, ..looks(1, 0)[0] };
         counts.iter().flat_map(|&(period, count)| vec![look(period); count]).collect()
     };
     assert_eq!(covered(&of(&[(0, 9), (1, 9), (2, 9), (3, 9)]), 3), [0, 1, 2]);
@@ -261,9 +261,14 @@ fn periods_of_several_passes_are_one_after_the_other() {
         let look = |at: usize| {
             let at = from + at as f64 * 1e-6;
             let period = (at / 1e-3) as u32;
-            Seen { phase: at - f64::from(period) * 1e-3, lost_from: at, period, ..looks(1, 0)[0] }
+            LookSample {
+                phase: at - f64::from(period) * 1e-3,
+                lost_from: at,
+                period,
+                ..looks(1, 0)[0]
+            }
         };
-        (0..count).map(look).collect::<Vec<Seen>>()
+        (0..count).map(look).collect::<Vec<LookSample>>()
     };
     let passes = [pass(0.0, 1.6e-3), pass(0.0, 2e-3), Vec::new(), pass(0.1e-3, 2e-3)];
     let all = trace::joined(passes, &job);

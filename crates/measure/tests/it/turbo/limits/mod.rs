@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use machine::Machine;
 use machine::ports::{Msr, Tree};
-use measure::areas::turbo::{Options, Tests};
+use measure::areas::turbo::{Tests, TurboOptions};
 use model::page::Block;
 use model::record::{AccountStep, ClockAccount, PowerTerm, Record, Series};
 use model::{CpuId, Known, Reading};
@@ -83,7 +83,7 @@ impl Tree for Overlaid {
 }
 
 pub(super) fn why(machine: &Machine) -> Record {
-    measured(machine, Options { tests: Tests::Why, ..streams(&[]) })
+    measured(machine, TurboOptions { tests: Tests::Why, ..streams(&[]) })
 }
 
 /// The account of a stream on so many cores.
@@ -416,7 +416,7 @@ fn chosen_cores_have_the_limits_of_turbo_freq() {
         }
     });
     let cpus = Choice::usual(Some("0-19".parse().unwrap()));
-    let record = measured(&machine, Options { tests: Tests::Why, cpus, ..streams(&[]) });
+    let record = measured(&machine, TurboOptions { tests: Tests::Why, cpus, ..streams(&[]) });
     let alone = account(&record, "avx512_fma_t", 1);
     explained(alone);
     let chosen = step(alone, "licence");

@@ -4,14 +4,19 @@ use machine::pmu::{Config, Pmu};
 use model::{Obstacle, Unavailable};
 
 use super::super::{Listed, kernel};
-use super::json::{Event, flag, number};
+use super::json::{JsonEvent, flag, number};
 use crate::events::cpu::Maker;
-use crate::events::encoded::{Encoded, Place, Scope, Source};
+use crate::events::encoded::{CounterPlace, Encoded, EventScope, Source};
 use crate::events::fields::{Fields, counters};
-use crate::events::target::{Core, Target};
+use crate::events::target::{CoreTypePmu, Target};
 
 /// Appends the event, or why it is not one.
-pub(super) fn event(target: &Target<'_>, core: &Core, event: &Event, listed: &mut Listed) {
+pub(super) fn event(
+    target: &Target<'_>,
+    core: &CoreTypePmu,
+    event: &JsonEvent,
+    listed: &mut Listed,
+) {
     let name = event.name.as_deref().unwrap_or_default().to_ascii_lowercase();
     let of_type = event.core_type();
     if of_type.is_some() && core.of_type.is_some() && of_type != core.of_type {
@@ -32,7 +37,7 @@ pub(super) fn event(target: &Target<'_>, core: &Core, event: &Event, listed: &mu
     }
 }
 
-fn fields(event: &Event) -> Result<Fields, String> {
+fn fields(event: &JsonEvent) -> Result<Fields, String> {
     Ok(Fields {
         event: number(event.code.as_ref())?,
         umask: number(event.umask.as_ref())?,
@@ -43,7 +48,12 @@ fn fields(event: &Event) -> Result<Fields, String> {
     })
 }
 
-fn of_core(target: &Target<'_>, core: &Core, event: &Event, name: &str) -> Result<Encoded, String> {
+fn of_core(
+    target: &Target<'_>,
+    core: &CoreTypePmu,
+    event: &JsonEvent,
+    name: &str,
+) -> Result<Encoded, String> {
     let alone = event.counter_alone.as_ref().or(event.counter.as_ref()).map(String::as_str);
     let maker = core.maker();
     let mut written = fields(event)?;
@@ -54,11 +64,11 @@ fn of_core(target: &Target<'_>, core: &Core, event: &Event, name: &str) -> Resul
     written.umask |= more << 8;
     let mut place = place(maker, alone, written)?;
     let mut fields = written;
-    if let Place::Fixed(counter) = place {
+    if let CounterPlace::Fixed(counter) = place {
         fields = as_linux_knows_it(counter, name, fields)?;
         // Conditions are for general counters.
         if fields.any || fields.edge || fields.inv || fields.cmask > 0 {
-            place = Place::General { counters: u64::MAX, takes: 1 };
+            place = CounterPlace::General { counters: u64::MAX, takes: 1 };
         }
     }
     let config = fields.config(maker).ok_or("a field does not fit into its bits")?;
@@ -76,7 +86,7 @@ fn of_core(target: &Target<'_>, core: &Core, event: &Event, name: &str) -> Resul
     })
 }
 
-fn plain(event: &Event, name: String, pmu: String) -> Encoded {
+fn plain(event: &JsonEvent, name: String, pmu: String) -> Encoded {
     let description = event.brief_description.as_ref().or(event.public_description.as_ref());
     Encoded {
         name,
@@ -85,8 +95,8 @@ fn plain(event: &Event, name: String, pmu: String) -> Encoded {
         config: Config::default(),
         by_mode: true,
         modes: None,
-        scope: Scope::Thread,
-        place: Place::General { counters: u64::MAX, takes: 1 },
+        scope: EventScope::Thread,
+        place: CounterPlace::General { counters: u64::MAX, takes: 1 },
         register: None,
         source: Source::Perfmon,
         description: description.map(|text| text.trim().to_owned()),
@@ -117,22 +127,22 @@ fn as_linux_knows_it(counter: u32, name: &str, written: Fields) -> Result<Fields
 }
 
 /// `0,1,2,3`, `Fixed counter 0`; and what only one maker's counters do.
-fn place(maker: Maker, counter: Option<&str>, fields: Fields) -> Result<Place, String> {
+fn place(maker: Maker, counter: Option<&str>, fields: Fields) -> Result<CounterPlace, String> {
     let Some(text) = counter.filter(|_| maker != Maker::Amd) else {
         // Floating point operations of AMD come in greater numbers than one counter can add.
         let is_pair = maker == Maker::Amd && fields.event == 0x03;
         let (counters, takes) = if is_pair { (0b10101, 2) } else { (u64::MAX, 1) };
-        return Ok(Place::General { counters, takes });
+        return Ok(CounterPlace::General { counters, takes });
     };
     if let Some(number) = text.to_ascii_lowercase().strip_prefix("fixed counter ") {
         let number = number.trim().parse().map_err(|_| format!("no counter is `{text}`"))?;
-        return Ok(Place::Fixed(number));
+        return Ok(CounterPlace::Fixed(number));
     }
     let counters = counters(text).ok_or_else(|| format!("no counters are `{text}`"))?;
-    Ok(Place::General { counters, takes: 1 })
+    Ok(CounterPlace::General { counters, takes: 1 })
 }
 
-fn caveats(event: &Event, register: Option<u32>) -> Vec<String> {
+fn caveats(event: &JsonEvent, register: Option<u32>) -> Vec<String> {
     let mut caveats = Vec::new();
     let errata = event.errata.as_deref().map(str::trim);
     if let Some(errata) = errata.filter(|text| !["", "null", "0"].contains(text)) {
@@ -173,8 +183,8 @@ fn pmu_of(unit: &str) -> String {
 /// counted here.
 fn of_unit(
     target: &Target<'_>,
-    core: &Core,
-    event: &Event,
+    core: &CoreTypePmu,
+    event: &JsonEvent,
     name: &str,
     unit: &str,
 ) -> Result<Vec<Encoded>, String> {
@@ -184,13 +194,13 @@ fn of_unit(
     }
     let config = unit_config(core, event, &pmu)?;
     let place = match counters(event.counter.as_deref().unwrap_or_default()) {
-        Some(counters) => Place::General { counters, takes: 1 },
-        None => Place::General { counters: u64::MAX, takes: 1 },
+        Some(counters) => CounterPlace::General { counters, takes: 1 },
+        None => CounterPlace::General { counters: u64::MAX, takes: 1 },
     };
     let found = Encoded {
         config,
         by_mode: false,
-        scope: Scope::Shared,
+        scope: EventScope::Shared,
         place,
         ..plain(event, name.to_owned(), pmu.clone())
     };
@@ -216,7 +226,7 @@ fn of_unit(
 /// output: channels in 47:36 and flow control in 50:48, on Skylake in 43:36 and 46:44. Filters are in
 /// `config1`. `arch/x86/events/amd/uncore.c`: the data fabric has more of the event in 35:32 and 60:59,
 /// as PERF_CTL of the northbridge has.
-fn unit_config(core: &Core, event: &Event, pmu: &str) -> Result<Config, String> {
+fn unit_config(core: &CoreTypePmu, event: &JsonEvent, pmu: &str) -> Result<Config, String> {
     let does_not_fit = || "a field does not fit into its bits".to_owned();
     let written = fields(event)?;
     // Where units have more of the unit mask than 8 bits, lists have it as its extension.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use regex_lite::Regex;
 
-use crate::events::cpu::Cpu;
+use crate::events::cpu::CpuModel;
 use crate::events::table::CoreType;
 
 /// A folder of event lists.
@@ -12,11 +12,11 @@ pub(super) struct Folder {
     path: PathBuf,
     /// Paths below it, sorted: `SPR/events/sapphirerapids_core.json`.
     files: Vec<String>,
-    map: Vec<Line>,
+    map: Vec<MapfileLine>,
 }
 
 /// A line of `mapfile.csv`.
-struct Line {
+struct MapfileLine {
     /// Which CPUs: an expression.
     cpus: String,
     /// The file, or of Linux the folder, of the list.
@@ -29,7 +29,7 @@ struct Line {
 
 /// The lists of a CPU.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Found {
+pub(super) struct FoundLists {
     pub(super) lists: Vec<PathBuf>,
     pub(super) remarks: Vec<String>,
 }
@@ -42,8 +42,8 @@ const PARTS: &[&str] =
 const DEPTH: u32 = 3;
 
 /// The paths of a CPU's lists that `mapfile.csv`, whose text this is, names: of both types of core.
-pub fn lists(map: &str, cpu: &Cpu) -> Vec<String> {
-    let map = map.lines().skip(1).filter_map(Line::parse).collect();
+pub fn lists(map: &str, cpu: &CpuModel) -> Vec<String> {
+    let map = map.lines().skip(1).filter_map(MapfileLine::parse).collect();
     let folder = Folder { path: PathBuf::new(), files: Vec::new(), map };
     let (lines, _) = folder.lines(&cpu.to_string(), cpu.has_stepping());
     let wanted = lines.into_iter().filter(|line| PARTS.contains(&line.part.as_str()));
@@ -56,7 +56,7 @@ impl Folder {
         collect(path, "", DEPTH, &mut files).map_err(|error| sys::errno::words(&error))?;
         files.sort();
         let map = match std::fs::read_to_string(path.join("mapfile.csv")) {
-            Ok(text) => text.lines().skip(1).filter_map(Line::parse).collect(),
+            Ok(text) => text.lines().skip(1).filter_map(MapfileLine::parse).collect(),
             Err(_) if files.iter().any(|file| is_json(file)) => Vec::new(),
             Err(error) => {
                 return Err(format!("cannot read `mapfile.csv`: {}", sys::errno::words(&error)));
@@ -66,12 +66,12 @@ impl Folder {
     }
 
     /// The lists of a CPU, or of one type of its cores.
-    pub(super) fn lists(&self, cpu: &Cpu, core: Option<CoreType>) -> Found {
+    pub(super) fn lists(&self, cpu: &CpuModel, core: Option<CoreType>) -> FoundLists {
         if let Some(id) = cpu.arm_id() {
-            return Found { lists: self.of_arm(&id), remarks: Vec::new() };
+            return FoundLists { lists: self.of_arm(&id), remarks: Vec::new() };
         }
         let (lines, remark) = self.lines(&cpu.to_string(), cpu.has_stepping());
-        let mut found = Found { lists: Vec::new(), remarks: Vec::from_iter(remark) };
+        let mut found = FoundLists { lists: Vec::new(), remarks: Vec::from_iter(remark) };
         for line in lines {
             let of_core = core.is_none() || line.core.is_none() || line.core == core;
             if !of_core || !PARTS.contains(&line.part.as_str()) {
@@ -88,13 +88,13 @@ impl Folder {
     }
 
     /// The types of cores that the map gives a CPU.
-    pub(super) fn core_types(&self, cpu: &Cpu) -> Vec<CoreType> {
+    pub(super) fn core_types(&self, cpu: &CpuModel) -> Vec<CoreType> {
         let (lines, _) = self.lines(&cpu.to_string(), cpu.has_stepping());
         lines.iter().filter_map(|line| line.core).collect()
     }
 
     /// The lines of a CPU. Steppings tell CPUs apart; where none is known, the first that fits is taken.
-    fn lines(&self, cpu: &str, has_stepping: bool) -> (Vec<&Line>, Option<String>) {
+    fn lines(&self, cpu: &str, has_stepping: bool) -> (Vec<&MapfileLine>, Option<String>) {
         let fits = |expression: &str| {
             let whole = Regex::new(&format!("^(?:{expression})(?:-.*)?$"));
             whole.is_ok_and(|whole| whole.is_match(cpu))
@@ -116,14 +116,14 @@ impl Folder {
     }
 
     /// The lines whose expression is the first that fits, as perf takes them.
-    fn first_of(&self, fits: impl Fn(&str) -> bool) -> Vec<&Line> {
+    fn first_of(&self, fits: impl Fn(&str) -> bool) -> Vec<&MapfileLine> {
         let Some(first) = self.map.iter().find(|line| fits(&line.cpus)) else { return Vec::new() };
         self.map.iter().filter(|line| line.cpus == first.cpus).collect()
     }
 
     /// The files of a line: by their path, by their path with `__` in place of `/`, by their name alone,
     /// as pmu-tools calls them, or those of a folder.
-    fn files_of(&self, line: &Line) -> Vec<&str> {
+    fn files_of(&self, line: &MapfileLine) -> Vec<&str> {
         let path = line.name.trim_start_matches('/');
         let flat = path.replace('/', "__");
         let name = path.rsplit('/').next().unwrap_or(path);
@@ -159,8 +159,8 @@ impl Folder {
     }
 }
 
-impl Line {
-    fn parse(line: &str) -> Option<Line> {
+impl MapfileLine {
+    fn parse(line: &str) -> Option<MapfileLine> {
         let mut words = line.split(',').map(str::trim);
         let (cpus, _version) = (words.next()?, words.next()?);
         let (name, part) = (words.next()?, words.next()?);
@@ -172,7 +172,12 @@ impl Line {
             _ => None,
         };
         let is_line = !cpus.is_empty() && !name.is_empty();
-        is_line.then(|| Line { cpus: cpus.into(), name: name.into(), part: part.into(), core })
+        is_line.then(|| MapfileLine {
+            cpus: cpus.into(),
+            name: name.into(),
+            part: part.into(),
+            core,
+        })
     }
 }
 

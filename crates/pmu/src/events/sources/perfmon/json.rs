@@ -7,8 +7,8 @@ use crate::events::table::CoreType;
 
 /// An event of a list, in the words of the list.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "PascalCase")]
-pub(super) struct Event {
+#[serde(default, rename_all = "PascalCase", expecting = "struct Event")]
+pub(super) struct JsonEvent {
     #[serde(rename = "EventName")]
     pub(super) name: Option<String>,
     /// Numbers in hexadecimal with `0x`, in decimal without; two where two codes will do.
@@ -51,8 +51,8 @@ pub(super) struct Event {
     arm_description: Option<String>,
 }
 
-impl Event {
-    fn whole(mut self) -> Event {
+impl JsonEvent {
+    fn whole(mut self) -> JsonEvent {
         self.name = self.name.or(self.arm_name.take());
         self.code = self.code.or(self.arm_code.map(|code| code.to_string()));
         self.public_description = self.public_description.or(self.arm_description.take());
@@ -67,7 +67,7 @@ impl Event {
 
 /// The events of a list: an array, or an object that has one. Entries without an event's name are
 /// formulas.
-pub(super) fn parse(text: &str) -> Result<Vec<Event>, String> {
+pub(super) fn parse(text: &str) -> Result<Vec<JsonEvent>, String> {
     let whole: Value =
         serde_json::from_str(text).map_err(|error| format!("is no JSON: {error}"))?;
     let events = match whole {
@@ -84,9 +84,12 @@ pub(super) fn parse(text: &str) -> Result<Vec<Event>, String> {
     let parse = |(place, event): (usize, Value)| {
         let name = ["EventName", "name"].iter().find_map(|key| event.get(key)?.as_str());
         let what = name.map_or_else(|| format!("entry {place}"), |name| format!("event `{name}`"));
-        serde_json::from_value(event).map(Event::whole).map_err(|error| format!("{what}: {error}"))
+        serde_json::from_value(event)
+            .map(JsonEvent::whole)
+            .map_err(|error| format!("{what}: {error}"))
     };
-    let events: Vec<Event> = events.into_iter().enumerate().map(parse).collect::<Result<_, _>>()?;
+    let events: Vec<JsonEvent> =
+        events.into_iter().enumerate().map(parse).collect::<Result<_, _>>()?;
     Ok(events.into_iter().filter(|event| event.name.is_some()).collect())
 }
 

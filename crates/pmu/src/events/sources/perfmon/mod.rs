@@ -15,7 +15,7 @@ use std::path::Path;
 use model::{Obstacle, Unavailable};
 
 use super::{EventSource, Listed, no_more};
-use crate::events::cpu::Cpu;
+use crate::events::cpu::CpuModel;
 use crate::events::encoded::Source;
 use crate::events::table::CoreType;
 use crate::events::target::Target;
@@ -70,7 +70,7 @@ fn all(target: &Target<'_>) -> Listed {
     listed
 }
 
-fn read(list: &Path) -> Result<Vec<json::Event>, String> {
+fn read(list: &Path) -> Result<Vec<json::JsonEvent>, String> {
     let text = std::fs::read_to_string(list).map_err(|error| sys::errno::words(&error))?;
     json::parse(&text)
 }
@@ -103,7 +103,7 @@ fn once(listed: &mut Listed) {
 
 /// The types of cores that a folder knows of a CPU: by its map, or by the PMUs that its lists name, as those
 /// of Linux do. Those of performance first.
-pub(in crate::events) fn core_types(folder: &Path, cpu: &Cpu) -> Vec<CoreType> {
+pub(in crate::events) fn core_types(folder: &Path, cpu: &CpuModel) -> Vec<CoreType> {
     let Ok(folder) = Folder::open(folder) else { return Vec::new() };
     let mut types = folder.core_types(cpu);
     if types.is_empty() {

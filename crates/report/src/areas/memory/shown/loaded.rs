@@ -14,7 +14,7 @@ const KNEE: f64 = 1.5;
 
 /// What others move, and the latency beside it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(in super::super) struct Point {
+pub(in super::super) struct LoadPoint {
     /// Bytes per second, in the headline's counting.
     pub(in super::super) moved: f64,
     /// Seconds.
@@ -25,7 +25,7 @@ pub(in super::super) struct Point {
 pub(in super::super) struct Mix<'a> {
     pub(in super::super) name: &'a str,
     /// Ascending by what is moved.
-    pub(in super::super) points: Vec<Point>,
+    pub(in super::super) points: Vec<LoadPoint>,
 }
 
 /// What was found.
@@ -45,12 +45,12 @@ pub(in super::super) fn loaded(record: &Record) -> Option<Loaded<'_>> {
     let mix = |name| {
         let of_mix = cells.iter().filter(|cell| cell.text("mix") == Some(name));
         let point = |cell: &Cell<'_>| {
-            Some(Point {
+            Some(LoadPoint {
                 moved: counting.headline(cell, cell.main_median("background")?)?,
                 latency: cell.main_median("latency")?,
             })
         };
-        let mut points: Vec<Point> = of_mix.filter_map(point).collect();
+        let mut points: Vec<LoadPoint> = of_mix.filter_map(point).collect();
         points.sort_by(|a, b| a.moved.total_cmp(&b.moved));
         Mix { name, points }
     };
@@ -65,7 +65,7 @@ pub(in super::super) fn loaded(record: &Record) -> Option<Loaded<'_>> {
 
 impl Mix<'_> {
     /// The point with most traffic.
-    pub(in super::super) fn most(&self) -> Option<Point> {
+    pub(in super::super) fn most(&self) -> Option<LoadPoint> {
         self.points.last().copied()
     }
 
@@ -186,7 +186,7 @@ pub(in super::super) fn table(counting: Counting<'_>, loaded: &Loaded<'_>) -> Bl
 }
 
 pub(in super::super) fn plot(counting: Counting<'_>, loaded: &Loaded<'_>) -> Option<Block> {
-    let idle = loaded.idle.map(|latency| Point { moved: 0.0, latency });
+    let idle = loaded.idle.map(|latency| LoadPoint { moved: 0.0, latency });
     let line = |mix: &Mix<'_>| {
         let points: Vec<(f64, f64)> = idle
             .iter()

@@ -16,7 +16,7 @@ use super::{columns, modes, note, placement, through};
 const SATURATED: f64 = 0.95;
 
 /// The most with one number of threads.
-struct Point<'a> {
+struct ScalingPoint<'a> {
     threads: usize,
     most: f64,
     kernel: &'a str,
@@ -26,7 +26,7 @@ struct Point<'a> {
 /// An order of CPUs.
 struct Grown<'a> {
     order: &'a str,
-    points: Vec<Point<'a>>,
+    points: Vec<ScalingPoint<'a>>,
 }
 
 fn grown<'a>(counting: Counting<'_>, cells: &[Cell<'a>]) -> Vec<Grown<'a>> {
@@ -38,7 +38,7 @@ fn grown<'a>(counting: Counting<'_>, cells: &[Cell<'a>]) -> Vec<Grown<'a>> {
             let of_count = || of_order().filter(|cell| cell.active.len() == threads);
             let (most, kernel) = most(counting, of_count())?;
             let variant = of_count().find(|cell| cell.workload == kernel)?.text("variant")?;
-            Some(Point { threads, most, kernel, variant })
+            Some(ScalingPoint { threads, most, kernel, variant })
         };
         Grown { order, points: counts.into_iter().filter_map(point).collect() }
     };
@@ -91,7 +91,7 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
 
 fn table(counting: Counting<'_>, words: &str, grown: &Grown<'_>) -> Block {
     let all = grown.points.iter().map(|point| point.most).fold(0.0, f64::max);
-    let row = |point: &Point<'_>| {
+    let row = |point: &ScalingPoint<'_>| {
         vec![
             Text::from(point.threads.to_string()),
             counting.text(point.most).into(),

@@ -7,7 +7,7 @@ use model::{CpuId, CpuSet};
 
 use super::super::CHASE;
 use super::super::counting::{AS_ASKED, Counting};
-use super::super::knees::{self, Claim, Knee, Level, Point, Whose};
+use super::super::knees::{self, ClaimedCache, CurvePoint, Knee, LatencyLevel, Whose};
 use super::super::read::{Cell, cells, in_order};
 use super::factors::POINTS_MIN;
 use super::{columns, dash, digits, modes, nanoseconds, note, of_cpu, pages, size as size_text};
@@ -19,9 +19,9 @@ pub(in super::super) struct Sweep<'a> {
     /// The CPU that did it.
     pub(in super::super) cpu: CpuId,
     /// The levels that its latencies show.
-    pub(in super::super) levels: Vec<Level>,
+    pub(in super::super) levels: Vec<LatencyLevel>,
     /// What the machine claims.
-    pub(in super::super) claims: Vec<Claim>,
+    pub(in super::super) claims: Vec<ClaimedCache>,
     /// The greatest size that has a latency.
     largest: u64,
     cells: Vec<Cell<'a>>,
@@ -35,7 +35,7 @@ pub(in super::super) fn sweep(record: &Record) -> Option<Sweep<'_>> {
     let &cpu = active.as_slice().first()?;
     let topology = &record.machine.topology;
     let claims = claims(topology, cpu);
-    let points: Vec<Point> =
+    let points: Vec<CurvePoint> =
         cells.iter().filter(|cell| cell.workload == CHASE).filter_map(point).collect();
     let levels = knees::levels(&points, &claims, size::caches(topology, &[cpu]));
     let largest = points.last()?.bytes;
@@ -43,21 +43,21 @@ pub(in super::super) fn sweep(record: &Record) -> Option<Sweep<'_>> {
 }
 
 /// What the machine claims of the data caches of a CPU.
-pub(in super::super) fn claims(topology: &Topology, cpu: CpuId) -> Vec<Claim> {
+pub(in super::super) fn claims(topology: &Topology, cpu: CpuId) -> Vec<ClaimedCache> {
     let only = CpuSet::from_iter([cpu]);
     let claim = |cache: &model::record::Cache| {
-        Some(Claim { level: cache.level, bytes: cache.bytes.filter(|bytes| *bytes > 0)? })
+        Some(ClaimedCache { level: cache.level, bytes: cache.bytes.filter(|bytes| *bytes > 0)? })
     };
-    let mut claims: Vec<Claim> = data_caches(topology, &only).filter_map(claim).collect();
+    let mut claims: Vec<ClaimedCache> = data_caches(topology, &only).filter_map(claim).collect();
     claims.sort_by_key(|claim| claim.level);
     claims.dedup_by_key(|claim| claim.level);
     claims
 }
 
 /// Noise only adds to a latency: the lower quartile of all samples is more typical than the median.
-fn point(cell: &Cell<'_>) -> Option<Point> {
+fn point(cell: &Cell<'_>) -> Option<CurvePoint> {
     let samples = cell.shown("latency")?.samples()?;
-    Some(Point {
+    Some(CurvePoint {
         bytes: cell.number("footprint")?,
         seconds: quantile(&samples.all(), 0.25).filter(|seconds| *seconds > 0.0)?,
         blocks: samples.numbered_medians(),
@@ -75,7 +75,7 @@ impl Sweep<'_> {
     }
 
     /// The median of a quantity over the sizes of a level.
-    fn over(&self, level: &Level, workload: &str, quantity: &str) -> Option<f64> {
+    fn over(&self, level: &LatencyLevel, workload: &str, quantity: &str) -> Option<f64> {
         let [least, greatest] = level.sizes;
         let on_it = |cell: &&Cell<'_>| {
             cell.number("footprint").is_some_and(|bytes| (least..=greatest).contains(&bytes))
@@ -86,12 +86,12 @@ impl Sweep<'_> {
     }
 
     /// Latency of a level in cycles of the core, where its clock was measured.
-    pub(in super::super) fn cycles(&self, level: &Level) -> Option<f64> {
+    pub(in super::super) fn cycles(&self, level: &LatencyLevel) -> Option<f64> {
         self.over(level, CHASE, "latency_cycles")
     }
 
     /// Latency of a level, in seconds.
-    pub(in super::super) fn seconds(&self, level: &Level) -> f64 {
+    pub(in super::super) fn seconds(&self, level: &LatencyLevel) -> f64 {
         self.over(level, CHASE, "latency").unwrap_or(level.seconds)
     }
 }
@@ -109,7 +109,7 @@ pub(in super::super) fn name(whose: Whose) -> String {
 
 /// How a level's end compares with what the machine claims.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(in super::super) enum Verdict {
+pub(in super::super) enum LevelVerdict {
     /// It ends where it should.
     AsClaimed,
     /// It ends elsewhere, about here.
@@ -121,7 +121,7 @@ pub(in super::super) enum Verdict {
 }
 
 /// The verdict on a level.
-pub(in super::super) fn verdict(level: &Level) -> Verdict {
+pub(in super::super) fn verdict(level: &LatencyLevel) -> LevelVerdict {
     /// Sizes are this far apart at most where nothing is known of what is between.
     const NEAR: f64 = 1.3;
     /// One disturbed block moves a knee; of fewer nobody knows which one it is.
@@ -129,19 +129,19 @@ pub(in super::super) fn verdict(level: &Level) -> Verdict {
     /// In a wider interval lie both half and twice of what is in its middle: it tells none of them from it.
     const WIDEST: f64 = 4.0;
     let (Whose::Cache(claim), Some(knee)) = (level.whose, level.knee) else {
-        return Verdict::Unknown;
+        return LevelVerdict::Unknown;
     };
     if knee.is_gap() || knee.blocks < BLOCKS_MIN {
-        return Verdict::Unknown;
+        return LevelVerdict::Unknown;
     }
     let claimed = claim.bytes as f64;
     let [low, high] = knee.interval;
     if !(low / NEAR..=high * NEAR).contains(&claimed) {
-        Verdict::Behaves(knee.bytes as u64)
+        LevelVerdict::Behaves(knee.bytes as u64)
     } else if knee.factor() > WIDEST {
-        Verdict::Vague(knee.factor())
+        LevelVerdict::Vague(knee.factor())
     } else {
-        Verdict::AsClaimed
+        LevelVerdict::AsClaimed
     }
 }
 
@@ -186,7 +186,7 @@ fn point_table(sweep: &Sweep<'_>) -> Option<Block> {
 /// What several kernels move in each level.
 fn kernel_table(counting: Counting<'_>, sweep: &Sweep<'_>) -> Option<Block> {
     let kernels = sweep.kernels();
-    let row = |level: &Level| {
+    let row = |level: &LatencyLevel| {
         let moved = |kernel: &&str| {
             let moved = sweep.over(level, kernel, "bandwidth");
             moved.map_or_else(dash, |moved| counting.text(moved).into())
@@ -217,7 +217,7 @@ fn how(sweep: &Sweep<'_>) -> Option<Block> {
 
 /// Where levels end, as the latencies show it.
 fn ends(sweep: &Sweep<'_>) -> Vec<Mark> {
-    let mark = |level: &Level| {
+    let mark = |level: &LatencyLevel| {
         let bytes = level.knee?.bytes;
         Some(Mark {
             at: bytes,
@@ -296,7 +296,7 @@ pub(in super::super) fn gaps(sweep: &Sweep<'_>) -> Option<Block> {
 /// The levels, with what the machine claims of them.
 pub(in super::super) fn level_table(counting: Counting<'_>, sweep: &Sweep<'_>) -> Option<Block> {
     let kernel = sweep.kernels().first().copied();
-    let row = |level: &Level| {
+    let row = |level: &LatencyLevel| {
         let cycles = sweep.cycles(level);
         let moved = kernel.and_then(|kernel| sweep.over(level, kernel, "bandwidth"));
         let claim = match level.whose {
@@ -336,14 +336,14 @@ pub(in super::super) fn level_table(counting: Counting<'_>, sweep: &Sweep<'_>) -
     })
 }
 
-fn verdict_text(level: &Level) -> Text {
+fn verdict_text(level: &LatencyLevel) -> Text {
     match (verdict(level), level.whose) {
-        (Verdict::AsClaimed, _) => Text::toned("as claimed", Tone::Good),
-        (Verdict::Behaves(bytes), Whose::Cache(claim)) => Text::toned(
+        (LevelVerdict::AsClaimed, _) => Text::toned("as claimed", Tone::Good),
+        (LevelVerdict::Behaves(bytes), Whose::Cache(claim)) => Text::toned(
             format!("says {}, behaves like {}", size_text(claim.bytes), size_text(bytes)),
             Tone::Warning,
         ),
-        (Verdict::Vague(factor), _) => Text::toned(known_to(factor), Tone::Faint),
+        (LevelVerdict::Vague(factor), _) => Text::toned(known_to(factor), Tone::Faint),
         (_, Whose::Cache(_)) if level.knee.is_some() => {
             Text::toned("too little was measured around its end", Tone::Faint)
         }
@@ -359,10 +359,10 @@ pub(in super::super) fn known_to(factor: f64) -> String {
 }
 
 /// Claimed caches that the latencies do not show.
-pub(in super::super) fn not_seen(sweep: &Sweep<'_>) -> Vec<Claim> {
-    let seen = |claim: &Claim| sweep.levels.iter().any(|l| l.whose == Whose::Cache(*claim));
+pub(in super::super) fn not_seen(sweep: &Sweep<'_>) -> Vec<ClaimedCache> {
+    let seen = |claim: &ClaimedCache| sweep.levels.iter().any(|l| l.whose == Whose::Cache(*claim));
     let gaps = || sweep.levels.iter().filter_map(|level| level.knee).filter(Knee::is_gap);
-    let looked_at = |claim: &Claim| {
+    let looked_at = |claim: &ClaimedCache| {
         let bytes = claim.bytes as f64;
         let within = |knee: Knee| (knee.interval[0]..=knee.interval[1]).contains(&bytes);
         // A few points of a sweep that was cut short tell of no cache.
@@ -379,7 +379,7 @@ pub(in super::super) fn not_seen(sweep: &Sweep<'_>) -> Vec<Claim> {
 }
 
 fn unseen(sweep: &Sweep<'_>) -> Vec<String> {
-    let line = |claim: Claim| {
+    let line = |claim: ClaimedCache| {
         format!("L{} ({} claimed) shows no plateau of its own", claim.level, size_text(claim.bytes))
     };
     not_seen(sweep).into_iter().map(line).collect()
@@ -428,22 +428,26 @@ mod tests {
         let of = |claimed: u64, ends: [u64; 2]| {
             let interval = ends.map(|mib| (mib * MIB) as f64);
             let knee = Knee { bytes: 16.0 * MIB as f64, interval, blocks: 5 };
-            let whose = Whose::Cache(Claim { level: 3, bytes: claimed * MIB });
-            verdict(&Level { whose, seconds: 2e-8, sizes: [MIB, 4 * MIB], knee: Some(knee) })
+            let whose = Whose::Cache(ClaimedCache { level: 3, bytes: claimed * MIB });
+            verdict(&LatencyLevel { whose, seconds: 2e-8, sizes: [MIB, 4 * MIB], knee: Some(knee) })
         };
-        assert_eq!(of(16, [8, 32]), Verdict::AsClaimed);
-        assert_eq!(of(16, [4, 64]), Verdict::Vague(16.0));
+        assert_eq!(of(16, [8, 32]), LevelVerdict::AsClaimed);
+        assert_eq!(of(16, [4, 64]), LevelVerdict::Vague(16.0));
         // What lies outside is refuted by a wide one, too.
-        assert_eq!(of(256, [4, 64]), Verdict::Behaves(16 * MIB));
+        assert_eq!(of(256, [4, 64]), LevelVerdict::Behaves(16 * MIB));
     }
 
     #[test]
     fn a_cache_that_behaves_like_less_is_told_and_others_are_not() {
         let misleading = record("sim:vm-2c");
-        let verdicts: Vec<Verdict> =
+        let verdicts: Vec<LevelVerdict> =
             sweep(&misleading).unwrap().levels.iter().map(verdict).collect();
-        let [Verdict::AsClaimed, Verdict::AsClaimed, Verdict::Behaves(bytes), Verdict::Unknown] =
-            verdicts[..]
+        let [
+            LevelVerdict::AsClaimed,
+            LevelVerdict::AsClaimed,
+            LevelVerdict::Behaves(bytes),
+            LevelVerdict::Unknown,
+        ] = verdicts[..]
         else {
             panic!("{verdicts:?}");
         };

@@ -15,13 +15,13 @@ pub(in super::super) struct Staircase<'a> {
     /// Microseconds that states may take to be left.
     pub(in super::super) limit: Option<&'a str>,
     /// By length of rest.
-    pub(in super::super) steps: Vec<Step>,
+    pub(in super::super) steps: Vec<RestLength>,
     /// By depth.
     pub(in super::super) states: Vec<State<'a>>,
 }
 
 /// One length of rest.
-pub(in super::super) struct Step {
+pub(in super::super) struct RestLength {
     /// Microseconds.
     pub(in super::super) rest: u64,
     pub(in super::super) spread: Spread,
@@ -74,19 +74,19 @@ pub(in super::super) fn staircases(record: &Record) -> Vec<Staircase<'_>> {
 }
 
 /// The fastest rest in which the sleeper slept: what a wake-up costs beside idle states.
-pub(in super::super) fn lightest(steps: &[Step]) -> Option<&Step> {
+pub(in super::super) fn lightest(steps: &[RestLength]) -> Option<&RestLength> {
     let slept = steps.iter().filter(|step| step.slept.is_none_or(|slept| slept >= SLEPT_MIN));
     slept.min_by(|a, b| a.spread.median.total_cmp(&b.spread.median))
 }
 
-fn steps(cells: &[&Cell<'_>]) -> Vec<Step> {
+fn steps(cells: &[&Cell<'_>]) -> Vec<RestLength> {
     let step = |cell: &&&Cell<'_>| {
         let rest = cell.number(REST).filter(|_| cell.text(STATE).is_none())?;
         let of_rest = cells.iter().filter(|c| c.number(REST) == Some(rest));
         let states = of_rest
             .filter_map(|c| Some((c.text("state_name")?.to_owned(), c.median("entries")?)))
             .collect();
-        Some(Step {
+        Some(RestLength {
             rest,
             spread: cell.spread("round_trip")?,
             slept: cell.median("slept"),
@@ -94,7 +94,7 @@ fn steps(cells: &[&Cell<'_>]) -> Vec<Step> {
             states,
         })
     };
-    let mut steps: Vec<Step> = cells.iter().filter_map(|cell| step(&cell)).collect();
+    let mut steps: Vec<RestLength> = cells.iter().filter_map(|cell| step(&cell)).collect();
     steps.sort_by_key(|step| step.rest);
     steps
 }
@@ -151,7 +151,7 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
 pub(in super::super) fn table(stairs: &Staircase<'_>) -> Block {
     // Where the kernel counts none, the reason is among what was not measured.
     let counted = stairs.steps.iter().any(|step| !step.states.is_empty());
-    let row = |step: &Step| {
+    let row = |step: &RestLength| {
         let spread = &step.spread;
         let numbers = [spread.min, spread.median, spread.p99, spread.p999, spread.max];
         let mut row = vec![Text::from(rest_words(step.rest))];
@@ -287,7 +287,7 @@ fn plot(stairs: &[Staircase<'_>]) -> Option<Block> {
     /// No rest has no place on a logarithmic axis: it stands one decade before the next one.
     const NO_REST: f64 = 1.0;
     let points = |stairs: &Staircase<'_>, of: fn(&Spread) -> f64| -> Vec<(f64, f64)> {
-        let point = |step: &Step| ((step.rest as f64).max(NO_REST), of(&step.spread) * 1e6);
+        let point = |step: &RestLength| ((step.rest as f64).max(NO_REST), of(&step.spread) * 1e6);
         stairs.steps.iter().map(point).collect()
     };
     let mut lines = Vec::new();
