@@ -21,8 +21,8 @@ pub fn annotate(record: &mut Record) {
     }
     record.findings.extend(findings(record));
     let took_part =
-        |section: &&dyn Section| record.run.plan.areas.iter().any(|area| area == section.id());
-    let sections: Vec<&dyn Section> = SECTIONS.iter().copied().filter(took_part).collect();
+        |section: &&Section| record.run.plan.areas.iter().any(|area| area == section.id());
+    let sections: Vec<&Section> = SECTIONS.iter().filter(took_part).collect();
     let mut more: Vec<Finding> =
         sections.iter().flat_map(|section| section.findings(record)).collect();
     more.extend(normal::findings(record, &sections));

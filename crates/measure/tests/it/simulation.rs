@@ -12,7 +12,6 @@ use model::areas::Quantity;
 use model::page::Block;
 use model::record::{FactValue, Outcome, Presentation, Record, Samples, Series};
 use model::{CpuSet, Known, Obstacle, Seconds, Unavailable};
-use report::areas::Section;
 use rig::executor::{Executor, RunError, Stop};
 use rig::ruler::Rulers;
 use simulated::Fault;
@@ -282,7 +281,7 @@ fn cycles_that_others_did_not_find_are_a_finding() {
     assert!(!has_finding(&record, ID), "{:?}", record.findings);
     let found = |name, cycles| {
         let findings =
-            report::areas::turbo::Turbo.findings(&renamed(&record, name, "avx256_fma", cycles));
+            report::areas::turbo::SECTION.findings(&renamed(&record, name, "avx256_fma", cycles));
         findings.into_iter().find(|finding| finding.id == ID).map(|finding| finding.text)
     };
     assert_eq!(found("Cascade Lake", 4.05), None);
@@ -320,7 +319,7 @@ fn counters_and_ruler_agree_on_cycles() {
         let Outcome::Measured { summary, .. } = &mut series.outcome else { continue };
         summary.median *= 1.06;
     }
-    let findings = report::areas::pmu::Pmu.findings(&apart);
+    let findings = report::areas::pmu::SECTION.findings(&apart);
     assert!(findings.iter().any(|finding| finding.id == "pmu.cycles-disagree"), "{findings:?}");
     // Without a PMU there is a reason, and no number.
     let guest = run("sim:vm-2c", 3.0);

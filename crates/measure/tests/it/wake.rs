@@ -7,8 +7,7 @@ use machine::Machine;
 use measure::areas::wake::{CpuPair, PairSpec, Question, WakeOptions};
 use model::record::{Outcome, PageKind, Presentation, Record, Relation, Samples, Series};
 use model::{CpuId, Hertz, Rate, Seconds};
-use report::areas::Section;
-use report::areas::wake::{Wake, page};
+use report::areas::wake::{SECTION, page};
 use rig::alarm::{Alarm, By};
 use rig::exchange::{Exchange, Pace};
 use rig::executor::threads::Threads;
@@ -220,7 +219,7 @@ fn a_table_that_is_wrong_is_found() {
     for state in &mut record.machine.idle_states {
         state.latency_seconds = state.latency_seconds.map(|seconds| seconds / 3.0);
     }
-    assert!(Wake.findings(&record).iter().any(|finding| finding.id == "wake.table-off"));
+    assert!(SECTION.findings(&record).iter().any(|finding| finding.id == "wake.table-off"));
 }
 
 #[test]
@@ -272,9 +271,9 @@ fn no_record_is_too_strange_for_a_page() {
         let record = measured(&machine, |_| {}, question);
         let shown = |record: &Record| {
             assert!(!page(record, 0).blocks.is_empty());
-            Wake.findings(record);
-            Wake.sentences(record);
-            Wake.section(record);
+            SECTION.findings(record);
+            SECTION.sentences(record);
+            SECTION.section(record);
         };
         let names: std::collections::BTreeSet<String> =
             record.series.iter().flat_map(|series| series.parameters.keys().cloned()).collect();

@@ -19,7 +19,7 @@ pub fn claims(record: &Record) -> Vec<Claim> {
 }
 
 /// A finding for each claim that is refuted, unless another one says so; areas are those that measured.
-pub fn findings(record: &Record, areas: &[&dyn Section], told: &[&Finding]) -> Vec<Finding> {
+pub fn findings(record: &Record, areas: &[&Section], told: &[&Finding]) -> Vec<Finding> {
     let of_areas = areas.iter().flat_map(|area| area.claims(record));
     let all = stamp_clock(record).into_iter().chain(of_areas).chain(sharing(record));
     let refuted = all.filter_map(|claim| {

@@ -60,7 +60,7 @@ fn table(bands: Vec<Band>) -> Block {
 }
 
 /// A finding for each number that is not where it should be.
-pub(crate) fn findings(record: &Record, areas: &[&dyn Section]) -> Vec<Finding> {
+pub(crate) fn findings(record: &Record, areas: &[&Section]) -> Vec<Finding> {
     areas.iter().flat_map(|area| area.bands(record)).filter_map(outside).collect()
 }
 

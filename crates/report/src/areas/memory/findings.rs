@@ -285,9 +285,8 @@ fn other_sizes(record: &Record, sweep: &Sweep<'_>) -> Vec<Finding> {
 mod tests {
     use measure::areas::memory::{Length, MemoryOptions, Question};
 
-    use super::super::Memory;
+    use super::super::SECTION;
     use super::*;
-    use crate::areas::Section;
     use crate::testing::memory;
     use machine::Machine;
     use model::record::{Outcome, Samples};
@@ -297,7 +296,7 @@ mod tests {
     }
 
     fn ids(record: &Record) -> Vec<String> {
-        Memory.findings(record).into_iter().map(|finding| finding.id).collect()
+        SECTION.findings(record).into_iter().map(|finding| finding.id).collect()
     }
 
     #[test]
@@ -313,7 +312,7 @@ mod tests {
         assert!(ids(&with(Some(Length::Bytes(rule)))).is_empty());
         let small = with(Some(Length::Bytes(rule - 4096)));
         assert_eq!(ids(&small), ["memory.arrays-too-small"]);
-        let remedy = Memory.findings(&small)[0].remedy.clone().unwrap();
+        let remedy = SECTION.findings(&small)[0].remedy.clone().unwrap();
         assert!(remedy.ends_with(&format!("--length {}", rule / 8)), "{remedy}");
     }
 
@@ -323,7 +322,7 @@ mod tests {
         for series in &mut record.series {
             series.parameters.insert("limited_by".to_owned(), "free memory".to_owned());
         }
-        let findings = Memory.findings(&record);
+        let findings = SECTION.findings(&record);
         assert_eq!(ids(&record), ["memory.limited"]);
         assert!(findings[0].text.ends_with("limited by free memory"), "{}", findings[0].text);
     }
@@ -349,7 +348,7 @@ mod tests {
             let mut record = record.clone();
             let thp = record.conditions.before.iter_mut().find(|fact| fact.id == "thp.enabled");
             thp.unwrap().value = model::Known::Yes(FactValue::Text(mode.to_owned()));
-            Memory.findings(&record).swap_remove(0).remedy.unwrap()
+            SECTION.findings(&record).swap_remove(0).remedy.unwrap()
         };
         assert!(remedy("never").contains("echo madvise"));
         for mode in ["always", "madvise"] {
@@ -362,7 +361,7 @@ mod tests {
         let mut record = of_question(Question::Bandwidth, |_| ());
         assert!(ids(&record).is_empty());
         record.machine.topology.caches.clear();
-        let told = Memory.findings(&record);
+        let told = SECTION.findings(&record);
         let told: Vec<&str> = told.iter().map(|finding| finding.id.as_str()).collect();
         assert!(told.contains(&"memory.caches-unknown"), "{told:?}");
     }
@@ -376,7 +375,7 @@ mod tests {
                 cache.bytes =
                     cache.bytes.map(|bytes| if cache.level == 1 { bytes * 4 } else { bytes });
             }
-            let findings = Memory.findings(&record);
+            let findings = SECTION.findings(&record);
             let text = |about: &str| {
                 let found = findings.iter().find(|finding| finding.about == about);
                 found.map(|finding| finding.text.clone()).unwrap_or_default()
@@ -398,7 +397,7 @@ mod tests {
         let samples = Samples::Plain(vec![vec![60e9, 61e9, 110e9, 112e9]; 3]);
         let summary = samples.summary().unwrap();
         series.unwrap().outcome = Outcome::Measured { samples, summary };
-        let findings = Memory.findings(&record);
+        let findings = SECTION.findings(&record);
         assert_eq!(ids(&record), ["memory.modes"]);
         let text = &findings[0].text;
         assert!(text.contains("60.50 (50 %) and 111.00 (50 %) GB/s, as asked"), "{text}");

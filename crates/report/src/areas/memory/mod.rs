@@ -15,42 +15,23 @@ mod shown;
 pub(super) use claims::last_cache_latency;
 pub use page::page;
 
-use model::Finding;
 use model::areas::memory::{ALONE, AREA, CHASE};
-use model::page::{Block, Text};
 use model::record::Record;
 
 use super::Section;
 use crate::band::Band;
-use crate::claim::Claim;
 
-/// The area.
-pub struct Memory;
+/// What it says.
+pub const SECTION: Section = Section {
+    findings: findings::of,
+    sentences: section::sentences,
+    claims: claims::claims,
+    bands: bands,
+    ..Section::of(AREA, section::section)
+};
 
-impl Section for Memory {
-    fn id(&self) -> &'static str {
-        AREA
-    }
-
-    fn findings(&self, record: &Record) -> Vec<Finding> {
-        findings::of(record)
-    }
-
-    fn sentences(&self, record: &Record) -> Vec<Text> {
-        section::sentences(record)
-    }
-
-    fn claims(&self, record: &Record) -> Vec<Claim> {
-        claims::claims(record)
-    }
-
-    fn bands(&self, record: &Record) -> Vec<Band> {
-        known::bands(record).into_iter().chain(claims::bands(record)).collect()
-    }
-
-    fn section(&self, record: &Record) -> Vec<Block> {
-        section::section(record)
-    }
+fn bands(record: &Record) -> Vec<Band> {
+    known::bands(record).into_iter().chain(claims::bands(record)).collect()
 }
 
 #[cfg(test)]
@@ -67,9 +48,9 @@ mod tests {
         for verbosity in [0, 1] {
             assert!(!page(record, verbosity).blocks.is_empty());
         }
-        Memory.findings(record);
-        Memory.sentences(record);
-        Memory.section(record);
+        SECTION.findings(record);
+        SECTION.sentences(record);
+        SECTION.section(record);
     }
 
     #[test]

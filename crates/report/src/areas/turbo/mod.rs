@@ -22,46 +22,27 @@ pub use why::accounts;
 use model::Finding;
 pub(super) use model::areas::turbo::AREA;
 use model::areas::turbo::{HEAVY, LIGHT, is_question, neighbours, soak, trace};
-use model::page::{Block, Text};
 use model::record::Record;
 
 use super::Section;
-use crate::band::Band;
-use crate::claim::Claim;
 
-/// The area.
-pub struct Turbo;
+/// What it says.
+pub const SECTION: Section = Section {
+    findings,
+    sentences: section::sentences,
+    claims: claims::claims,
+    bands: claims::bands,
+    ..Section::of(AREA, section::section)
+};
 
-impl Section for Turbo {
-    fn id(&self) -> &'static str {
-        AREA
-    }
-
-    fn findings(&self, record: &Record) -> Vec<Finding> {
-        [drifting(record), slow_looks(record), known::differing(record)]
-            .into_iter()
-            .flatten()
-            .chain(soak_shown::findings(record))
-            .chain(trace_shown::findings(record))
-            .chain(neighbours_shown::findings(record))
-            .collect()
-    }
-
-    fn sentences(&self, record: &Record) -> Vec<Text> {
-        section::sentences(record)
-    }
-
-    fn claims(&self, record: &Record) -> Vec<Claim> {
-        claims::claims(record)
-    }
-
-    fn bands(&self, record: &Record) -> Vec<Band> {
-        claims::bands(record)
-    }
-
-    fn section(&self, record: &Record) -> Vec<Block> {
-        section::section(record)
-    }
+fn findings(record: &Record) -> Vec<Finding> {
+    [drifting(record), slow_looks(record), known::differing(record)]
+        .into_iter()
+        .flatten()
+        .chain(soak_shown::findings(record))
+        .chain(trace_shown::findings(record))
+        .chain(neighbours_shown::findings(record))
+        .collect()
 }
 
 /// The clock moved while nothing but the ruler ran.

@@ -8,47 +8,32 @@
 mod advice;
 mod facts;
 
-use model::Finding;
 use model::page::{Align, Block, Page, Table, Text, Tone};
 use model::record::Record;
 
-use super::Section;
-use super::cores::Cores;
-use super::openmp::Openmp;
-use super::pause::Pause;
-use super::wake::Wake;
+use super::{Section, cores, openmp, pause, wake};
 use crate::parts::{self, Leaf, known};
 use advice::{Advice, advice};
 
-/// The area.
-pub struct Wait;
+/// What it says.
+pub const SECTION: Section = Section { sentences, ..Section::of(model::areas::WAIT, of_sheet) };
 
-impl Section for Wait {
-    fn id(&self) -> &'static str {
-        "wait"
-    }
+fn sentences(record: &Record) -> Vec<Text> {
+    advice(record).into_iter().take(1).filter_map(|advice| advice.sentence()).collect()
+}
 
-    fn findings(&self, _record: &Record) -> Vec<Finding> {
-        Vec::new()
+fn of_sheet(record: &Record) -> Vec<Block> {
+    // What a sheet had no time for has its reason elsewhere.
+    let mut advice = advice(record);
+    advice.retain(|advice| advice.value.is_ok());
+    if advice.is_empty() {
+        return Vec::new();
     }
-
-    fn sentences(&self, record: &Record) -> Vec<Text> {
-        advice(record).into_iter().take(1).filter_map(|advice| advice.sentence()).collect()
-    }
-
-    fn section(&self, record: &Record) -> Vec<Block> {
-        // What a sheet had no time for has its reason elsewhere.
-        let mut advice = advice(record);
-        advice.retain(|advice| advice.value.is_ok());
-        if advice.is_empty() {
-            return Vec::new();
-        }
-        vec![Block::Heading("Spin or sleep".to_owned()), table(&advice)]
-    }
+    vec![Block::Heading("Spin or sleep".to_owned()), table(&advice)]
 }
 
 /// Whose numbers it rests on.
-static RESTS_ON: &[&dyn Section] = &[&Pause, &Cores, &Wake, &Openmp];
+static RESTS_ON: &[Section] = &[pause::SECTION, cores::SECTION, wake::SECTION, openmp::SECTION];
 
 /// The page of `cpudyno wait`: advice, and then what it rests on.
 pub fn page(record: &Record, verbosity: u8) -> Page {
