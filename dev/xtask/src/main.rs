@@ -20,7 +20,11 @@ mod circles;
 mod features;
 mod generate;
 mod junit;
+#[cfg(test)]
+mod names;
 mod needs;
+#[cfg(test)]
+mod sizes;
 
 use std::process::ExitCode;
 
