@@ -18,7 +18,8 @@ fn lines(folder: &Path) -> usize {
             _ if path.is_dir() => lines(path),
             _ if is_code => {
                 let text = fs::read_to_string(path).unwrap();
-                text.lines().take_while(|line| *line != "#[cfg(test)]").count()
+                let code = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap();
+                code.lines().count()
             }
             _ => 0,
         }
