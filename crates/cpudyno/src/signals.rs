@@ -109,7 +109,7 @@ fn end_at_the_second(mut signals: iterator::Signals, deaf: &AtomicUsize) {
         match answer(since_first, deaf.load(Ordering::Relaxed) > 0) {
             SignalResponse::Nothing => {}
             SignalResponse::Wait => {
-                output::remark("settings are put back first; nothing ends that")
+                output::remark("settings are put back first; nothing ends that");
             }
             SignalResponse::End => low_level::exit(128 + signal),
         }

@@ -1,9 +1,6 @@
 //! A record of what the machine says of itself; nothing is measured.
 
-use model::record::Tool;
-use model::record::{
-    Conditions, Machine as Description, PageKind, Plan, Presentation, Record, Run, SCHEMA,
-};
+use model::record::{Conditions, Machine as Description, PageKind, Presentation, Record, Run};
 
 use crate::facts::survey::Survey;
 use crate::ports::Machine;
@@ -11,7 +8,7 @@ use crate::{conditions, contradictions, doctor, facts, limits};
 
 /// Facts, capabilities and conditions as a record without series; for the page `info` what limits the clock now.
 pub fn describe(machine: &Machine, command: Vec<String>, presentation: Presentation) -> Record {
-    let started = machine.host.now_utc();
+    let run = machine.begin(command, presentation);
     let begin = sys::clock::monotonic_raw();
     let survey = Survey::new(machine);
     let capabilities = doctor::capabilities_of(&survey);
@@ -29,34 +26,9 @@ pub fn describe(machine: &Machine, command: Vec<String>, presentation: Presentat
         sys::clock::monotonic_raw().saturating_sub(begin).as_secs_f64()
     };
     Record {
-        schema: SCHEMA.to_owned(),
-        digest: None,
-        tool: Tool::this(),
-        run: Run {
-            id: machine.host.run_id(),
-            started,
-            seconds,
-            command,
-            simulated: machine.simulated.as_ref().map(|model| model.name.clone()),
-            elsewhere: machine.elsewhere.clone(),
-            interrupted: None,
-            events: Vec::new(),
-            plan: Plan::nothing(),
-            presentation,
-        },
-        machine: description,
         conditions: Conditions { before, after: Vec::new() },
-        instruments: Vec::new(),
-        series: Vec::new(),
         clock,
-        original: None,
-        settings: None,
-        reference: None,
-        gate: None,
-        quiet: None,
-        comparison: None,
-        counts: None,
-        speed_select: None,
         findings,
+        ..Record::new(Run { seconds, ..run }, description)
     }
 }

@@ -399,7 +399,7 @@ mod tests {
     fn on_arm_counters_are_read_by_instruction_where_the_switch_is_on() {
         let asked = |pmu: &str, switch: Option<&str>, attributes: Attributes| {
             let mut tree = Files::default();
-            tree.put(format!("{}/{pmu}/type", PMUS), "8");
+            tree.put(format!("{PMUS}/{pmu}/type"), "8");
             if let Some(value) = switch {
                 tree.put(USER_ACCESS_SWITCH, value);
             }

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 
 use machine::Machine;
 use model::record::{
-    BaseFrequencies, CeilingBy, ChosenCores, ClockCeiling, ClockPair, Conditions, CoreAssociation,
+    BaseFrequencies, CeilingBy, ChosenCores, ClockCeiling, ClockPair, CoreAssociation,
     CorePowerSwitches, CoreStep, DomainCore, ExpectedClocks, FabricFrequencies, FeatureState,
-    LevelProperties, LicenceFrequency, LicenceSteps, PerformanceLevel, PerformanceProfiles, Plan,
-    PowerDomain, PowerDomainKind, Presentation, ProcessorNumbers, Record, Run, SCHEMA,
-    ServiceClass, SpeedSelect, SpeedSelectDriver, SpeedSelectQuestion, Tool, TurboFrequencies,
-    UnplacedCpus,
+    LevelProperties, LicenceFrequency, LicenceSteps, PerformanceLevel, PerformanceProfiles,
+    PowerDomain, PowerDomainKind, Presentation, ProcessorNumbers, Record, ServiceClass,
+    SpeedSelect, SpeedSelectDriver, SpeedSelectQuestion, TurboFrequencies, UnplacedCpus,
 };
 use model::{CpuId, CpuSet, Hertz, Known, Obstacle, Reading, Unavailable};
 
@@ -57,43 +56,10 @@ pub fn record(
     presentation: Presentation,
 ) -> Record {
     const FACTS: &[&str] = &["cpu.brand", "cpu.microcode", "kernel.release"];
-    Record {
-        schema: SCHEMA.to_owned(),
-        digest: None,
-        tool: Tool::this(),
-        run: Run {
-            id: machine.host.run_id(),
-            started: machine.host.now_utc(),
-            seconds: 0.0,
-            command,
-            simulated: machine.simulated.as_ref().map(|model| model.name.clone()),
-            elsewhere: machine.elsewhere.clone(),
-            interrupted: None,
-            events: Vec::new(),
-            plan: Plan::nothing(),
-            presentation,
-        },
-        machine: model::record::Machine {
-            facts: machine::facts::some(machine, FACTS),
-            capabilities: Vec::new(),
-            topology: model::record::Topology::default(),
-            turbo_limits: Vec::new(),
-            idle_states: Vec::new(),
-        },
-        conditions: Conditions { before: Vec::new(), after: Vec::new() },
-        instruments: Vec::new(),
-        series: Vec::new(),
-        clock: None,
-        original: None,
-        settings: None,
-        reference: None,
-        gate: None,
-        quiet: None,
-        comparison: None,
-        counts: None,
-        speed_select: Some(answered),
-        findings: Vec::new(),
-    }
+    let run = machine.begin(command, presentation);
+    let facts = machine::facts::some(machine, FACTS);
+    let description = model::record::Machine { facts, ..model::record::Machine::default() };
+    Record { speed_select: Some(answered), ..Record::new(run, description) }
 }
 
 /// The part of a record that a snapshot makes.

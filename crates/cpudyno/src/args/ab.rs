@@ -8,9 +8,9 @@ use measure::run::single::Subject;
 use model::Seconds;
 use model::name::did_you_mean;
 
+use super::BadValue;
 use super::common::long_budget;
-use super::settings::{self, LIST, Manner};
-use super::{BadValue, Files, PresentationArgs};
+use super::settings::{self, Changing, LIST};
 
 /// Compare two settings, A and B, with a command or a measurement: which one is better, and how sure
 /// is that?
@@ -54,13 +54,7 @@ pub(crate) struct AbArgs {
     pub(crate) budget: Seconds,
 
     #[command(flatten)]
-    pub(crate) manner: Manner,
-
-    #[command(flatten)]
-    pub(crate) files: Files,
-
-    #[command(flatten)]
-    pub(crate) look: PresentationArgs,
+    pub(crate) changing: Changing,
 
     /// Measure this command.
     #[arg(last = true, value_name = "COMMAND")]

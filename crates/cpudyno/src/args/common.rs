@@ -69,6 +69,27 @@ pub(crate) struct Files {
     pub(crate) html: Option<PathBuf>,
 }
 
+/// Where the record goes, and how it looks.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Output {
+    #[command(flatten)]
+    pub(crate) files: Files,
+
+    #[command(flatten)]
+    pub(crate) look: PresentationArgs,
+}
+
+/// What every measurement takes.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Measuring {
+    /// Print what would be measured, what not and why, and measure nothing.
+    #[arg(long, global = true, conflicts_with = "html")]
+    pub(crate) dry_run: bool,
+
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
 /// A stream that was asked for.
 #[derive(Clone, Copy)]
 pub(crate) struct Stream(pub(crate) &'static StreamRow);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{BadValue, Files, PresentationArgs};
+use super::{BadValue, Output};
 
 /// Hold records against the first of them: which settings differ, which results, and what may be the
 /// cause.
@@ -28,10 +28,7 @@ pub(crate) struct CompareArgs {
     pub(crate) fail_on: Option<f64>,
 
     #[command(flatten)]
-    pub(crate) files: Files,
-
-    #[command(flatten)]
-    pub(crate) look: PresentationArgs,
+    pub(crate) output: Output,
 }
 
 const EXAMPLES: &str = "\

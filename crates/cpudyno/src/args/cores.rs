@@ -6,7 +6,7 @@ use model::name::did_you_mean;
 use model::{CpuSet, Seconds};
 
 use super::BadValue;
-use super::common::{Files, PresentationArgs, budget, cpu_list};
+use super::common::{Measuring, budget, cpu_list};
 
 /// Measure how long one core takes to tell another one something.
 ///
@@ -40,15 +40,8 @@ pub(crate) struct CoresArgs {
     #[arg(long, value_parser = budget, value_name = "TIME")]
     pub(crate) budget: Option<Seconds>,
 
-    /// Print what would be measured, what not and why, and measure nothing.
-    #[arg(long, conflicts_with = "html")]
-    pub(crate) dry_run: bool,
-
     #[command(flatten)]
-    pub(crate) files: Files,
-
-    #[command(flatten)]
-    pub(crate) look: PresentationArgs,
+    pub(crate) measuring: Measuring,
 }
 
 const EXAMPLES: &str = "\

@@ -7,7 +7,7 @@ use model::record::{Bound, BoundKind};
 use model::{CpuSet, Seconds};
 
 use super::common::{budget, cpu_list};
-use super::{BadValue, Files, PresentationArgs};
+use super::{BadValue, Output};
 
 /// Does this machine pass? Bounds on results, and their place among earlier records.
 ///
@@ -47,10 +47,7 @@ pub(crate) struct GateArgs {
     pub(crate) cpus: Option<CpuSet>,
 
     #[command(flatten)]
-    pub(crate) files: Files,
-
-    #[command(flatten)]
-    pub(crate) look: PresentationArgs,
+    pub(crate) output: Output,
 }
 
 const EXAMPLES: &str = "\

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{Files, PresentationArgs};
+use super::Output;
 
 /// Print what the machine says of itself: CPU, topology, caches, memory, frequencies, idle states.
 ///
@@ -13,10 +13,7 @@ use super::{Files, PresentationArgs};
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct InfoArgs {
     #[command(flatten)]
-    pub(crate) files: Files,
-
-    #[command(flatten)]
-    pub(crate) look: PresentationArgs,
+    pub(crate) output: Output,
 }
 
 const EXAMPLES: &str = "\

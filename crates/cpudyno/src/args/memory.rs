@@ -9,7 +9,7 @@ use model::record::ByteUnit;
 use model::{CpuSet, Pages, Seconds};
 
 use super::BadValue;
-use super::common::{Files, PresentationArgs, budget, count, cpu_list};
+use super::common::{Measuring, budget, count, cpu_list};
 use super::turbo::OrderWord;
 
 /// Measure how much caches and memory move, and how long one access takes.
@@ -87,15 +87,8 @@ pub(crate) struct MemoryArgs {
     #[arg(long)]
     pub(crate) list: bool,
 
-    /// Print what would be measured, what not and why, and measure nothing.
-    #[arg(long, global = true, conflicts_with = "html")]
-    pub(crate) dry_run: bool,
-
     #[command(flatten)]
-    pub(crate) files: Files,
-
-    #[command(flatten)]
-    pub(crate) look: PresentationArgs,
+    pub(crate) measuring: Measuring,
 }
 
 const EXAMPLES: &str = "\

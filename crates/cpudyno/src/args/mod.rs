@@ -26,7 +26,7 @@ mod wake;
 
 pub(crate) use ab::{AbArgs, ArmKind, ArmSetting, Direction};
 pub(crate) use capture::CaptureArgs;
-pub(crate) use common::{Colour, Files, Format, PresentationArgs, Stream};
+pub(crate) use common::{Colour, Format, Measuring, Output, PresentationArgs, Stream};
 pub(crate) use compare::CompareArgs;
 pub(crate) use compat::{CompatArgs, compat};
 pub(crate) use cores::CoresArgs;
@@ -41,7 +41,7 @@ pub(crate) use pmu::{
     PmuKernelArgs, PmuListArgs, PmuSelftestArgs, PmuStatArgs, PmuUpdateArgs, SavedBudget,
 };
 pub(crate) use quiet::QuietArgs;
-pub(crate) use settings::{Manner, SetArgs, SettingsArgs, UndoArgs};
+pub(crate) use settings::{Changing, SetArgs, SettingsArgs, UndoArgs};
 pub(crate) use sheet::SheetArgs;
 pub(crate) use show::ShowArgs;
 pub(crate) use sst::{
@@ -136,14 +136,12 @@ pub(crate) enum Command {
 impl Command {
     /// Whether somebody reads what it says besides its answer.
     pub(crate) fn is_for_people(&self) -> bool {
-        !matches!(
-            self,
-            Command::Worker
-                | Command::Undo(_)
-                | Command::Show(_)
-                | Command::Compare(_)
-                | Command::Streams(_)
-        )
+        !self.reads_no_machine() && !matches!(self, Command::Worker | Command::Undo(_))
+    }
+
+    /// Whether it has no use for a machine: `NOT_TAKEN` keeps the options that name one out of its help.
+    pub(crate) fn reads_no_machine(&self) -> bool {
+        matches!(self, Command::Show(_) | Command::Compare(_) | Command::Streams(_))
     }
 }
 

@@ -5,7 +5,7 @@ use model::name::did_you_mean;
 use model::{CpuSet, Seconds};
 
 use super::BadValue;
-use super::common::{Files, PresentationArgs, budget, count, cpu_list, whole};
+use super::common::{Measuring, budget, count, cpu_list, whole};
 
 /// Measure what parallel regions cost, with each OpenMP runtime and each way of waiting.
 ///
@@ -50,15 +50,8 @@ pub(crate) struct OpenmpArgs {
     #[arg(long, value_parser = budget, value_name = "TIME")]
     pub(crate) budget: Option<Seconds>,
 
-    /// Print what would be measured, what not and why, and measure nothing.
-    #[arg(long, conflicts_with = "html")]
-    pub(crate) dry_run: bool,
-
     #[command(flatten)]
-    pub(crate) files: Files,
-
-    #[command(flatten)]
-    pub(crate) look: PresentationArgs,
+    pub(crate) measuring: Measuring,
 }
 
 const EXAMPLES: &str = "\

@@ -4,8 +4,7 @@ use std::ffi::OsString;
 
 use clap::Args;
 
-use super::settings::{Manner, Wanted, asked};
-use super::{Files, PresentationArgs};
+use super::settings::{Changing, Wanted, asked};
 
 /// Run a command while the machine is watched: can its result be trusted?
 ///
@@ -34,13 +33,7 @@ pub(crate) struct QuietArgs {
     pub(crate) dry_run: bool,
 
     #[command(flatten)]
-    pub(crate) manner: Manner,
-
-    #[command(flatten)]
-    pub(crate) files: Files,
-
-    #[command(flatten)]
-    pub(crate) look: PresentationArgs,
+    pub(crate) changing: Changing,
 
     /// The command.
     #[arg(last = true, value_name = "COMMAND")]

@@ -7,7 +7,7 @@ use model::Seconds;
 use model::name::did_you_mean;
 
 use super::common::hold;
-use super::{BadValue, Files, PresentationArgs};
+use super::{BadValue, Output};
 
 /// List what can be set on this machine: what it is, what it takes, who honours it.
 ///
@@ -21,10 +21,7 @@ pub(crate) struct SettingsArgs {
     pub(crate) names: Vec<String>,
 
     #[command(flatten)]
-    pub(crate) files: Files,
-
-    #[command(flatten)]
-    pub(crate) look: PresentationArgs,
+    pub(crate) output: Output,
 }
 
 const SETTINGS: &str = "\
@@ -56,18 +53,12 @@ pub(crate) struct SetArgs {
     pub(crate) dry_run: bool,
 
     #[command(flatten)]
-    pub(crate) manner: Manner,
-
-    #[command(flatten)]
-    pub(crate) files: Files,
-
-    #[command(flatten)]
-    pub(crate) look: PresentationArgs,
+    pub(crate) changing: Changing,
 }
 
-/// How settings of the machine are set, by whatever command.
-#[derive(Debug, Clone, Copy, Args)]
-pub(crate) struct Manner {
+/// How settings of the machine are set, by whatever command, and where that is told.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Changing {
     /// Do not measure whether the machine obeys.
     #[arg(long)]
     pub(crate) no_proof: bool,
@@ -76,6 +67,9 @@ pub(crate) struct Manner {
     /// firmware may keep.
     #[arg(long)]
     pub(crate) force: bool,
+
+    #[command(flatten)]
+    pub(crate) output: Output,
 }
 
 const SET: &str = "\
@@ -104,10 +98,7 @@ pub(crate) struct UndoArgs {
     pub(crate) keep: bool,
 
     #[command(flatten)]
-    pub(crate) files: Files,
-
-    #[command(flatten)]
-    pub(crate) look: PresentationArgs,
+    pub(crate) output: Output,
 }
 
 /// A setting with its value.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use model::{CpuSet, Seconds};
 
-use super::common::{Files, PresentationArgs, Stream, budget, cpu_list, stream};
+use super::common::{Measuring, Stream, budget, cpu_list, stream};
 
 /// Measure this machine now and print its data sheet.
 ///
@@ -38,15 +38,8 @@ pub(crate) struct SheetArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) reference: Option<PathBuf>,
 
-    /// Print what would be measured, what not and why, and measure nothing.
-    #[arg(long, conflicts_with = "html")]
-    pub(crate) dry_run: bool,
-
     #[command(flatten)]
-    pub(crate) files: Files,
-
-    #[command(flatten)]
-    pub(crate) look: PresentationArgs,
+    pub(crate) measuring: Measuring,
 }
 
 const EXAMPLES: &str = "\

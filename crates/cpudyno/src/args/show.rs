@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Files, PresentationArgs};
+use super::Output;
 
 /// Print a record again, as the live run printed it.
 ///
@@ -18,8 +18,5 @@ pub(crate) struct ShowArgs {
     pub(crate) file: PathBuf,
 
     #[command(flatten)]
-    pub(crate) files: Files,
-
-    #[command(flatten)]
-    pub(crate) look: PresentationArgs,
+    pub(crate) output: Output,
 }

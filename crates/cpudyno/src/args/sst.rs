@@ -9,7 +9,7 @@ use sst::change::{ClassWish, What, Wish};
 use sst::model::Priority;
 
 use super::common::{long_budget, whole};
-use super::{BadValue, Files, PresentationArgs};
+use super::{BadValue, Output};
 
 /// Intel Speed Select: performance levels, base and turbo frequencies of two kinds of cores, classes.
 ///
@@ -42,10 +42,7 @@ pub(crate) struct SstArgs {
     pub(crate) debug: bool,
 
     #[command(flatten)]
-    pub(crate) files: Files,
-
-    #[command(flatten)]
-    pub(crate) look: PresentationArgs,
+    pub(crate) output: Output,
 
     #[command(subcommand)]
     pub(crate) feature: Option<SstFeature>,

@@ -4,7 +4,7 @@ use clap::Args;
 use model::{CpuSet, Seconds};
 
 use super::BadValue;
-use super::common::{Files, PresentationArgs, count, cpu_list, seconds};
+use super::common::{Output, count, cpu_list, seconds};
 
 /// Watch what the CPUs do: busy time, clock, idle states, power, temperature.
 ///
@@ -40,10 +40,7 @@ pub(crate) struct TopArgs {
     pub(crate) show: Vec<String>,
 
     #[command(flatten)]
-    pub(crate) files: Files,
-
-    #[command(flatten)]
-    pub(crate) look: PresentationArgs,
+    pub(crate) output: Output,
 
     /// Run this command and show what the CPUs did meanwhile, as one interval; its exit code is passed on.
     #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["intervals", "once"])]

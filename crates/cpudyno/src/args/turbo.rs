@@ -7,8 +7,7 @@ use rig::placement::Order;
 
 use super::BadValue;
 use super::common::{
-    Files, PresentationArgs, Stream, THREADS_MAX, budget, count, cpu_list, duration, period,
-    stream, sustained,
+    Measuring, Stream, THREADS_MAX, budget, count, cpu_list, duration, period, stream, sustained,
 };
 
 /// Measure which clock the cores hold under each instruction stream, with one core active and more.
@@ -132,15 +131,8 @@ pub(crate) struct TurboArgs {
     #[arg(long, value_parser = budget, value_name = "TIME")]
     pub(crate) budget: Option<Seconds>,
 
-    /// Print what would be measured, what not and why, and measure nothing.
-    #[arg(long, conflicts_with = "html")]
-    pub(crate) dry_run: bool,
-
     #[command(flatten)]
-    pub(crate) files: Files,
-
-    #[command(flatten)]
-    pub(crate) look: PresentationArgs,
+    pub(crate) measuring: Measuring,
 }
 
 const EXAMPLES: &str = "\

@@ -3,7 +3,7 @@
 use clap::Args;
 use model::{CpuSet, Seconds};
 
-use super::common::{Files, PresentationArgs, budget, cpu_list};
+use super::common::{Measuring, budget, cpu_list};
 
 /// Spin or sleep? Advice on waiting, from this machine's own numbers.
 ///
@@ -22,15 +22,8 @@ pub(crate) struct WaitArgs {
     #[arg(long, value_parser = budget, value_name = "TIME")]
     pub(crate) budget: Option<Seconds>,
 
-    /// Print what would be measured, what not and why, and measure nothing.
-    #[arg(long, conflicts_with = "html")]
-    pub(crate) dry_run: bool,
-
     #[command(flatten)]
-    pub(crate) files: Files,
-
-    #[command(flatten)]
-    pub(crate) look: PresentationArgs,
+    pub(crate) measuring: Measuring,
 }
 
 const EXAMPLES: &str = "\

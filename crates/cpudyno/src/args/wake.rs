@@ -8,7 +8,7 @@ use model::{CpuId, CpuSet, Seconds};
 use rig::signals::{self, Method};
 
 use super::BadValue;
-use super::common::{Files, PresentationArgs, budget, cpu_list, whole};
+use super::common::{Measuring, budget, cpu_list, whole};
 
 /// Measure what it costs that one thread wakes another one.
 ///
@@ -52,15 +52,8 @@ pub(crate) struct WakeArgs {
     #[arg(long)]
     pub(crate) list: bool,
 
-    /// Print what would be measured, what not and why, and measure nothing.
-    #[arg(long, global = true, conflicts_with = "html")]
-    pub(crate) dry_run: bool,
-
     #[command(flatten)]
-    pub(crate) files: Files,
-
-    #[command(flatten)]
-    pub(crate) look: PresentationArgs,
+    pub(crate) measuring: Measuring,
 }
 
 const EXAMPLES: &str = "\

@@ -30,8 +30,7 @@ fn refused(machine: &Machine, error: measure::run::Error) -> Failure {
 }
 
 pub(super) fn run(machine: &Machine, args: &AbArgs) -> Result<ExitCode, Failure> {
-    let mut look = args.look.clone();
-    let sinks = sinks(&args.files, &mut look)?;
+    let (sinks, look) = sinks(args.changing.output.clone())?;
     if look.format == Format::Csv {
         return Err(Failure::usage("a comparison has no table of samples")
             .hint("print it as text, markdown or json: --format json"));
@@ -44,7 +43,7 @@ pub(super) fn run(machine: &Machine, args: &AbArgs) -> Result<ExitCode, Failure>
         let levers = settings::writer(machine)?;
         let asked = [asked_a.as_slice(), asked_b.as_slice()];
         let planned = |levers: &dyn Levers| {
-            Plan::arms(machine, levers, asked, args.manner.force).map_err(settings::refused)
+            Plan::arms(machine, levers, asked, args.changing.force).map_err(settings::refused)
         };
         // What is refused needs no lock; and nobody else changes what is planned under it.
         planned(&*levers)?;
@@ -132,7 +131,7 @@ fn comparing(
         budget: args.budget,
         band: args.band,
         better,
-        prove: !args.manner.no_proof,
+        prove: !args.changing.no_proof,
         ..Comparing::usual(what)
     };
     Ok((comparing, [asked_a, asked_b]))

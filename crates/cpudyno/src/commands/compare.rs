@@ -7,7 +7,7 @@ use model::record::{Digest, PageKind};
 use report::compare::{self, Comparison, Named};
 
 use super::records::each;
-use super::{presentation, sinks_beside, text};
+use super::{presentation, sinks_beside, unrecorded};
 use crate::args::{CompareArgs, Format};
 use crate::failure::{Failure, code};
 use crate::output;
@@ -17,8 +17,7 @@ pub(super) fn run(args: CompareArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::usage("cannot compare `-` with `-`: standard input can be read once")
             .hint("write one of the records to a file: `cpudyno sheet --json FILE`"));
     }
-    let mut look = args.look;
-    let sinks = sinks_beside(&args.records, &args.files, &mut look)?;
+    let (sinks, look) = sinks_beside(&args.records, args.output)?;
     let named = |file: &Path, digest: Digest| Named { name: file.display().to_string(), digest };
     let records: Vec<Named> = each(&args.records, named).into_iter().collect::<Result<_, _>>()?;
     let comparison = compare::compare(&records);
@@ -28,15 +27,14 @@ pub(super) fn run(args: CompareArgs) -> Result<ExitCode, Failure> {
     let presentation = presentation(&look, PageKind::Sheet);
     let page = compare::page(&comparison, presentation.verbosity);
     let told = |format| match format {
-        Format::Text => Ok(text(&page, presentation)),
         Format::Json => written(&comparison),
-        Format::Markdown => Ok(views::markdown::render(&page)),
         Format::Html => {
             let page = || compare::drawn(&comparison, presentation.verbosity);
             views::html::render(page, None).map_err(|error| super::broken(&error))
         }
         Format::Csv => Err(Failure::usage("a comparison has no samples for a table")
             .hint("print it as text, markdown, html or json: --format json")),
+        format => unrecorded("a comparison", &page, format, presentation),
     };
     let written = sinks.write(told);
     output::data(&told(look.format)?)?;

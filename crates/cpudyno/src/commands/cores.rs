@@ -9,13 +9,13 @@ use rig::placement::Choice;
 
 use super::measuring::{measure, outline};
 use super::{command, presentation, sinks};
-use crate::args::CoresArgs;
+use crate::args::{CoresArgs, Measuring};
 use crate::failure::Failure;
 
 pub(super) fn run(machine: &Machine, args: CoresArgs) -> Result<ExitCode, Failure> {
-    let CoresArgs { messages, home, cpus, allow_hyperthreads, budget, dry_run, files, mut look } =
-        args;
-    let sinks = sinks(&files, &mut look)?;
+    let CoresArgs { messages, home, cpus, allow_hyperthreads, budget, measuring } = args;
+    let Measuring { dry_run, output } = measuring;
+    let (sinks, look) = sinks(output)?;
     let options = CoresOptions {
         messages: messages.map(|messages| messages.into_iter().map(|word| word.0).collect()),
         home: home.0,

@@ -16,18 +16,17 @@ use crate::output::{self, Sink};
 use crate::signals::Signals;
 
 pub(super) fn run(machine: &Machine, args: GateArgs) -> Result<ExitCode, Failure> {
-    let GateArgs { min, max, reference: folder, metrics: file, budget, cpus, files, mut look } =
-        args;
+    let GateArgs { min, max, reference: folder, metrics: file, budget, cpus, output } = args;
     output::are_apart(&[
-        ("--json", files.json.as_deref()),
-        ("--html", files.html.as_deref()),
+        ("--json", output.files.json.as_deref()),
+        ("--html", output.files.html.as_deref()),
         ("--metrics", file.as_deref()),
     ])?;
     if file.as_deref() == Some(Path::new("-")) {
         return Err(Failure::usage("--metrics writes a file, which appears when it is complete")
             .hint("name it, or print it beside the verdict: --metrics /dev/stdout"));
     }
-    let sinks = sinks(&files, &mut look)?;
+    let (sinks, look) = sinks(output)?;
     let bounds: Vec<Bound> = min.into_iter().chain(max).map(|Bounded(bound)| bound).collect();
     if bounds.is_empty() && folder.is_none() && file.is_none() {
         return Err(Failure::usage("there is nothing to judge by").hint(

@@ -10,8 +10,7 @@ use crate::args::InfoArgs;
 use crate::failure::Failure;
 
 pub(super) fn run(machine: &Machine, args: InfoArgs) -> Result<ExitCode, Failure> {
-    let InfoArgs { files, mut look } = args;
-    let sinks = sinks(&files, &mut look)?;
+    let (sinks, look) = sinks(args.output)?;
     let presentation = presentation(&look, PageKind::Info);
     let record = machine::describe(machine, command(), presentation);
     Telling::of(&record).deliver(sinks, look.format)?;

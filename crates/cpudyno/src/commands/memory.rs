@@ -13,18 +13,17 @@ use rig::placement::Choice;
 use super::measuring::{measure, measure_after, once_each, outline, outline_after, refused};
 use super::{Sinks, command, presentation, sinks, unrecorded};
 use crate::args::{
-    Format, KernelArg, MemoryArgs, OriginalArgs, PresentationArgs, QuestionArgs, Switch,
+    Format, KernelArg, Measuring, MemoryArgs, OriginalArgs, PresentationArgs, QuestionArgs, Switch,
 };
 use crate::failure::{Failure, code};
 use crate::output;
 
 pub(super) fn run(machine: &Machine, args: MemoryArgs) -> Result<ExitCode, Failure> {
     if args.list {
-        return list(machine, &args.look);
+        return list(machine, &args.measuring.output.look);
     }
-    let mut look = args.look.clone();
-    let sinks = sinks(&args.files, &mut look)?;
-    let dry_run = args.dry_run;
+    let Measuring { dry_run, output } = args.measuring.clone();
+    let (sinks, look) = sinks(output)?;
     let presentation = presentation(&look, PageKind::Memory);
     let (options, original) = options(args);
     if let Some(original) = original {

@@ -47,14 +47,12 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         settings::remind(name);
     }
     match cli.command {
-        Command::Show(_) | Command::Compare(_) | Command::Streams(_)
-            if name.is_some() || root.is_some() =>
-        {
+        command if command.reads_no_machine() && (name.is_some() || root.is_some()) => {
             Err(Failure::usage("this command reads no machine")
                 .hint("`cpudyno info --machine NAME` does"))
         }
         Command::Sheet(args) => sheet::run(&machine(name, root)?, args),
-        Command::Turbo(args) if args.list => streams::run(&args.look),
+        Command::Turbo(args) if args.list => streams::run(&args.measuring.output.look),
         Command::Turbo(args) => turbo::run(&machine(name, root)?, args),
         Command::Memory(args) => memory::run(&machine(name, root)?, args),
         Command::Cores(args) => cores::run(&machine(name, root)?, args),

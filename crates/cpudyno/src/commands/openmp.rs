@@ -9,12 +9,12 @@ use rig::placement::Choice;
 
 use super::measuring::{measure, outline};
 use super::{command, presentation, sinks};
-use crate::args::{OpenmpArgs, RuntimeName};
+use crate::args::{Measuring, OpenmpArgs, RuntimeName};
 use crate::failure::Failure;
 
 pub(super) fn run(machine: &Machine, args: OpenmpArgs) -> Result<ExitCode, Failure> {
-    let mut look = args.look.clone();
-    let sinks = sinks(&args.files, &mut look)?;
+    let Measuring { dry_run, output } = args.measuring;
+    let (sinks, look) = sinks(output)?;
     let names = |names: Vec<RuntimeName>| names.into_iter().map(|it| it.0.to_owned()).collect();
     let options = OpenmpOptions {
         outer: args.outer,
@@ -27,7 +27,7 @@ pub(super) fn run(machine: &Machine, args: OpenmpArgs) -> Result<ExitCode, Failu
         variables: None,
     };
     let request = options.request(command(), presentation(&look, PageKind::Openmp));
-    if args.dry_run {
+    if dry_run {
         return outline(machine, &request, (look.format, sinks));
     }
     measure(machine, &request, look.format, sinks)

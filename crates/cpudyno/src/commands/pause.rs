@@ -9,12 +9,13 @@ use rig::placement::Choice;
 
 use super::measuring::{measure, once_each, outline};
 use super::{command, presentation, sinks};
-use crate::args::PauseArgs;
+use crate::args::{Measuring, PauseArgs};
 use crate::failure::Failure;
 
 pub(super) fn run(machine: &Machine, args: PauseArgs) -> Result<ExitCode, Failure> {
-    let PauseArgs { instructions, cpus, budget, dry_run, files, mut look } = args;
-    let sinks = sinks(&files, &mut look)?;
+    let PauseArgs { instructions, cpus, budget, measuring } = args;
+    let Measuring { dry_run, output } = measuring;
+    let (sinks, look) = sinks(output)?;
     let choice = Choice { siblings: true, ..Choice::usual(cpus) };
     let rows =
         instructions.map(|asked| once_each(asked.into_iter().map(|stream| stream.0), |row| row.id));

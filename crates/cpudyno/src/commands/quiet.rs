@@ -19,15 +19,15 @@ use model::record::{
 use model::{Known, Obstacle, Seconds, Unavailable};
 
 use super::{Sinks, Telling, child, command, measuring, presentation, settings, sinks};
-use crate::args::{Format, QuietArgs};
+use crate::args::{Changing, Format, QuietArgs};
 use crate::failure::{Failure, code};
 use crate::output;
 use crate::signals::Signals;
 
 pub(super) fn run(machine: &Machine, args: QuietArgs) -> Result<ExitCode, Failure> {
-    let QuietArgs { settings: wanted, strict, dry_run, manner, files, mut look, command: words } =
-        args;
-    let sinks = sinks(&files, &mut look)?;
+    let QuietArgs { settings: wanted, strict, dry_run, changing, command: words } = args;
+    let Changing { no_proof, force, output } = changing;
+    let (sinks, look) = sinks(output)?;
     if look.format == Format::Csv {
         return Err(Failure::usage("a command that is watched has no table of samples")
             .hint("print it as text, markdown or json: --format json"));
@@ -40,10 +40,10 @@ pub(super) fn run(machine: &Machine, args: QuietArgs) -> Result<ExitCode, Failur
     let asked: Vec<SettingSpec> = wanted.into_iter().map(|wanted| wanted.0).collect();
     let described = machine::describe(machine, brief(&words), presentation(&look, PageKind::Quiet));
     let mut told = ReportOutput { record: described, format: look.format, sinks };
-    let (asked, mut lost) = possible(machine, asked, manner.force)?;
+    let (asked, mut lost) = possible(machine, asked, force)?;
     if dry_run {
         let levers = settings::writer(machine)?;
-        let plan = Plan::new(machine, &*levers, &asked, manner.force).map_err(settings::refused)?;
+        let plan = Plan::new(machine, &*levers, &asked, force).map_err(settings::refused)?;
         told.record.settings = Some(settings::told(&plan, &ChangeOutcome::Planned));
         told.record.findings = not_set(&lost);
         told.record.quiet = Some(planned(machine, &words, lost));
@@ -54,7 +54,7 @@ pub(super) fn run(machine: &Machine, args: QuietArgs) -> Result<ExitCode, Failur
     let held = if asked.is_empty() || strict && !lost.is_empty() {
         None
     } else {
-        match hold(machine, &asked, manner.force) {
+        match hold(machine, &asked, force) {
             Ok(held) => Some(held),
             Err(failure) if strict => return Err(failure),
             Err(failure) => {
@@ -69,7 +69,7 @@ pub(super) fn run(machine: &Machine, args: QuietArgs) -> Result<ExitCode, Failur
             ..Failure::new(code::REFUSED, format!("cannot set {}: {}", reason.what, reason.why))
         });
     }
-    watched(machine, &words, held, lost, (&signals, manner.no_proof), told)
+    watched(machine, &words, held, lost, (&signals, no_proof), told)
 }
 
 /// Where the report goes.

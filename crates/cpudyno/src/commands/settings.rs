@@ -22,7 +22,7 @@ use model::record::{
 use tempfile::TempDir;
 
 use super::{Sinks, Telling, command, presentation};
-use crate::args::{Files, Format, Manner, PresentationArgs, SetArgs, SettingsArgs, UndoArgs};
+use crate::args::{Changing, Format, Output, PresentationArgs, SetArgs, SettingsArgs, UndoArgs};
 use crate::failure::{Failure, code};
 use crate::output;
 use crate::signals::Signals;
@@ -31,7 +31,7 @@ use crate::signals::Signals;
 const STATE: &str = "CPUDYNO_STATE";
 
 pub(super) fn settings(machine: &Machine, args: SettingsArgs) -> Result<ExitCode, Failure> {
-    let SettingsArgs { names, files, mut look } = args;
+    let SettingsArgs { names, output } = args;
     let levers = port::of(machine);
     let levers = settings::settings(machine, levers.as_deref());
     let mut listed: Vec<Setting> = levers.into_iter().map(Into::into).collect();
@@ -56,17 +56,18 @@ pub(super) fn settings(machine: &Machine, args: SettingsArgs) -> Result<ExitCode
         listed.retain(|setting| names.iter().any(|name| is_asked(name, setting)));
     }
     let found = Settings { listed, ..Settings::default() };
-    print(machine, told_to(&files, &mut look)?, &look, PageKind::Settings, found)?;
+    let (sinks, look) = told_to(output)?;
+    print(machine, sinks, &look, PageKind::Settings, found)?;
     Ok(ExitCode::SUCCESS)
 }
 
 pub(super) fn set(machine: &Machine, args: SetArgs) -> Result<ExitCode, Failure> {
-    let SetArgs { settings, hold, dry_run, manner, files, mut look } = args;
-    let Manner { no_proof, force } = manner;
+    let SetArgs { settings, hold, dry_run, changing } = args;
+    let Changing { no_proof, force, output } = changing;
     let asked: Vec<SettingSpec> = settings.into_iter().map(|wanted| wanted.0).collect();
     let levers = if dry_run { port::to_plan(machine) } else { writer(machine)? };
     // What cannot be told afterwards is not done.
-    let sinks = told_to(&files, &mut look)?;
+    let (sinks, look) = told_to(output)?;
     let plan = Plan::new(machine, &*levers, &asked, force).map_err(refused)?;
     if let Some(change) = plan.changes.iter().find(|c| c.object.is_held() && hold.is_none()) {
         let why = format!(
@@ -194,9 +195,9 @@ pub(super) fn put_back_beside(undone: &Undone, message: &str) -> Option<String> 
 }
 
 pub(super) fn undo(machine: &Machine, args: UndoArgs) -> Result<ExitCode, Failure> {
-    let UndoArgs { force, keep, files, mut look } = args;
+    let UndoArgs { force, keep, output } = args;
     let levers = writer(machine)?;
-    let sinks = told_to(&files, &mut look)?;
+    let (sinks, look) = told_to(output)?;
     let shelf = shelf(machine)?;
     let who = format!("cpudyno undo, process {}", std::process::id());
     let others = match (force, keep) {
@@ -332,14 +333,14 @@ pub(super) fn told(plan: &Plan, outcome: &ChangeOutcome) -> Settings {
     Settings { changes: changed.chain(already).collect(), ..Settings::default() }
 }
 
-/// Where the record goes; refused before anything is done.
-pub(super) fn told_to(files: &Files, look: &mut PresentationArgs) -> Result<Sinks, Failure> {
-    let sinks = super::sinks(files, look)?;
+/// Where the record goes, and how it looks; refused before anything is done.
+pub(super) fn told_to(output: Output) -> Result<(Sinks, PresentationArgs), Failure> {
+    let (sinks, look) = super::sinks(output)?;
     if look.format == Format::Csv {
         return Err(Failure::usage("csv has a line per sample, and nothing was measured")
             .hint("print it as text, markdown or json: --format json"));
     }
-    Ok(sinks)
+    Ok((sinks, look))
 }
 
 /// The record of what was found or done, printed and written.

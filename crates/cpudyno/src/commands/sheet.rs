@@ -7,13 +7,14 @@ use model::record::PageKind;
 
 use super::measuring::{measured, once_each, outline, tell};
 use super::{command, presentation, records, sinks};
-use crate::args::{SheetArgs, Stream};
+use crate::args::{Measuring, SheetArgs, Stream};
 use crate::failure::Failure;
 use crate::signals::Signals;
 
 pub(super) fn run(machine: &Machine, args: SheetArgs) -> Result<ExitCode, Failure> {
-    let SheetArgs { budget, cpus, streams, reference, dry_run, files, mut look } = args;
-    let sinks = sinks(&files, &mut look)?;
+    let SheetArgs { budget, cpus, streams, reference, measuring } = args;
+    let Measuring { dry_run, output } = measuring;
+    let (sinks, look) = sinks(output)?;
     // What cannot be read is said before half a minute is spent.
     let earlier = reference.as_deref().map(records::reference).transpose()?;
     let streams =

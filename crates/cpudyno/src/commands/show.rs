@@ -16,17 +16,17 @@ use super::{Telling, WIDTH, broken, colour, sinks_beside};
 use crate::args::ShowArgs;
 use crate::failure::{Failure, code};
 
-pub(super) fn run(mut args: ShowArgs) -> Result<ExitCode, Failure> {
-    let sinks = sinks_beside(std::slice::from_ref(&args.file), &args.files, &mut args.look)?;
+pub(super) fn run(args: ShowArgs) -> Result<ExitCode, Failure> {
+    let (sinks, look) = sinks_beside(std::slice::from_ref(&args.file), args.output)?;
     let record = read(&args.file)?;
     let stored = record.run.presentation;
     let presentation = Presentation {
-        width: args.look.width.unwrap_or(stored.width),
-        colour: colour(&args.look),
-        verbosity: stored.verbosity.max(u8::from(args.look.verbose)),
+        width: look.width.unwrap_or(stored.width),
+        colour: colour(&look),
+        verbosity: stored.verbosity.max(u8::from(look.verbose)),
         page: stored.page,
     };
-    Telling::shown(&record, presentation).deliver(sinks, args.look.format)?;
+    Telling::shown(&record, presentation).deliver(sinks, look.format)?;
     Ok(ExitCode::SUCCESS)
 }
 

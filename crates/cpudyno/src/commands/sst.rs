@@ -25,12 +25,12 @@ use crate::output::{self, Sink};
 pub(super) fn run(mut machine: Machine, args: SstArgs) -> Result<ExitCode, Failure> {
     let calls = args.debug.then(|| Calls::of(&mut machine));
     let (answer, is_told) = match args.wish() {
-        Some((wish, change)) => (change::run(&machine, args, &wish, change), false),
+        Some((wish, change)) => (change::run(&machine, &args, &wish, change), false),
         None if matches!(args.feature, Some(SstFeature::Try(_))) => {
             (tried::run(&machine, args), false)
         }
         None => {
-            let answer = shown(&machine, args, calls.as_ref());
+            let answer = shown(&machine, &args, calls.as_ref());
             let is_told = answer.is_ok();
             (answer, is_told)
         }
@@ -43,10 +43,10 @@ pub(super) fn run(mut machine: Machine, args: SstArgs) -> Result<ExitCode, Failu
 }
 
 /// What reads, and changes nothing.
-fn shown(machine: &Machine, mut args: SstArgs, calls: Option<&Calls>) -> Result<ExitCode, Failure> {
-    let sinks = sinks(&args.files, &mut args.look)?;
+fn shown(machine: &Machine, args: &SstArgs, calls: Option<&Calls>) -> Result<ExitCode, Failure> {
+    let (sinks, look) = sinks(args.output.clone())?;
     let out = args.out.as_deref().map(Sink::open).transpose()?;
-    let presentation = presentation(&args.look, PageKind::Sst);
+    let presentation = presentation(&look, PageKind::Sst);
     let begin = sys::clock::monotonic_raw();
     let answered = match args.planned() {
         Some(wish) => planned(machine, args.question(), &wish, calls),
@@ -60,7 +60,7 @@ fn shown(machine: &Machine, mut args: SstArgs, calls: Option<&Calls>) -> Result<
     }
     let telling = Telling::of(&record);
     telling.write(sinks)?;
-    output::deliver(out, &telling.told(args.look.format)?)?;
+    output::deliver(out, &telling.told(look.format)?)?;
     Ok(ExitCode::SUCCESS)
 }
 

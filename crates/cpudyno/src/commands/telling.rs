@@ -7,7 +7,7 @@ use model::page::Page;
 use model::record::{PageKind, Presentation, Record};
 use views::text::Layout;
 
-use crate::args::{Files, Format, PresentationArgs};
+use crate::args::{Format, Output, PresentationArgs};
 use crate::failure::{Failure, code};
 use crate::output::{self, Sink};
 
@@ -38,17 +38,18 @@ impl Sinks {
     }
 }
 
-/// The files that `--json` and `--html` name; `-` is standard output, in place of the page.
-pub(super) fn sinks(files: &Files, look: &mut PresentationArgs) -> Result<Sinks, Failure> {
-    sinks_beside(&[], files, look)
+/// The files that `--json` and `--html` name, and how the record looks; `-` is standard output, in
+/// place of the page.
+pub(super) fn sinks(output: Output) -> Result<(Sinks, PresentationArgs), Failure> {
+    sinks_beside(&[], output)
 }
 
 /// The same of a command that reads these files.
 pub(super) fn sinks_beside(
     read: &[PathBuf],
-    files: &Files,
-    look: &mut PresentationArgs,
-) -> Result<Sinks, Failure> {
+    output: Output,
+) -> Result<(Sinks, PresentationArgs), Failure> {
+    let Output { files, mut look } = output;
     let named = [("--json", files.json.as_deref()), ("--html", files.html.as_deref())];
     output::are_apart(&named)?;
     output::spare(read, &named)?;
@@ -59,7 +60,9 @@ pub(super) fn sinks_beside(
         }
         file => file.map(Sink::open).transpose(),
     };
-    Ok(Sinks { json: open(&files.json, Format::Json)?, html: open(&files.html, Format::Html)? })
+    let json = open(&files.json, Format::Json)?;
+    let html = open(&files.html, Format::Html)?;
+    Ok((Sinks { json, html }, look))
 }
 
 /// A record and its page, which is made once, whatever it is told as.
@@ -97,11 +100,9 @@ impl<'a> Telling<'a> {
     pub(super) fn told(&self, format: Format) -> Result<String, Failure> {
         let Telling { record, presentation, .. } = self;
         match format {
-            Format::Text => Ok(text(self.page(), *presentation)),
             Format::Markdown if presentation.verbosity == 0 => {
                 Ok(views::markdown::brief(self.page()))
             }
-            Format::Markdown => Ok(views::markdown::render(self.page())),
             Format::Html => {
                 views::html::render(|| self.page(), Some(record)).map_err(|error| broken(&error))
             }
@@ -111,6 +112,7 @@ impl<'a> Telling<'a> {
                     .hint("print it as text, markdown or json: --format json"))
             }
             Format::Csv => views::csv::render(record).map_err(|error| broken(&error)),
+            format => unrecorded("a page", self.page(), format, *presentation),
         }
     }
 

@@ -13,7 +13,7 @@ use rig::placement::Choice;
 
 use super::measuring::{measure, once_each, outline_after};
 use super::{command, presentation, sinks};
-use crate::args::{MixPart, Stream, Test, TurboArgs};
+use crate::args::{Measuring, MixPart, Stream, Test, TurboArgs};
 use crate::failure::{Failure, code};
 
 pub(super) fn run(machine: &Machine, args: TurboArgs) -> Result<ExitCode, Failure> {
@@ -25,9 +25,9 @@ pub(super) fn run(machine: &Machine, args: TurboArgs) -> Result<ExitCode, Failur
         ))
         .hint("give the lesser one first: --min-threads 1 --max-threads 4"));
     }
-    let mut look = args.look.clone();
-    let sinks = sinks(&args.files, &mut look)?;
-    let (dry_run, why) = (args.dry_run, args.why);
+    let Measuring { dry_run, output } = args.measuring.clone();
+    let (sinks, look) = sinks(output)?;
+    let why = args.why;
     let request = options(args)?.request(command(), presentation(&look, PageKind::Turbo));
     if dry_run {
         // What is known before anything was measured, and of machines where nothing can be.

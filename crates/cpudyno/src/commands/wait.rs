@@ -9,12 +9,13 @@ use rig::placement::Choice;
 
 use super::measuring::{measure, outline};
 use super::{command, presentation, sinks};
-use crate::args::WaitArgs;
+use crate::args::{Measuring, WaitArgs};
 use crate::failure::Failure;
 
 pub(super) fn run(machine: &Machine, args: WaitArgs) -> Result<ExitCode, Failure> {
-    let WaitArgs { cpus, budget, dry_run, files, mut look } = args;
-    let sinks = sinks(&files, &mut look)?;
+    let WaitArgs { cpus, budget, measuring } = args;
+    let Measuring { dry_run, output } = measuring;
+    let (sinks, look) = sinks(output)?;
     let presentation = presentation(&look, PageKind::Wait);
     let request = wait::request(budget, Choice::usual(cpus), command(), presentation);
     if dry_run {

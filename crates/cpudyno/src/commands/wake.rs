@@ -8,17 +8,16 @@ use model::record::PageKind;
 
 use super::measuring::{measure, outline};
 use super::{command, presentation, sinks, unrecorded};
-use crate::args::{PresentationArgs, WakeArgs, WakeMethod, WakeQuestion};
+use crate::args::{Measuring, PresentationArgs, WakeArgs, WakeMethod, WakeQuestion};
 use crate::failure::Failure;
 use crate::output;
 
 pub(super) fn run(machine: &Machine, args: WakeArgs) -> Result<ExitCode, Failure> {
     if args.list {
-        return list(machine, &args.look);
+        return list(machine, &args.measuring.output.look);
     }
-    let mut look = args.look.clone();
-    let sinks = sinks(&args.files, &mut look)?;
-    let dry_run = args.dry_run;
+    let Measuring { dry_run, output } = args.measuring.clone();
+    let (sinks, look) = sinks(output)?;
     let presentation = presentation(&look, PageKind::Wake);
     let request = options(args)?.request(command(), presentation);
     if dry_run {

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use model::record::{Plan, Presentation, Run};
 use model::{CpuId, CpuSet, Reading};
 
 pub use self::counter::{Reader, Sample, Wanted, Way};
@@ -165,6 +166,22 @@ impl Machine {
         match &self.simulated {
             None => sys::clock::monotonic_raw(),
             Some(model) => Duration::from_secs_f64(model.elapsed.seconds().0),
+        }
+    }
+
+    /// A run on it that begins now, with nothing planned.
+    pub fn begin(&self, command: Vec<String>, presentation: Presentation) -> Run {
+        Run {
+            id: self.host.run_id(),
+            started: self.host.now_utc(),
+            seconds: 0.0,
+            command,
+            simulated: self.simulated.as_ref().map(|model| model.name.clone()),
+            elsewhere: self.elsewhere.clone(),
+            interrupted: None,
+            plan: Plan::nothing(),
+            events: Vec::new(),
+            presentation,
         }
     }
 

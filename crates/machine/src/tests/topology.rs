@@ -467,13 +467,12 @@ fn cpusets_of_both_versions_limit_what_is_usable() {
     let usable = |files: &[(&str, &str)], affinity: Option<&str>| {
         let mut files = files_of(files);
         files.put(format!("{CPU}/online"), "0-7");
-        let machine = match affinity {
-            Some(cpus) => machine_of(files, cpus),
-            None => {
-                let why = "it is another machine";
-                let unknown = Unavailable::new(Obstacle::Cpudyno, "affinity", why);
-                Machine { host: host(Err(unknown), false), ..machine_of(files, "") }
-            }
+        let machine = if let Some(cpus) = affinity {
+            machine_of(files, cpus)
+        } else {
+            let why = "it is another machine";
+            let unknown = Unavailable::new(Obstacle::Cpudyno, "affinity", why);
+            Machine { host: host(Err(unknown), false), ..machine_of(files, "") }
         };
         facts::topology(&machine).usable.to_string()
     };

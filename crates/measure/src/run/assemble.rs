@@ -10,7 +10,7 @@ use model::areas::Quantity;
 use model::budget::{BUDGET_MAX, more_time};
 use model::record::{
     ClockRecord, Conditions, Disturbance, Fact, Instrument, Outcome, PlacedMemory, Plan,
-    PlannedWorkload, Record, Run, SCHEMA, Samples, Series, ToldCell, Tool,
+    PlannedWorkload, Record, Run, Samples, Series, ToldCell,
 };
 use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable, Unit, in_order};
@@ -31,7 +31,8 @@ use rig::traffic::Placed;
 pub(super) struct Parts<'a> {
     pub(super) machine: &'a Machine,
     pub(super) request: &'a Request,
-    pub(super) started: String,
+    /// The run as it began.
+    pub(super) begun: Run,
     pub(super) description: model::record::Machine,
     pub(super) conditions_before: Vec<Fact>,
     pub(super) disturbed: Vec<Fact>,
@@ -87,37 +88,21 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
     series.extend(idle_series(&plan.cpus, idle));
     series.extend(trials(program, run.trials));
     series.extend(parts.activity);
-    let areas = &program.areas;
+    let run = Run {
+        seconds: parts.seconds.0,
+        interrupted: is_interrupted.then(|| "stopped by a signal".to_owned()),
+        plan,
+        events,
+        ..parts.begun
+    };
     Record {
-        schema: SCHEMA.to_owned(),
-        digest: None,
-        tool: Tool::this(),
-        run: Run {
-            id: machine.host.run_id(),
-            started: parts.started,
-            seconds: parts.seconds.0,
-            command: request.command.clone(),
-            simulated: machine.simulated.as_ref().map(|model| model.name.clone()),
-            elsewhere: machine.elsewhere.clone(),
-            interrupted: is_interrupted.then(|| "stopped by a signal".to_owned()),
-            events,
-            plan,
-            presentation: request.presentation,
-        },
-        machine: parts.description,
         conditions: Conditions { before: parts.conditions_before, after: conditions_after },
         instruments,
         series,
         clock: parts.clock,
-        original: None,
-        settings: None,
-        reference: None,
-        gate: None,
-        quiet: None,
-        comparison: None,
-        counts: None,
-        speed_select: speed_select::told(machine, areas),
+        speed_select: speed_select::told(machine, &program.areas),
         findings,
+        ..Record::new(run, parts.description)
     }
 }
 

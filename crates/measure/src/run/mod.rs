@@ -70,6 +70,41 @@ pub struct Request {
     pub presentation: Presentation,
 }
 
+impl Request {
+    /// A run in the usual manner on the usual CPUs, without streams to choose from.
+    pub fn new(
+        span: Span,
+        ask: impl Fn(&Planning<'_>) -> Result<Vec<AreaRequest>, Error> + 'static,
+        command: Vec<String>,
+        presentation: Presentation,
+    ) -> Request {
+        Request {
+            span,
+            cpus: Choice::usual(None),
+            streams: Vec::new(),
+            ask: Box::new(ask),
+            manner: Manner::USUAL,
+            rate: RateChoice::Best,
+            remark: None,
+            bytes: None,
+            command,
+            presentation,
+        }
+    }
+
+    /// The same of one area.
+    pub fn of(
+        area: &'static dyn Area,
+        span: Span,
+        wishes: impl Fn(&Planning<'_>) -> Result<Wishes, Error> + 'static,
+        command: Vec<String>,
+        presentation: Presentation,
+    ) -> Request {
+        let ask = move |plan: &Planning<'_>| Ok(vec![AreaRequest { area, wishes: wishes(plan)? }]);
+        Request::new(span, ask, command, presentation)
+    }
+}
+
 /// What each area is to measure on a machine.
 pub type Ask = dyn Fn(&Planning<'_>) -> Result<Vec<AreaRequest>, Error>;
 
@@ -125,7 +160,8 @@ pub fn measure(
 ) -> Result<Record, Error> {
     refuse_elsewhere(machine)?;
     progress(Progress { share: 0.0, doing: "reading the machine" });
-    let (begun, started) = (Instant::now(), machine.host.now_utc());
+    let begun = Instant::now();
+    let as_begun = machine.begin(request.command.clone(), request.presentation);
     let description = facts::machine(machine);
     let placement = request.cpus.place(&description.topology)?;
     let cpus: CpuSet = placement.cpus.iter().copied().collect();
@@ -178,7 +214,7 @@ pub fn measure(
     Ok(assemble::record(assemble::Parts {
         machine,
         request,
-        started,
+        begun: as_begun,
         description,
         conditions_before,
         disturbed,

@@ -71,17 +71,33 @@ pub enum CellWork {
     Errand(Box<dyn Errand>),
 }
 
+/// What an errand measures, and where.
+pub struct Aim {
+    /// Order of its workload within the area.
+    pub order: usize,
+    /// The workload.
+    pub workload: &'static str,
+    /// The active CPUs.
+    pub cpus: Vec<CpuId>,
+}
+
+/// What an errand works with.
+pub struct Means<'a> {
+    /// What runs its jobs.
+    pub executor: &'a mut dyn Executor,
+    /// The rulers of CPUs that are known so far.
+    pub rulers: &'a Rulers,
+    /// The machine: what it says of itself meanwhile may be read.
+    pub machine: &'a Machine,
+}
+
 /// A job, or a few, whose stamps the area itself turns into samples.
 pub trait Errand {
-    /// Order of its workload within the area.
-    fn order(&self) -> usize;
-    /// The workload.
-    fn workload(&self) -> &'static str;
-    /// The active CPUs.
-    fn cpus(&self) -> Vec<CpuId>;
+    /// What it measures, and where.
+    fn aim(&self) -> Aim;
     /// The one that samples with these further parameters are of: see [`Run::parts`].
     fn cpu_of(&self, _part: &BTreeMap<String, String>) -> CpuId {
-        self.cpus()[0]
+        self.aim().cpus[0]
     }
     /// How long one block of it takes, as planned.
     fn duration(&self) -> Seconds;
@@ -98,13 +114,8 @@ pub trait Errand {
     fn is_once(&self) -> bool {
         false
     }
-    /// Runs one block of it. What the machine says of itself meanwhile may be read.
-    fn run(
-        &self,
-        executor: &mut dyn Executor,
-        rulers: &Rulers,
-        machine: &Machine,
-    ) -> Result<Run, RunError>;
+    /// Runs one block of it.
+    fn run(&self, means: Means<'_>) -> Result<Run, RunError>;
 }
 
 /// What one block of an [`Errand`] gave.
@@ -202,7 +213,7 @@ impl Cell {
         match &self.work {
             CellWork::Streams(streams) => streams.members.iter().map(|a| a.member.cpu).collect(),
             CellWork::Traffic(moved) => moved.candidates[0].job.cpus(),
-            CellWork::Errand(errand) => errand.cpus(),
+            CellWork::Errand(errand) => errand.aim().cpus,
         }
     }
 
@@ -235,8 +246,8 @@ impl Cell {
                 vec![Workload { order: moved.order, id: moved.workload, cpu }]
             }
             CellWork::Errand(errand) => {
-                let (order, cpu) = (errand.order(), errand.cpus()[0]);
-                vec![Workload { order, id: errand.workload(), cpu }]
+                let Aim { order, workload, cpus } = errand.aim();
+                vec![Workload { order, id: workload, cpu: cpus[0] }]
             }
         };
         workloads.sort_by_key(|workload| (workload.order, workload.id));

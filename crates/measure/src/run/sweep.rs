@@ -15,7 +15,7 @@ use model::{CpuId, Obstacle, Pages, Seconds, Unavailable};
 use super::trials::{self, Trial};
 use super::{Planned, Program, Progress, Request, Rulers, Span};
 use super::{area, events};
-use crate::run::plan::{Active, CellWork, Errand, Moved, Planning, Streams};
+use crate::run::plan::{Active, Aim, CellWork, Errand, Means, Moved, Planning, Streams};
 use rig::collect::{Collector, Key, rounded};
 use rig::executor::{Executor, RunError, guarded};
 use rig::job::{Around, Repeat};
@@ -576,14 +576,15 @@ impl<'a> Sweeper<'a> {
 
     /// What the area makes of its own jobs: one piece for all of its CPUs, and one for each part.
     fn errand(&mut self, errand: &dyn Errand, swept: &mut Swept) -> Result<Pieces, RunError> {
-        self.tell(errand.workload());
-        let run = errand.run(self.executor, &swept.rulers, self.planning.machine)?;
-        let (order, workload) = (errand.order(), errand.workload());
+        let Aim { order, workload, .. } = errand.aim();
+        self.tell(workload);
+        let machine = self.planning.machine;
+        let run = errand.run(Means { executor: self.executor, rulers: &swept.rulers, machine })?;
         // Where all numbers are of parts, there are none of the whole.
         let is_split = run.readings.is_empty() && !run.parts.is_empty();
         let whole = (!is_split).then(|| (BTreeMap::new(), run.readings));
         let pieces = whole.into_iter().chain(run.parts).map(|(parameters, readings)| {
-            let readings = numbers_only(errand.workload(), readings);
+            let readings = numbers_only(workload, readings);
             let witness = run.witness;
             let reduced = reduce::Reduced { readings, witness, ..reduce::Reduced::default() };
             let cpu = errand.cpu_of(&parameters);

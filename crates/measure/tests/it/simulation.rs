@@ -5,18 +5,17 @@ use std::collections::BTreeMap;
 use kernels::StreamRow;
 use machine::Machine;
 use measure::run::area::Area;
-use measure::run::plan::{Cell, CellWork, Errand, Planning, Run, Wishes};
+use measure::run::plan::{Aim, Cell, CellWork, Errand, Means, Planning, Run, Wishes};
 use measure::run::{AreaRequest, Request};
 use measure::sheet;
 use model::areas::Quantity;
 use model::page::Block;
 use model::record::{FactValue, Outcome, Presentation, Record, Samples, Series};
 use model::{CpuSet, Known, Obstacle, Seconds, Unavailable};
-use rig::executor::{Executor, RunError, Stop};
-use rig::ruler::Rulers;
+use rig::executor::{RunError, Stop};
 use simulated::Fault;
 
-use crate::common::measure;
+use crate::common::{assert_near, measure};
 
 fn asked(budget: f64, cpus: Option<&str>, streams: Option<Vec<&'static StreamRow>>) -> Request {
     let page = model::record::PageKind::Sheet;
@@ -40,12 +39,6 @@ fn series<'a>(record: &'a Record, area: &'a str, quantity: &'a str) -> Vec<&'a S
 
 fn has_finding(record: &Record, id: &str) -> bool {
     record.findings.iter().any(|finding| finding.id == id)
-}
-
-#[track_caller]
-fn assert_near(found: f64, expected: f64, tolerance: f64, what: &str) {
-    let off = found / expected - 1.0;
-    assert!(off.abs() <= tolerance, "{what}: {found}, put in {expected}, {:.3} % off", off * 100.0);
 }
 
 #[test]
@@ -355,19 +348,13 @@ impl Area for Faulty {
 struct Panics;
 
 impl Errand for Panics {
-    fn order(&self) -> usize {
-        0
-    }
-    fn workload(&self) -> &'static str {
-        "faulty"
-    }
-    fn cpus(&self) -> Vec<model::CpuId> {
-        vec![model::CpuId(0)]
+    fn aim(&self) -> Aim {
+        Aim { order: 0, workload: "faulty", cpus: vec![model::CpuId(0)] }
     }
     fn duration(&self) -> Seconds {
         Seconds(0.01)
     }
-    fn run(&self, _: &mut dyn Executor, _: &Rulers, _: &Machine) -> Result<Run, RunError> {
+    fn run(&self, _: Means<'_>) -> Result<Run, RunError> {
         panic!("no such\nthing")
     }
 }

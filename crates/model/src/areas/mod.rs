@@ -120,6 +120,11 @@ fn row(area: &str) -> Option<&'static AreaRow> {
 /// The area that only reads what others measured.
 pub const WAIT: &str = "wait";
 
+/// Every area, in the order of a sheet.
+pub fn ids() -> impl Iterator<Item = &'static str> {
+    AREAS.iter().map(|row| row.id)
+}
+
 /// What people call an area, as a heading; its id where this build does not know it.
 pub fn title(area: &str) -> &str {
     row(area).map_or(area, |row| row.title)

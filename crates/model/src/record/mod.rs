@@ -132,6 +132,31 @@ pub struct Record {
 }
 
 impl Record {
+    /// What this version says of a run on that machine, with nothing else known of it: neither conditions nor
+    /// numbers.
+    pub fn new(run: Run, machine: Machine) -> Record {
+        Record {
+            schema: SCHEMA.to_owned(),
+            digest: None,
+            tool: Tool::this(),
+            run,
+            machine,
+            conditions: Conditions::default(),
+            instruments: Vec::new(),
+            series: Vec::new(),
+            clock: None,
+            original: None,
+            settings: None,
+            comparison: None,
+            counts: None,
+            speed_select: None,
+            reference: None,
+            gate: None,
+            quiet: None,
+            findings: Vec::new(),
+        }
+    }
+
     /// Facts, then conditions as they were first.
     pub fn facts(&self) -> impl Iterator<Item = &Fact> {
         self.machine.facts.iter().chain(&self.conditions.before)
@@ -504,7 +529,7 @@ pub struct Fact {
 }
 
 /// The machine, as it describes itself.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Machine {
     /// Facts that do not change while it runs, in reading order.
@@ -530,7 +555,7 @@ impl Machine {
 }
 
 /// What could change between two runs, before and after this one.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Conditions {
     /// Before the first measurement.

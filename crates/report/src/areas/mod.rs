@@ -28,3 +28,15 @@ pub static SECTIONS: &[Section] = &[
     sst::SECTION,
     top::SECTION,
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn areas_stand_in_one_order_wherever_they_do() {
+        let ids: Vec<&str> = model::areas::ids().collect();
+        assert_eq!(SECTIONS.iter().map(Section::id).collect::<Vec<_>>(), ids);
+        assert_eq!(measure::areas::AREAS.iter().map(|area| area.id()).collect::<Vec<_>>(), ids);
+    }
+}

@@ -21,26 +21,34 @@ pub struct Section {
     pub(super) claims: fn(&Record) -> Vec<Claim>,
     /// Its numbers beside what theory allows and others found.
     pub(super) bands: fn(&Record) -> Vec<Band>,
+    /// Whether its first sentence is wanted at the top of the sheet.
+    pub(super) leads: bool,
     /// Its part of the sheet.
-    pub(super) section: fn(&Record) -> Vec<Block>,
+    pub(super) blocks: fn(&Record) -> Vec<Block>,
 }
 
 impl Section {
     /// One that has a part of the sheet, and nothing else to say.
-    pub(super) const fn of(id: &'static str, section: fn(&Record) -> Vec<Block>) -> Section {
+    pub(super) const fn of(id: &'static str, blocks: fn(&Record) -> Vec<Block>) -> Section {
         Section {
             id,
+            leads: false,
             findings: |_| Vec::new(),
             sentences: |_| Vec::new(),
             claims: |_| Vec::new(),
             bands: |_| Vec::new(),
-            section,
+            blocks,
         }
     }
 
     /// Its name.
     pub fn id(&self) -> &'static str {
         self.id
+    }
+
+    /// Whether its first sentence is wanted at the top of the sheet.
+    pub fn leads(&self) -> bool {
+        self.leads
     }
 
     /// Remarks on its numbers.
@@ -69,7 +77,7 @@ impl Section {
 
     /// Its part of the sheet.
     pub fn section(&self, record: &Record) -> Vec<Block> {
-        self.contained(self.section, record).unwrap_or_else(|reason| {
+        self.contained(self.blocks, record).unwrap_or_else(|reason| {
             let remark = Remark {
                 mark: Text::toned("unavailable", Tone::Warning),
                 about: self.id.to_owned(),

@@ -163,7 +163,9 @@ pub(super) fn of(settings: &[Setting], results: &[ResultRow]) -> Vec<Cause> {
         };
         let id = setting.id.strip_prefix(AFTER).unwrap_or(&setting.id);
         for row in KNOWN.iter().filter(|row| row.setting == id) {
-            let areas = row.areas.iter().map(|area| (*area, explained(area)));
+            let named = row.areas.iter().copied();
+            let every = model::areas::ids().filter(|_| row.areas.is_empty());
+            let areas = named.chain(every).map(|area| (area, explained(area)));
             causes.extend(areas.filter(|(_, count)| *count > 0).map(|(area, results)| Cause {
                 setting: setting.label.clone(),
                 area: area.to_owned(),

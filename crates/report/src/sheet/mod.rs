@@ -71,20 +71,17 @@ fn fill_gaps(section: &mut Vec<Block>, reasons: Vec<Block>) {
 /// Sentences at the top of the sheet.
 const SENTENCES: usize = 5;
 
-/// Who speaks there first; the others when these have no more to say.
-const SPEAKERS: [&str; 5] = ["turbo", "memory", "cores", "wake", "wait"];
-
 /// What areas have to say: what matters most comes to the top of the sheet, the rest stands where it
 /// belongs.
 struct AreaSentences(Vec<(&'static str, VecDeque<Text>)>);
 
 impl AreaSentences {
     fn of(record: &Record) -> AreaSentences {
-        let mut told: Vec<_> =
-            SECTIONS.iter().map(|area| (area.id(), area.sentences(record).into())).collect();
-        let rank = |id: &str| SPEAKERS.iter().position(|speaker| *speaker == id);
-        told.sort_by_key(|(id, _)| rank(id).unwrap_or(SPEAKERS.len()));
-        AreaSentences(told)
+        // The others speak when those that lead have no more to say.
+        let mut areas: Vec<_> = SECTIONS.iter().collect();
+        areas.sort_by_key(|area| !area.leads());
+        let told = areas.into_iter().map(|area| (area.id(), area.sentences(record).into()));
+        AreaSentences(told.collect())
     }
 
     /// One of each, and again, until there are so many.

@@ -9,7 +9,7 @@ use pmu::counting::{BudgetKernel, Spec};
 use pmu::metrics::Metric;
 
 use super::super::BadValue;
-use super::super::common::{Files, PresentationArgs, whole};
+use super::super::common::{Output, whole};
 
 /// Count a command and all that it starts, from its first instruction on.
 ///
@@ -33,10 +33,7 @@ pub(crate) struct PmuStatArgs {
     pub(crate) dry_run: bool,
 
     #[command(flatten)]
-    pub(crate) files: Files,
-
-    #[command(flatten)]
-    pub(crate) look: PresentationArgs,
+    pub(crate) output: Output,
 
     /// The command with its arguments, after `--`.
     #[arg(last = true, required = true, value_name = "COMMAND")]
@@ -100,10 +97,7 @@ pub(crate) struct PmuKernelArgs {
     pub(crate) dry_run: bool,
 
     #[command(flatten)]
-    pub(crate) files: Files,
-
-    #[command(flatten)]
-    pub(crate) look: PresentationArgs,
+    pub(crate) output: Output,
 }
 
 /// Hold events against work whose counts are known.
@@ -128,10 +122,7 @@ pub(crate) struct PmuSelftestArgs {
     pub(crate) pin: Option<CpuId>,
 
     #[command(flatten)]
-    pub(crate) files: Files,
-
-    #[command(flatten)]
-    pub(crate) look: PresentationArgs,
+    pub(crate) output: Output,
 }
 
 /// Count again what a budget was made of, and compare.
@@ -153,10 +144,7 @@ pub(crate) struct PmuCheckArgs {
     pub(crate) pin: Option<CpuId>,
 
     #[command(flatten)]
-    pub(crate) files: Files,
-
-    #[command(flatten)]
-    pub(crate) look: PresentationArgs,
+    pub(crate) output: Output,
 
     /// The command with its arguments, after `--`, where the budget is of one.
     #[arg(last = true, value_name = "COMMAND")]

@@ -14,8 +14,8 @@ use crate::failure::{Failure, code};
 use crate::output;
 
 pub(super) fn run(machine: &Machine, args: PmuCheckArgs) -> Result<ExitCode, Failure> {
-    let PmuCheckArgs { budget: file, event_dir, pin, files, mut look, command } = args;
-    let sinks = sinks_beside(std::slice::from_ref(&file), &files, &mut look)?;
+    let PmuCheckArgs { budget: file, event_dir, pin, output, command } = args;
+    let (sinks, look) = sinks_beside(std::slice::from_ref(&file), output)?;
     not_csv(look.format)?;
     let budget = read_budget(&file)?;
     let events = |names: Vec<String>| AskedEvents {

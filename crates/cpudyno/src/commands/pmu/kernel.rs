@@ -17,8 +17,7 @@ use crate::args::{AskedEvents, PmuKernel, PmuKernelArgs};
 use crate::failure::Failure;
 
 pub(super) fn run(machine: &Machine, args: &PmuKernelArgs) -> Result<ExitCode, Failure> {
-    let mut look = args.look.clone();
-    let sinks = sinks(&args.files, &mut look)?;
+    let (sinks, look) = sinks(args.output.clone())?;
     not_csv(look.format)?;
     let work = wanted(args)?;
     let kept = budget_file(&args.budget)?;

@@ -14,8 +14,7 @@ use crate::failure::{Failure, code};
 use crate::output;
 
 pub(super) fn run(machine: &Machine, args: &PmuSelftestArgs) -> Result<ExitCode, Failure> {
-    let mut look = args.look.clone();
-    let sinks = sinks(&args.files, &mut look)?;
+    let (sinks, look) = sinks(args.output.clone())?;
     not_csv(look.format)?;
     let folder = super::lists(args.event_dir.as_deref());
     let events = Events::of(Target::of(machine).with_folder(folder.as_deref()));

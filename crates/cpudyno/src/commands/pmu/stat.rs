@@ -18,8 +18,8 @@ use crate::failure::Failure;
 use crate::output;
 
 pub(super) fn run(machine: &Machine, args: PmuStatArgs) -> Result<ExitCode, Failure> {
-    let PmuStatArgs { events, budget, dry_run, files, mut look, command: words } = args;
-    let sinks = sinks(&files, &mut look)?;
+    let PmuStatArgs { events, budget, dry_run, output, command: words } = args;
+    let (sinks, look) = sinks(output)?;
     not_csv(look.format)?;
     if dry_run {
         let all = all(machine, &events, true)?;

@@ -11,21 +11,21 @@ use model::record::{ChangeOutcome, PageKind, Proof, ProofAnswer, Record, Setting
 use sst::change::{Base, NotChanged, Refused, Wish};
 
 use super::super::{Sinks, Telling, command, presentation, settings};
-use crate::args::{SstArgs, SstChange};
+use crate::args::{PresentationArgs, SstArgs, SstChange};
 use crate::failure::{Failure, code};
 use crate::output::{self, Sink};
 use crate::signals::Signals;
 
 pub(super) fn run(
     machine: &Machine,
-    mut args: SstArgs,
+    args: &SstArgs,
     wish: &Wish,
     change: SstChange,
 ) -> Result<ExitCode, Failure> {
     // What cannot be told afterwards is not done.
-    let sinks = settings::told_to(&args.files, &mut args.look)?;
+    let (sinks, look) = settings::told_to(args.output.clone())?;
     let out = args.out.as_deref().map(Sink::open).transpose()?;
-    let report = Report { machine, args: &args, sinks, out };
+    let report = Report { machine, args, sinks, look, out };
     let (levers, plan) = ready(machine, wish, change.force)?;
     if change.dry_run {
         let planned = settings::told(&plan, &ChangeOutcome::Planned);
@@ -140,19 +140,19 @@ struct Report<'a> {
     machine: &'a Machine,
     args: &'a SstArgs,
     sinks: Sinks,
+    look: PresentationArgs,
     out: Option<Sink>,
 }
 
 impl Report<'_> {
     fn tell(self, found: Settings) -> Result<(), Failure> {
-        let look = &self.args.look;
-        let presentation = presentation(look, PageKind::Changes);
+        let presentation = presentation(&self.look, PageKind::Changes);
         let words = super::without_path(command(), self.args.out.as_deref());
         let described = machine::describe(self.machine, words, presentation);
         let record = Record { settings: Some(found), ..described };
         let telling = Telling::of(&record);
         telling.write(self.sinks)?;
-        output::deliver(self.out, &telling.told(look.format)?)
+        output::deliver(self.out, &telling.told(self.look.format)?)
     }
 }
 

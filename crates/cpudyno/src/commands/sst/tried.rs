@@ -21,9 +21,9 @@ use crate::args::{Chosen, Format, SstArgs, SstFeature, Tried, TriedWorkload, Try
 use crate::failure::{Failure, code};
 use crate::signals::Signals;
 
-pub(super) fn run(machine: &Machine, mut args: SstArgs) -> Result<ExitCode, Failure> {
-    let sinks = sinks(&args.files, &mut args.look)?;
-    if args.look.format == Format::Csv || args.out.is_some() {
+pub(super) fn run(machine: &Machine, args: SstArgs) -> Result<ExitCode, Failure> {
+    let (sinks, look) = sinks(args.output.clone())?;
+    if look.format == Format::Csv || args.out.is_some() {
         return Err(Failure::usage("cannot tell a comparison as csv or to the file of -o").hint(
             "print it as text, markdown or json: --format json; --json FILE keeps the record",
         ));
@@ -31,7 +31,6 @@ pub(super) fn run(machine: &Machine, mut args: SstArgs) -> Result<ExitCode, Fail
     let question = args.question();
     let named = args.cpus.clone();
     let Some(SstFeature::Try(tried)) = args.feature else { return Ok(ExitCode::SUCCESS) };
-    let look = args.look;
     // What is asked for wrongly is said before anything is set.
     is_sensible(machine, &tried, named.as_ref())?;
     let signals = Signals::listen()?;

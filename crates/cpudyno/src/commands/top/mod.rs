@@ -20,8 +20,8 @@ use crate::output;
 use crate::signals::Signals;
 
 pub(super) fn run(machine: &Machine, args: TopArgs) -> Result<ExitCode, Failure> {
-    let TopArgs { cpus, interval, intervals, once, show, files, mut look, command: program } = args;
-    let sinks = sinks(&files, &mut look)?;
+    let TopArgs { cpus, interval, intervals, once, show, output, command: program } = args;
+    let (sinks, look) = sinks(output)?;
     let presentation = presentation(&look, PageKind::Top);
     let is_place = |name: &String| report::areas::top::PLACES.contains(&name.as_str());
     let asked = !show.is_empty();

@@ -178,7 +178,7 @@ impl TrafficCounters {
             match &self.source {
                 TrafficSource::Open(_) => std::thread::sleep(WINDOW),
                 TrafficSource::Simulated(model) => {
-                    model.elapsed.advance(Seconds(WINDOW.as_secs_f64()))
+                    model.elapsed.advance(Seconds(WINDOW.as_secs_f64()));
                 }
             }
             let after = self.read()?;

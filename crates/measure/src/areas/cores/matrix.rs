@@ -8,8 +8,7 @@
 use std::collections::BTreeMap;
 
 use model::record::{
-    Conditions, Disturbance, Machine, Outcome, Plan, Presentation, Record, Run, SCHEMA, Samples,
-    Series, Tool, Topology,
+    Disturbance, Machine, Outcome, Plan, Presentation, Record, Run, Samples, Series, Tool,
 };
 use model::{CpuId, Finding, Unit};
 
@@ -40,49 +39,30 @@ pub fn of_matrix(
     let latencies = latencies(text)?;
     let from = modified.as_ref().map_or(String::new(), |time| format!(" in a file of {time}"));
     let unknown = || "unknown".to_owned();
+    let run = Run {
+        // One content, one run.
+        id: Sha256::of(text.as_bytes()).to_string(),
+        started: modified.unwrap_or_default(),
+        seconds: 0.0,
+        command: vec![PROGRAM.to_owned()],
+        simulated: None,
+        elsewhere: Some(format!("a matrix{from}")),
+        interrupted: None,
+        events: Vec::new(),
+        plan: Plan {
+            cpus: latencies.iter().flat_map(|(pair, _)| *pair).collect(),
+            placement: "numbered by the rows of the matrix".to_owned(),
+            blocks_planned: 1,
+            blocks_done: 1,
+            ..Plan::nothing()
+        },
+        presentation,
+    };
     Ok(Record {
-        schema: SCHEMA.to_owned(),
-        digest: None,
         tool: Tool { name: PROGRAM.to_owned(), version: unknown(), target: unknown() },
-        run: Run {
-            // One content, one run.
-            id: Sha256::of(text.as_bytes()).to_string(),
-            started: modified.unwrap_or_default(),
-            seconds: 0.0,
-            command: vec![PROGRAM.to_owned()],
-            simulated: None,
-            elsewhere: Some(format!("a matrix{from}")),
-            interrupted: None,
-            events: Vec::new(),
-            plan: Plan {
-                cpus: latencies.iter().flat_map(|(pair, _)| *pair).collect(),
-                placement: "numbered by the rows of the matrix".to_owned(),
-                blocks_planned: 1,
-                blocks_done: 1,
-                ..Plan::nothing()
-            },
-            presentation,
-        },
-        machine: Machine {
-            facts: Vec::new(),
-            capabilities: Vec::new(),
-            topology: Topology::default(),
-            turbo_limits: Vec::new(),
-            idle_states: Vec::new(),
-        },
-        conditions: Conditions { before: Vec::new(), after: Vec::new() },
-        instruments: Vec::new(),
         series: latencies.into_iter().filter_map(|(pair, seconds)| series(pair, seconds)).collect(),
-        clock: None,
-        original: None,
-        settings: None,
-        comparison: None,
-        counts: None,
-        speed_select: None,
-        reference: None,
-        gate: None,
-        quiet: None,
         findings: vec![foreign()],
+        ..Record::new(run, Machine::default())
     })
 }
 

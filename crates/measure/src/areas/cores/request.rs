@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use machine::instruments::clock::RateChoice;
 use model::record::Presentation;
 use model::{CpuId, Obstacle, Seconds, Unavailable};
 
@@ -11,8 +10,7 @@ use super::messages::{MESSAGES, Message};
 use super::pairs::{pairs, spread};
 use super::tell::{LINES, Tell};
 use crate::run::plan::{Cell, CellWork, Planning, Wishes};
-use crate::run::{AreaRequest, Error, Request, Span};
-use rig::job::Manner;
+use crate::run::{Error, Request, Span};
 use rig::placement::Choice;
 use rig::protocol::JOB_OVERHEAD;
 
@@ -47,21 +45,9 @@ impl CoresOptions {
     /// The run that answers it.
     pub fn request(self, command: Vec<String>, presentation: Presentation) -> Request {
         let budget = self.budget.unwrap_or(TIME);
-        Request {
-            span: Span::All(budget),
-            cpus: self.cpus.clone(),
-            streams: Vec::new(),
-            manner: Manner::USUAL,
-            rate: RateChoice::Best,
-            remark: None,
-            bytes: None,
-            ask: Box::new(move |plan| {
-                let wishes = self.wishes(plan, budget)?;
-                Ok(vec![AreaRequest { area: &Cores, wishes }])
-            }),
-            command,
-            presentation,
-        }
+        let (span, cpus) = (Span::All(budget), self.cpus.clone());
+        let wishes = move |plan: &Planning<'_>| self.wishes(plan, budget);
+        Request { cpus, ..Request::of(&Cores, span, wishes, command, presentation) }
     }
 
     fn wishes(&self, plan: &Planning<'_>, budget: Seconds) -> Result<Wishes, Error> {

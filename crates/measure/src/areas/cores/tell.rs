@@ -1,16 +1,14 @@
 //! One cell: two CPUs tell each other something, over many lines.
 
-use machine::Machine;
 use model::ticks::Stamp;
 use model::{CpuId, Obstacle, Rate, Seconds, Ticks, Unavailable, stats};
 
 use super::LATENCY;
 use super::messages::Message;
-use crate::run::plan::{Errand, Run};
+use crate::run::plan::{Aim, Errand, Means, Run};
 use rig::exchange::{Exchange, Pace, RawExchange, Trip};
 use rig::executor::{Executor, RunError};
 use rig::job::Interval;
-use rig::ruler::Rulers;
 
 /// Lines of each pair.
 pub(super) const LINES: usize = 64;
@@ -74,16 +72,8 @@ impl Tell {
 }
 
 impl Errand for Tell {
-    fn order(&self) -> usize {
-        self.order
-    }
-
-    fn workload(&self) -> &'static str {
-        self.message.id
-    }
-
-    fn cpus(&self) -> Vec<CpuId> {
-        self.pair.to_vec()
+    fn aim(&self) -> Aim {
+        Aim { order: self.order, workload: self.message.id, cpus: self.pair.to_vec() }
     }
 
     fn duration(&self) -> Seconds {
@@ -94,13 +84,8 @@ impl Errand for Tell {
         self.is_probed
     }
 
-    fn run(
-        &self,
-        executor: &mut dyn Executor,
-        _rulers: &Rulers,
-        _machine: &Machine,
-    ) -> Result<Run, RunError> {
-        self.block(executor)
+    fn run(&self, means: Means<'_>) -> Result<Run, RunError> {
+        self.block(means.executor)
     }
 }
 

@@ -1,7 +1,6 @@
 //! What `cpudyno memory` measures, question by question.
 
 use kernels::memory::MemoryKernel;
-use machine::instruments::clock::RateChoice;
 use model::page::tally;
 use model::record::{ByteCount, Presentation};
 use model::{Obstacle, Pages, Seconds, Unavailable};
@@ -10,8 +9,7 @@ use super::questions::{LINE, QuestionContext, RING_MAX, SMALLEST, miss};
 use super::size::Length;
 use super::{CHASE, Memory, cells};
 use crate::run::plan::{Planning, Wishes};
-use crate::run::{AreaRequest, Error, Request, Span};
-use rig::job::Manner;
+use crate::run::{Error, Request, Span};
 use rig::placement::{Choice, Refusal};
 
 /// What is asked of memory.
@@ -104,20 +102,10 @@ impl MemoryOptions {
 
     /// The run that answers it.
     pub fn request(self, command: Vec<String>, presentation: Presentation) -> Request {
-        Request {
-            span: Span::All(self.time()),
-            cpus: self.cpus.clone(),
-            streams: Vec::new(),
-            manner: Manner::USUAL,
-            rate: RateChoice::Best,
-            remark: None,
-            bytes: Some(self.bytes),
-            ask: Box::new(move |plan| {
-                Ok(vec![AreaRequest { area: &Memory, wishes: self.wishes(plan)? }])
-            }),
-            command,
-            presentation,
-        }
+        let (span, cpus) = (Span::All(self.time()), self.cpus.clone());
+        let bytes = Some(self.bytes);
+        let wishes = move |plan: &Planning<'_>| self.wishes(plan);
+        Request { cpus, bytes, ..Request::of(&Memory, span, wishes, command, presentation) }
     }
 
     fn wishes(&self, plan: &Planning<'_>) -> Result<Wishes, Error> {

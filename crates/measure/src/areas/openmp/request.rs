@@ -2,20 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use machine::Machine;
-use machine::instruments::clock::RateChoice;
 use model::record::Presentation;
 use model::{CpuId, Obstacle, Seconds, Unavailable};
 
 use super::Openmp;
 use super::found::{FAMILIES, FoundRuntime, runtimes};
-use crate::run::plan::{Cell, CellWork, Errand, Planning, Run, Wishes};
-use crate::run::{AreaRequest, Error, Request, Span};
-use rig::executor::{Executor, RunError};
-use rig::job::{Around, Manner};
+use crate::run::plan::{Aim, Cell, CellWork, Errand, Means, Planning, Run, Wishes};
+use crate::run::{Error, Request, Span};
+use rig::executor::RunError;
+use rig::job::Around;
 use rig::placement::{Choice, Refusal};
 use rig::regions::{Effort, Looped, Regions, RuntimeKind, Small, Team, Waiting, reduce};
-use rig::ruler::Rulers;
 
 /// What was asked for.
 #[derive(Debug, Clone)]
@@ -66,21 +63,9 @@ impl OpenmpOptions {
 
     /// The run that answers it.
     pub fn request(self, command: Vec<String>, presentation: Presentation) -> Request {
-        let budget = self.budget();
-        Request {
-            span: Span::All(budget),
-            cpus: self.cpus.clone(),
-            streams: Vec::new(),
-            manner: Manner::USUAL,
-            rate: RateChoice::Best,
-            remark: None,
-            bytes: None,
-            ask: Box::new(move |plan| {
-                Ok(vec![AreaRequest { area: &Openmp, wishes: self.wishes(plan)? }])
-            }),
-            command,
-            presentation,
-        }
+        let (span, cpus) = (Span::All(self.budget()), self.cpus.clone());
+        let wishes = move |plan: &Planning<'_>| self.wishes(plan);
+        Request { cpus, ..Request::of(&Openmp, span, wishes, command, presentation) }
     }
 
     /// Small regions take five seconds each.
@@ -353,29 +338,16 @@ struct Crew {
 }
 
 impl Errand for Crew {
-    fn order(&self) -> usize {
-        self.order
-    }
-
-    fn workload(&self) -> &'static str {
-        self.id
-    }
-
-    fn cpus(&self) -> Vec<CpuId> {
-        self.job.cpus.clone()
+    fn aim(&self) -> Aim {
+        Aim { order: self.order, workload: self.id, cpus: self.job.cpus.clone() }
     }
 
     fn duration(&self) -> Seconds {
         START + self.job.effort.duration()
     }
 
-    fn run(
-        &self,
-        executor: &mut dyn Executor,
-        _: &Rulers,
-        _machine: &Machine,
-    ) -> Result<Run, RunError> {
-        let raw = executor.regions(&self.job)?;
+    fn run(&self, means: Means<'_>) -> Result<Run, RunError> {
+        let raw = means.executor.regions(&self.job)?;
         let around = Around { settled: true, ..Around::default() };
         Ok(Run { around, readings: reduce(&raw), ..Run::default() })
     }

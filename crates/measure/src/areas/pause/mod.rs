@@ -4,7 +4,6 @@
 //! nothing announces how long. Beside it stand the instructions that wait for a time or a line.
 
 use kernels::{Kind, StreamRow};
-use machine::instruments::clock::RateChoice;
 use model::Seconds;
 use model::areas::Quantity;
 use model::areas::pause::{AREA, QUANTITIES};
@@ -12,9 +11,8 @@ use model::record::Presentation;
 
 use crate::run::area::{Area, Names};
 use crate::run::plan::{Cell, DATA, Planning, Wishes};
-use crate::run::{AreaRequest, Error, Request, Span};
+use crate::run::{Request, Span};
 use rig::collect::{Take, Taken};
-use rig::job::Manner;
 use rig::placement::Choice;
 use rig::protocol;
 use rig::streams;
@@ -37,20 +35,10 @@ pub fn request(
 ) -> Request {
     /// Machines of hundreds of CPUs need a few sweeps.
     const TIME: Seconds = Seconds(5.0);
-    Request {
-        span: Span::All(budget.unwrap_or(TIME)),
-        cpus,
-        streams: rows.unwrap_or_else(waits),
-        manner: Manner::USUAL,
-        rate: RateChoice::Best,
-        remark: None,
-        bytes: None,
-        ask: Box::new(|plan| -> Result<Vec<AreaRequest>, Error> {
-            Ok(vec![AreaRequest { area: &Pause, wishes: Pause.wishes(plan) }])
-        }),
-        command,
-        presentation,
-    }
+    let span = Span::All(budget.unwrap_or(TIME));
+    let wishes = |plan: &Planning<'_>| Ok(Pause.wishes(plan));
+    let streams = rows.unwrap_or_else(waits);
+    Request { cpus, streams, ..Request::of(&Pause, span, wishes, command, presentation) }
 }
 
 impl Area for Pause {

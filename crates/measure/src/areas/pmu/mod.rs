@@ -13,13 +13,12 @@ use machine::permits::Question;
 use model::areas::Quantity;
 use model::areas::pmu::{AREA, CYCLES, INSTRUCTIONS, QUANTITIES};
 use model::{CpuId, Known, Seconds, Unavailable};
-use rig::executor::{Executor, RunError};
+use rig::executor::RunError;
 use rig::reduce::Readings;
-use rig::ruler::Rulers;
 use simulated::Model;
 
 use crate::run::area::Area;
-use crate::run::plan::{Cell, CellWork, DATA, Errand, Planning, Run, Wishes};
+use crate::run::plan::{Aim, Cell, CellWork, DATA, Errand, Means, Planning, Run, Wishes};
 
 /// The area.
 pub struct Pmu;
@@ -41,16 +40,8 @@ const OPS: u64 = 50_000;
 const TIMES: usize = 3;
 
 impl Errand for CountedStream {
-    fn order(&self) -> usize {
-        self.order
-    }
-
-    fn workload(&self) -> &'static str {
-        self.workload
-    }
-
-    fn cpus(&self) -> Vec<CpuId> {
-        vec![self.cpu]
+    fn aim(&self) -> Aim {
+        Aim { order: self.order, workload: self.workload, cpus: vec![self.cpu] }
     }
 
     fn duration(&self) -> Seconds {
@@ -65,7 +56,7 @@ impl Errand for CountedStream {
     }
 
     /// The calling thread counts itself; the executor has nothing to do.
-    fn run(&self, _: &mut dyn Executor, _: &Rulers, _machine: &Machine) -> Result<Run, RunError> {
+    fn run(&self, _: Means<'_>) -> Result<Run, RunError> {
         let machine = self.model.clone().map_or_else(Machine::real, Machine::from);
         let counted = Session::on(&machine, Some(self.cpu)).and_then(|session| {
             let session = session.without_metrics();

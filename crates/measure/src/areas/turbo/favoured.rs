@@ -2,17 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use machine::Machine;
 pub(super) use model::areas::turbo::favoured::{CLOCK, WORKLOAD};
 use model::{CpuId, Seconds};
 
 use super::phases;
-use crate::run::plan::{Cell, CellWork, DATA, Errand, Planning, Run};
-use rig::executor::{Executor, RunError};
+use crate::run::plan::{Aim, Cell, CellWork, DATA, Errand, Means, Planning, Run};
+use rig::executor::RunError;
 use rig::job::{Load, Manner, Member, Phase, Repeat, Tools};
 use rig::protocol;
 use rig::reduce::{self, Readings};
-use rig::ruler::Rulers;
 use rig::streams;
 
 /// One core alone.
@@ -38,28 +36,16 @@ pub(super) fn cells(plan: &Planning<'_>) -> Vec<Cell> {
 }
 
 impl Errand for Alone {
-    fn order(&self) -> usize {
-        super::ORDER_OF_QUESTIONS
-    }
-
-    fn workload(&self) -> &'static str {
-        WORKLOAD
-    }
-
-    fn cpus(&self) -> Vec<CpuId> {
-        vec![self.cpu]
+    fn aim(&self) -> Aim {
+        Aim { order: super::ORDER_OF_QUESTIONS, workload: WORKLOAD, cpus: vec![self.cpu] }
     }
 
     fn duration(&self) -> Seconds {
         protocol::duration(&self.phases)
     }
 
-    fn run(
-        &self,
-        executor: &mut dyn Executor,
-        rulers: &Rulers,
-        _machine: &Machine,
-    ) -> Result<Run, RunError> {
+    fn run(&self, means: Means<'_>) -> Result<Run, RunError> {
+        let Means { executor, rulers, .. } = means;
         let job = Repeat {
             members: vec![Member::new(self.cpu, self.load)],
             phases: self.phases.clone(),

@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use kernels::StreamRow;
 use kernels::memory::chase::Walk;
 use kernels::memory::{MemoryKernel, Stores, TABLE};
-use machine::Machine;
 pub(super) use model::areas::turbo::neighbours::{
     BANDWIDTH, BESIDE, CLOCK, MOVED, Measure, PLACE, Place, RATE, SCALAR, SCALAR_CLASS, VECTOR,
     VICTIMS, WAIT, is_class, named_in_matrix,
@@ -18,7 +17,7 @@ use model::{CpuId, Obstacle, Pages, Seconds, Unavailable};
 
 use super::soak::STREAM;
 use super::{active, phases};
-use crate::run::plan::{Cell, CellWork, DATA, Errand, Planning, Run, Wishes};
+use crate::run::plan::{Aim, Cell, CellWork, DATA, Errand, Means, Planning, Run, Wishes};
 use rig::executor::{Executor, RunError};
 use rig::job::{Around, Load, Manner, Member, Phase, Repeat, Tools};
 use rig::neighbour::{Busy, Neighbour};
@@ -427,18 +426,14 @@ fn longer(a: Seconds, b: Seconds) -> Seconds {
 }
 
 impl Errand for Tax {
-    fn order(&self) -> usize {
+    fn aim(&self) -> Aim {
         let place = VICTIMS.iter().position(|victim| *victim == self.victim).unwrap_or(0);
-        super::ORDER_OF_QUESTIONS + 2 + place
-    }
-
-    fn workload(&self) -> &'static str {
-        self.victim
-    }
-
-    fn cpus(&self) -> Vec<CpuId> {
         let others = self.neighbours.iter().map(|neighbour| neighbour.cpu);
-        std::iter::once(self.cpu).chain(others).collect()
+        Aim {
+            order: super::ORDER_OF_QUESTIONS + 2 + place,
+            workload: self.victim,
+            cpus: std::iter::once(self.cpu).chain(others).collect(),
+        }
     }
 
     fn duration(&self) -> Seconds {
@@ -449,14 +444,9 @@ impl Errand for Tax {
         once * 4.0 + self.neighbours.iter().map(settling).fold(STREET, longer)
     }
 
-    fn run(
-        &self,
-        executor: &mut dyn Executor,
-        rulers: &Rulers,
-        _machine: &Machine,
-    ) -> Result<Run, RunError> {
+    fn run(&self, means: Means<'_>) -> Result<Run, RunError> {
         let ratios = measures(self.victim).iter().map(|measure| measure.ratio);
-        Ok(Run::or_reason(self.block(executor, rulers)?, ratios))
+        Ok(Run::or_reason(self.block(means.executor, means.rulers)?, ratios))
     }
 }
 

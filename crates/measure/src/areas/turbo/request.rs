@@ -8,7 +8,7 @@ use model::{CpuId, Obstacle, Seconds, Unavailable};
 
 use super::{Turbo, active, asked, favoured, is_heavy, neighbours, phases, soak, trace};
 use crate::run::plan::{Active, Cell, DATA, Planning, Wishes};
-use crate::run::{AreaRequest, Error, Request, Span};
+use crate::run::{Error, Request, Span};
 use rig::job::{Manner, Member, Phase};
 use rig::placement::{Choice, Refusal};
 use rig::protocol;
@@ -57,19 +57,14 @@ pub struct TurboOptions {
 impl TurboOptions {
     /// The run that answers it.
     pub fn request(self, command: Vec<String>, presentation: Presentation) -> Request {
+        let span = self.budget.map_or(self.tests.span(), Span::Budget);
         Request {
-            span: self.budget.map_or(self.tests.span(), Span::Budget),
             cpus: self.cpus.clone(),
             streams: self.tests.rows(),
             manner: self.manner,
             rate: self.rate,
             remark: self.remark(),
-            bytes: None,
-            ask: Box::new(move |plan| {
-                Ok(vec![AreaRequest { area: &Turbo, wishes: self.wishes(plan)? }])
-            }),
-            command,
-            presentation,
+            ..Request::of(&Turbo, span, move |plan| self.wishes(plan), command, presentation)
         }
     }
 

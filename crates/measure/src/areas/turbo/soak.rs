@@ -22,7 +22,7 @@ pub(super) use model::areas::turbo::soak::{
 };
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable, in_order};
 
-use crate::run::plan::{Cell, CellWork, DATA, Errand, Planning, Run};
+use crate::run::plan::{Aim, Cell, CellWork, DATA, Errand, Means, Planning, Run};
 use crate::run::speed_select;
 use model::areas::turbo::promise;
 use rig::executor::{Executor, RunError};
@@ -343,17 +343,10 @@ impl Windows {
 }
 
 impl Errand for Soak {
-    fn order(&self) -> usize {
+    fn aim(&self) -> Aim {
         // What a duty cycle does is seen before cores are hot, and stands before it.
-        super::ORDER_OF_QUESTIONS + 500
-    }
-
-    fn workload(&self) -> &'static str {
-        WORKLOAD
-    }
-
-    fn cpus(&self) -> Vec<CpuId> {
-        self.cpus.clone()
+        let order = super::ORDER_OF_QUESTIONS + 500;
+        Aim { order, workload: WORKLOAD, cpus: self.cpus.clone() }
     }
 
     fn cpu_of(&self, part: &BTreeMap<String, String>) -> CpuId {
@@ -378,12 +371,8 @@ impl Errand for Soak {
         true
     }
 
-    fn run(
-        &self,
-        executor: &mut dyn Executor,
-        rulers: &Rulers,
-        machine: &Machine,
-    ) -> Result<Run, RunError> {
+    fn run(&self, means: Means<'_>) -> Result<Run, RunError> {
+        let Means { executor, rulers, machine } = means;
         let cpus: CpuSet = self.cpus.iter().copied().collect();
         let sensors = Sensors::open(machine, &cpus);
         let mut run = Run::default();

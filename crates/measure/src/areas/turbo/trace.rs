@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use kernels::StreamRow;
-use machine::Machine;
 pub(super) use model::areas::turbo::trace::{
     AT, BURST_US, CLOCK, CORE, CORE_TYPE, EVENT, FOLDED_CLOCK, FOLDED_TIME, GAP, GAP_RATE,
     GAP_SHARE, HALT, HALT_SHARE, HOLD, HOLD_VISIBLE, LOADED, LOOKED, LOW, OTHER, OWN, PASS, PERIOD,
@@ -15,7 +14,7 @@ use model::{CpuId, Obstacle, Rate, Seconds, Unavailable};
 
 use super::soak::{STREAM, TIMELINE};
 use super::{active, request};
-use crate::run::plan::{Cell, CellWork, DATA, Errand, Planning, Run, Wishes};
+use crate::run::plan::{Aim, Cell, CellWork, DATA, Errand, Means, Planning, Run, Wishes};
 use rig::calibration;
 use rig::executor::{Executor, RunError};
 use rig::job::{Around, Load, Tools};
@@ -146,6 +145,10 @@ struct Begun {
 }
 
 impl Followed {
+    fn cpus(&self) -> Vec<CpuId> {
+        std::iter::once(self.cpu).chain(self.beside).collect()
+    }
+
     fn job(&self, payload: Option<Load>, periods: u32) -> Trace {
         Trace {
             cpu: self.cpu,
@@ -611,16 +614,9 @@ fn not_back(job: &Trace) -> Unavailable {
 }
 
 impl Errand for Followed {
-    fn order(&self) -> usize {
-        super::ORDER_OF_QUESTIONS + 10 + self.order
-    }
-
-    fn workload(&self) -> &'static str {
-        WORKLOAD
-    }
-
-    fn cpus(&self) -> Vec<CpuId> {
-        std::iter::once(self.cpu).chain(self.beside).collect()
+    fn aim(&self) -> Aim {
+        let order = super::ORDER_OF_QUESTIONS + 10 + self.order;
+        Aim { order, workload: WORKLOAD, cpus: self.cpus() }
     }
 
     fn cpu_of(&self, part: &BTreeMap<String, String>) -> CpuId {
@@ -636,13 +632,8 @@ impl Errand for Followed {
         true
     }
 
-    fn run(
-        &self,
-        executor: &mut dyn Executor,
-        rulers: &Rulers,
-        _machine: &Machine,
-    ) -> Result<Run, RunError> {
-        Ok(Run::or_reason(self.measure(executor, rulers)?, [VISIBLE]))
+    fn run(&self, means: Means<'_>) -> Result<Run, RunError> {
+        Ok(Run::or_reason(self.measure(means.executor, means.rulers)?, [VISIBLE]))
     }
 }
 

@@ -6,7 +6,6 @@
 //! what the better of the two would have cost (Karlin, Manasse, McGeoch, Owicki: Competitive randomized
 //! algorithms for non-uniform problems, SODA 1990).
 
-use machine::instruments::clock::RateChoice;
 use model::Seconds;
 use model::areas::Quantity;
 use model::record::Presentation;
@@ -18,7 +17,6 @@ use super::wake::Wake;
 use crate::run::area::Area;
 use crate::run::plan::{Planning, Wishes};
 use crate::run::{AreaRequest, Request, Span};
-use rig::job::Manner;
 use rig::placement::Choice;
 
 /// The area.
@@ -35,27 +33,18 @@ pub fn request(
     presentation: Presentation,
 ) -> Request {
     const TIME: Seconds = Seconds(25.0);
-    Request {
-        span: Span::Budget(budget.unwrap_or(TIME)),
-        cpus,
-        streams: super::pause::waits().into_iter().take(1).collect(),
-        manner: Manner::USUAL,
-        rate: RateChoice::Best,
-        remark: None,
-        bytes: None,
-        ask: Box::new(|plan| {
-            let wishes = |area: &dyn Area| match area.id() {
-                // The sheet needs fewer settings.
-                openmp::AREA => openmp::to_advise(plan),
-                _ => area.wishes(plan),
-            };
-            let asked =
-                |area: &&'static dyn Area| AreaRequest { area: *area, wishes: wishes(*area) };
-            Ok(RESTS_ON.iter().map(asked).collect())
-        }),
-        command,
-        presentation,
-    }
+    let ask = |plan: &Planning<'_>| {
+        let wishes = |area: &dyn Area| match area.id() {
+            // The sheet needs fewer settings.
+            openmp::AREA => openmp::to_advise(plan),
+            _ => area.wishes(plan),
+        };
+        let asked = |area: &&'static dyn Area| AreaRequest { area: *area, wishes: wishes(*area) };
+        Ok(RESTS_ON.iter().map(asked).collect())
+    };
+    let span = Span::Budget(budget.unwrap_or(TIME));
+    let streams = super::pause::waits().into_iter().take(1).collect();
+    Request { cpus, streams, ..Request::new(span, ask, command, presentation) }
 }
 
 impl Area for Wait {

@@ -3,20 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use machine::Machine;
 use machine::instruments::idle::{IdleCount, IdleCounters};
 use machine::latency_limit::LatencyLimits;
 use model::record::Relation;
-use model::{CpuId, Obstacle, Seconds, Unavailable};
+use model::{Obstacle, Seconds, Unavailable};
 
 use super::pairs::{self, CpuPair};
 use super::{IDLE, LIMIT, PAIR, QUESTION, REST, STATE};
-use crate::run::plan::{Cell, CellWork, Errand, Run};
-use rig::exchange::{Channel, Exchange, Pace, RawExchange};
+use crate::run::plan::{Aim, Cell, CellWork, Errand, Means, Run};
+use rig::exchange::{Exchange, Pace, RawExchange};
 use rig::executor::{Executor, RunError};
-use rig::line::Line;
 use rig::reduce::Readings;
-use rig::ruler::Rulers;
 use rig::signals::Method;
 
 /// How long the sleeper rests.
@@ -63,12 +60,7 @@ impl Rested {
                 Err(reason) => return Ok(Run { readings: without(&reason), ..Run::default() }),
             },
         };
-        let source =
-            |source| RunError::Signal { method: self.method.id, cpu: self.pair.first, source };
-        let channel = (self.method.open)().or_else(|error| match error.kind() {
-            std::io::ErrorKind::Unsupported => Ok(Box::new(Line::default()) as Box<dyn Channel>),
-            _ => Err(source(error)),
-        })?;
+        let channel = super::channel(self.method, self.pair.first)?;
         let raw = executor.exchange(&Exchange {
             id: self.method.id,
             first: self.pair.first,
@@ -188,16 +180,8 @@ pub(super) fn microseconds(seconds: Seconds) -> String {
 }
 
 impl Errand for Rested {
-    fn order(&self) -> usize {
-        self.method.order()
-    }
-
-    fn workload(&self) -> &'static str {
-        self.method.id
-    }
-
-    fn cpus(&self) -> Vec<CpuId> {
-        self.pair.cpus()
+    fn aim(&self) -> Aim {
+        super::aim(self.method, self.pair)
     }
 
     fn duration(&self) -> Seconds {
@@ -206,13 +190,8 @@ impl Errand for Rested {
         (self.rest + TRIP) * f64::from(self.trips() + 1)
     }
 
-    fn run(
-        &self,
-        executor: &mut dyn Executor,
-        _rulers: &Rulers,
-        _machine: &Machine,
-    ) -> Result<Run, RunError> {
-        super::or_reason(self.measure(executor), &["round_trip"])
+    fn run(&self, means: Means<'_>) -> Result<Run, RunError> {
+        super::or_reason(self.measure(means.executor), &["round_trip"])
     }
 }
 

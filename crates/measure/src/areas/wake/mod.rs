@@ -12,16 +12,21 @@ pub use list::list;
 pub use pairs::{CpuPair, PairSpec};
 pub use request::{Question, WakeOptions};
 
+use std::io;
+
 use model::areas::Quantity;
 use model::areas::wake::{
     AREA, DISTANCE, IDLE, LIMIT, PAIR, QUANTITIES, QUESTION, REST, SIGNALS, STATE, TIMER,
 };
-use model::{Obstacle, Unavailable};
+use model::{CpuId, Obstacle, Unavailable};
 
 use crate::run::area::{Area, Names};
-use crate::run::plan::{Planning, Run, Wishes};
+use crate::run::plan::{Aim, Planning, Run, Wishes};
+use rig::exchange::Channel;
 use rig::executor::RunError;
+use rig::line::Line;
 use rig::reduce::Readings;
+use rig::signals::Method;
 
 /// The area.
 pub struct Wake;
@@ -56,6 +61,20 @@ impl Area for Wake {
     fn wishes(&self, plan: &Planning<'_>) -> Wishes {
         request::in_brief(plan)
     }
+}
+
+/// A method between two CPUs, as what an errand measures.
+fn aim(method: &Method, pair: CpuPair) -> Aim {
+    Aim { order: method.order(), workload: method.id, cpus: pair.cpus() }
+}
+
+/// What a method signals through; the first CPU is who begins.
+fn channel(method: &Method, first: CpuId) -> Result<Box<dyn Channel>, RunError> {
+    (method.open)().or_else(|source| match source.kind() {
+        // A model needs none, and this machine may lack what the simulated one has.
+        io::ErrorKind::Unsupported => Ok(Box::new(Line::default()) as Box<dyn Channel>),
+        _ => Err(RunError::Signal { method: method.id, cpu: first, source }),
+    })
 }
 
 /// A method that the kernel refuses is a reason and ends no run.

@@ -4,7 +4,6 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use fastrand::Rng;
-use machine::instruments::clock::RateChoice;
 use machine::instruments::idle::IdleCounters;
 use machine::latency_limit::LatencyLimits;
 use model::record::{Presentation, Relation};
@@ -16,8 +15,7 @@ use super::signals::Signals;
 use super::timer::{Alarms, WAYS, Way};
 use super::{Wake, idle};
 use crate::run::plan::{Planning, Wishes};
-use crate::run::{self, Error, Request, Span};
-use rig::job::Manner;
+use crate::run::{Error, Request, Span};
 use rig::placement::{Choice, Order, Refusal};
 use rig::protocol::JOB_OVERHEAD;
 use rig::signals::{self, Method, Waits};
@@ -99,20 +97,8 @@ impl WakeOptions {
             order: Order::Package,
             at_most: None,
         };
-        Request {
-            span,
-            cpus,
-            streams: Vec::new(),
-            manner: Manner::USUAL,
-            rate: RateChoice::Best,
-            remark: None,
-            bytes: None,
-            ask: Box::new(move |plan| {
-                Ok(vec![run::AreaRequest { area: &Wake, wishes: self.wishes(plan)? }])
-            }),
-            command,
-            presentation,
-        }
+        let wishes = move |plan: &Planning<'_>| self.wishes(plan);
+        Request { cpus, ..Request::of(&Wake, span, wishes, command, presentation) }
     }
 
     fn wishes(&self, plan: &Planning<'_>) -> Result<Wishes, Error> {

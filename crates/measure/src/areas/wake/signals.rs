@@ -3,18 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use machine::Machine;
 use model::record::Relation;
-use model::{CpuId, Obstacle, Seconds, Unavailable, stats};
+use model::{Obstacle, Seconds, Unavailable, stats};
 
 use super::pairs::{self, CpuPair};
 use super::{PAIR, QUESTION, SIGNALS};
-use crate::run::plan::{Cell, CellWork, Errand, Run};
-use rig::exchange::{Channel, Exchange, Pace, RawExchange};
+use crate::run::plan::{Aim, Cell, CellWork, Errand, Means, Run};
+use rig::exchange::{Exchange, Pace, RawExchange};
 use rig::executor::{Executor, RunError};
 use rig::line::{LINE, Line};
 use rig::reduce::Readings;
-use rig::ruler::Rulers;
 use rig::signals::{Method, Waits};
 
 /// A method between two CPUs.
@@ -78,16 +76,7 @@ impl Signals {
         (stretches, round_trips): (u32, u32),
         pace: Pace,
     ) -> Result<RawExchange, RunError> {
-        let simulated = Line::default();
-        let channel: Box<dyn Channel> = match (self.method.open)() {
-            Ok(channel) => channel,
-            // A model needs none, and this machine may lack what the simulated one has.
-            Err(error) if error.kind() == std::io::ErrorKind::Unsupported => Box::new(simulated),
-            Err(source) => {
-                let (method, cpu) = (self.method.id, self.pair.first);
-                return Err(RunError::Signal { method, cpu, source });
-            }
-        };
+        let channel = super::channel(self.method, self.pair.first)?;
         executor.exchange(&Exchange {
             id: self.method.id,
             first: self.pair.first,
@@ -204,16 +193,8 @@ fn disagree([low, high]: [Seconds; 2]) -> Option<Unavailable> {
 }
 
 impl Errand for Signals {
-    fn order(&self) -> usize {
-        self.method.order()
-    }
-
-    fn workload(&self) -> &'static str {
-        self.method.id
-    }
-
-    fn cpus(&self) -> Vec<CpuId> {
-        self.pair.cpus()
+    fn aim(&self) -> Aim {
+        super::aim(self.method, self.pair)
     }
 
     fn duration(&self) -> Seconds {
@@ -222,13 +203,8 @@ impl Errand for Signals {
         JOBS + self.planned() * (self.count as f64 + 4.0 * f64::from(STAMPED))
     }
 
-    fn run(
-        &self,
-        executor: &mut dyn Executor,
-        _rulers: &Rulers,
-        _machine: &Machine,
-    ) -> Result<Run, RunError> {
-        super::or_reason(self.measure(executor), &["time_per_signal", "round_trip"])
+    fn run(&self, means: Means<'_>) -> Result<Run, RunError> {
+        super::or_reason(self.measure(means.executor), &["time_per_signal", "round_trip"])
     }
 }
 

@@ -5,18 +5,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fastrand::Rng;
-use machine::Machine;
 use machine::instruments::idle::IdleCounters;
 use model::areas::wake::{self as ids, RANGES};
 use model::{CpuId, Seconds};
 
 use super::idle::attributed;
 use super::{DISTANCE, QUESTION, TIMER};
-use crate::run::plan::{Cell, CellWork, Errand, Run};
+use crate::run::plan::{Aim, Cell, CellWork, Errand, Means, Run};
 use rig::alarm::{Alarm, By};
 use rig::executor::{Executor, RunError};
 use rig::reduce::Readings;
-use rig::ruler::Rulers;
 
 /// A way to ask for an alarm.
 pub(super) struct Way {
@@ -105,28 +103,16 @@ impl Alarms {
 }
 
 impl Errand for Alarms {
-    fn order(&self) -> usize {
-        rig::signals::TABLE.len() + usize::from(self.way.by == By::TimerFile)
-    }
-
-    fn workload(&self) -> &'static str {
-        self.way.id
-    }
-
-    fn cpus(&self) -> Vec<CpuId> {
-        vec![self.cpu]
+    fn aim(&self) -> Aim {
+        let order = rig::signals::TABLE.len() + usize::from(self.way.by == By::TimerFile);
+        Aim { order, workload: self.way.id, cpus: vec![self.cpu] }
     }
 
     fn duration(&self) -> Seconds {
         Alarms::planned()
     }
 
-    fn run(
-        &self,
-        executor: &mut dyn Executor,
-        _rulers: &Rulers,
-        _machine: &Machine,
-    ) -> Result<Run, RunError> {
-        super::or_reason(self.measure(executor), &["lateness"])
+    fn run(&self, means: Means<'_>) -> Result<Run, RunError> {
+        super::or_reason(self.measure(means.executor), &["lateness"])
     }
 }

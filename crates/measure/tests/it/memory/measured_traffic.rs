@@ -8,7 +8,8 @@ use model::Seconds;
 use model::record::{InstrumentState, Record, Series};
 use simulated::{Fault, Model};
 
-use super::{asked, assert_near, changed, measured, median, name, near, of, parameter};
+use super::{asked, changed, measured, median, name, near, of, parameter};
+use crate::common::assert_near;
 
 /// The server, of whose memory nobody else moves anything.
 fn quiet_server(change: impl FnOnce(&mut Model)) -> Machine {

@@ -16,7 +16,7 @@ use rig::executor::Stop;
 use rig::placement::{Choice, Refusal};
 use simulated::{Fault, Memory, Model};
 
-use crate::common::measure;
+use crate::common::{assert_near, measure};
 
 const MACHINES: [&str; 3] = ["sim:2s-56c", "sim:vm-2c", "sim:1c"];
 
@@ -105,12 +105,6 @@ fn median(series: &Series) -> f64 {
 fn name(series: &Series) -> String {
     let Series { workload, quantity, active, parameters, .. } = series;
     format!("{quantity} of {workload} on CPUs {active} {parameters:?}")
-}
-
-#[track_caller]
-fn assert_near(found: f64, put_in: f64, tolerance: f64, what: &str) {
-    let off = found / put_in - 1.0;
-    assert!(off.abs() <= tolerance, "{what}: {found}, put in {put_in}, {:.3} % off", off * 1e2);
 }
 
 #[track_caller]

@@ -11,6 +11,7 @@ use super::Section;
 
 /// What it says.
 pub const SECTION: Section = Section {
+    leads: true,
     findings: show::findings,
     sentences: show::sentences,
     claims: show::claims,

@@ -23,10 +23,11 @@ use crate::band::Band;
 
 /// What it says.
 pub const SECTION: Section = Section {
+    leads: true,
     findings: findings::of,
     sentences: section::sentences,
     claims: claims::claims,
-    bands: bands,
+    bands,
     ..Section::of(AREA, section::section)
 };
 

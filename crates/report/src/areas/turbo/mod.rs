@@ -28,6 +28,7 @@ use super::Section;
 
 /// What it says.
 pub const SECTION: Section = Section {
+    leads: true,
     findings,
     sentences: section::sentences,
     claims: claims::claims,

@@ -16,7 +16,8 @@ use crate::parts::{self, Leaf, known};
 use advice::{Advice, advice};
 
 /// What it says.
-pub const SECTION: Section = Section { sentences, ..Section::of(model::areas::WAIT, of_sheet) };
+pub const SECTION: Section =
+    Section { leads: true, sentences, ..Section::of(model::areas::WAIT, of_sheet) };
 
 fn sentences(record: &Record) -> Vec<Text> {
     advice(record).into_iter().take(1).filter_map(|advice| advice.sentence()).collect()

@@ -17,6 +17,7 @@ use super::Section;
 
 /// What it says.
 pub const SECTION: Section = Section {
+    leads: true,
     findings: findings::of,
     sentences: section::sentences,
     claims: claims::claims,

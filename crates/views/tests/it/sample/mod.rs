@@ -5,9 +5,9 @@ use model::page::{
     Scale, Table, Text, Tone,
 };
 use model::record::{
-    CalibratedRate, Conditions, CpuPlace, Disturbance, Fact, FactValue, Instrument,
-    InstrumentState, Machine, Outcome, Plan, PlannedWorkload, Presentation, RateSource, Record,
-    Run, SCHEMA, Samples, Series, Tool, Topology,
+    CalibratedRate, CpuPlace, Disturbance, Fact, FactValue, Instrument, InstrumentState, Machine,
+    Outcome, Plan, PlannedWorkload, Presentation, RateSource, Record, Run, Samples, Series, Tool,
+    Topology,
 };
 use model::{CpuId, CpuSet, Finding, Hertz, Known, Obstacle, Unavailable, Unit};
 
@@ -350,32 +350,19 @@ pub(crate) fn record() -> Record {
     let plain = Samples::Plain(vec![vec![2.6e9, 0.1 + 0.2], vec![], vec![2.593_411e9]]);
     let packed = Samples::Plain(vec![vec![1.0, 1.0, 1.5], vec![2.0]]).packed(0.25);
     Record {
-        schema: SCHEMA.into(),
-        digest: None,
         tool: Tool {
             name: "cpudyno".into(),
             version: "[VERSION]".into(),
             target: "x86_64-linux".into(),
         },
-        run: run(),
-        machine: machine(),
-        conditions: Conditions { before: vec![], after: vec![] },
         instruments: instruments(),
         series: vec![
             series("scalar", measured(plain)),
             series("avx256_fma", measured(packed)),
             series("avx512_fma", Outcome::Unavailable { unavailable: denied() }),
         ],
-        clock: None,
-        original: None,
-        settings: None,
-        reference: None,
-        gate: None,
-        quiet: None,
-        comparison: None,
-        counts: None,
-        speed_select: None,
         findings: vec![Finding::warning("ruler.sibling-busy", "CPU 1", "the sibling was busy")],
+        ..Record::new(run(), machine())
     }
 }
 
@@ -392,16 +379,13 @@ fn run() -> Run {
         plan: Plan {
             budget_seconds: 30.0,
             cpus: cpus("0-3"),
-            manner: None,
             placement: "one CPU per core".into(),
-            areas: Vec::new(),
             workloads: vec![workload("scalar", None), workload("avx256_fma", Some(256))],
             active_cores: vec![1, 2, 4],
             blocks_planned: 12,
             blocks_done: 12,
-            bytes: None,
-            memory: Vec::new(),
             seed: u64::MAX,
+            ..Plan::nothing()
         },
         presentation: Presentation {
             width: 80,
@@ -420,9 +404,6 @@ fn machine() -> Machine {
             fact("memory.size", Known::Yes(FactValue::Number { value: 1e11, unit: Unit::Byte })),
             fact("cpu.microcode", Known::No { unavailable: denied() }),
         ],
-        capabilities: Vec::new(),
-        turbo_limits: Vec::new(),
-        idle_states: Vec::new(),
         topology: Topology {
             online: cpus("0-3"),
             usable: cpus("0-3"),
@@ -439,6 +420,7 @@ fn machine() -> Machine {
             }],
             ..Topology::default()
         },
+        ..Machine::default()
     }
 }
 

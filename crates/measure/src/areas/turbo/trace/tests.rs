@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use machine::Machine;
 use machine::instruments::traffic::TrafficCounters;
 use model::Rate;
 use model::ticks::Stamp;
