@@ -20,4 +20,4 @@
 //! ```
 #![forbid(unsafe_code)]
 
-pub use ::{kernels, machine, measure, model, pmu, sst, views};
+pub use ::{kernels, machine, measure, model, pmu, recorded, simulated, sst, views};

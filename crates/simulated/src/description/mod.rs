@@ -1,6 +1,7 @@
 //! What the description of a simulated machine may say.
 
 mod check;
+mod like;
 mod load;
 mod pmu;
 pub(crate) mod speed_select;
@@ -510,10 +511,11 @@ pub struct Distance {
 }
 
 impl Model {
-    /// Reads a description; errors name `file` and the key.
+    /// Reads a description; errors name `file` and the key. What it leaves out is as in the one that its key `like` names.
     pub fn parse(file: &str, text: &str) -> Result<Model, Error> {
         let broken = |why| Error::Broken { file: file.into(), why };
-        let model: Model = toml::from_str(text).map_err(|error| broken(error.to_string()))?;
+        let described = like::complete(text).map_err(broken)?;
+        let model: Model = described.try_into().map_err(|error| broken(error.to_string()))?;
         model.check().map_err(broken)?;
         Ok(model)
     }
