@@ -1,8 +1,8 @@
 //! Everything that is read from the machine, through ports.
 //!
 //! [`ports`] are the narrow traits through which files, registers and the surroundings are read; a
-//! [`Machine`] is a set of them: the real one, a [`simulated`] one made from a text description, a
-//! [`recorded`] one from a capture, or the files below a folder.
+//! [`Machine`] is a set of them: the real one, a simulated one (crate `simulated`), the files below
+//! a folder, or a capture (crate `recorded`, which stands above this one).
 //! [`facts`] and [`conditions`] are tables, one row per thing that a machine says of itself;
 //! [`disturbances`] are counters that only grow, [`activity`] is what CPUs do while others use them, [`busy`] says who else uses the CPUs, [`memory`] how
 //! much room there is and what memory is made of; [`instruments`] says what is read during a run and

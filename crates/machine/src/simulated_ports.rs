@@ -24,7 +24,8 @@ impl From<Model> for Machine {
 }
 
 impl Machine {
-    /// The simulated machine of that name, such as `sim:2s-56c`.
+    /// The simulated machine of that name, such as `sim:2s-56c`; names that may be the file of a capture go to
+    /// `recorded::named`.
     pub fn named(name: &str) -> Result<Machine, simulated::Error> {
         Ok(Model::named(name.strip_prefix("sim:").unwrap_or(name))?.into())
     }

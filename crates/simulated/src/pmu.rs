@@ -18,7 +18,7 @@ use sys::perf_page::extended;
 use crate::description::{CorePmu, Model};
 use crate::faults::Fault;
 use crate::files::{Files, PMUS};
-use crate::state::{Counters, OpenCounter, SimulatedCounter, Standing, Subject};
+use crate::state::{CountedEvent, Counters, OpenCounter, SimulatedCounter, Standing};
 
 /// Architectural events: name, event number with unit mask, number in `perf_hw_id`, fixed counter.
 ///
@@ -69,7 +69,7 @@ const SHARES: [(&str, u64); 4] = [
     ("topdown-be-bound", 0x8300),
 ];
 
-/// Subject a demonstration counts: by each call, and by each of its units.
+/// What a demonstration counts: by each call, and by each of its units.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Counts {
@@ -120,7 +120,7 @@ impl CorePmu {
         Some(Needs { counters, takes: event.takes })
     }
 
-    /// Subject an encoding counts. The kernel takes what it does not know, which counts nothing.
+    /// What an encoding counts. The kernel takes what it does not know, which counts nothing.
     fn name_of(&self, config: u64) -> Option<&str> {
         if self.arm.is_some() {
             return self.of_arm().find(|row| row.2 == config).map(|row| row.0);
@@ -194,16 +194,16 @@ impl Model {
         let counts = self.counted_by(attributes)?;
         let mut state = self.counting.state();
         let leader = leader.map(|leader| leader.id);
-        if let Subject::Core(_, name, _) = &counts
+        if let CountedEvent::Core(_, name, _) = &counts
             && is_share(name)
         {
             let slots = leader.and_then(|leader| state.open.get(&leader));
             if !slots.is_some_and(
-                |open| matches!(&open.counts, Subject::Core(_, it, _) if it == "slots"),
+                |open| matches!(&open.counts, CountedEvent::Core(_, it, _) if it == "slots"),
             ) {
                 return refused(EINVAL);
             }
-        } else if let Subject::Core(at, _, needs) = &counts {
+        } else if let CountedEvent::Core(at, _, needs) = &counts {
             let together = state.group(leader).filter_map(|open| open.needs(*at));
             let together: Vec<Needs> = together.chain([*needs]).collect();
             // The kernel tries a group on a PMU that nobody else uses.
@@ -224,14 +224,14 @@ impl Model {
         &self,
         state: &mut Counters,
         attributes: &Attributes,
-        counts: Subject,
+        counts: CountedEvent,
         leader: Option<u64>,
     ) -> OpenCounter {
         /// So close before zero that the least work passes it.
         const SHORT_OF: u64 = 3;
-        /// Subject an unfair host lets a group see.
+        /// What an unfair host lets a group see.
         const CHEATED: f64 = 0.7;
-        let is_core = matches!(counts, Subject::Core(..));
+        let is_core = matches!(counts, CountedEvent::Core(..));
         let seen = match leader.and_then(|leader| state.open.get(&leader)) {
             Some(leader) => leader.seen,
             None if is_core => {
@@ -243,8 +243,8 @@ impl Model {
         };
         let begins = attributes.begin == Begin::Now;
         let width = match &counts {
-            Subject::Core(at, ..) => self.pmu[*at].width,
-            Subject::Software(_) => u64::BITS,
+            CountedEvent::Core(at, ..) => self.pmu[*at].width,
+            CountedEvent::Software(_) => u64::BITS,
         };
         let mask = u64::MAX >> (u64::BITS - width);
         let wraps = is_core && self.has(Fault::PmuWraps);
@@ -280,7 +280,7 @@ impl Model {
         })
     }
 
-    fn counted_by(&self, attributes: &Attributes) -> io::Result<Subject> {
+    fn counted_by(&self, attributes: &Attributes) -> io::Result<CountedEvent> {
         const HARDWARE: u32 = 0;
         const SOFTWARE: u32 = 1;
         /// `PERF_PMU_TYPE_SHIFT`: which PMU of a hybrid a generic event means.
@@ -288,7 +288,11 @@ impl Model {
         let code = io::Error::from_raw_os_error;
         let [config, beside @ ..] = attributes.config;
         if attributes.kind == SOFTWARE {
-            return if config <= 11 { Ok(Subject::Software(config)) } else { Err(code(ENOENT)) };
+            return if config <= 11 {
+                Ok(CountedEvent::Software(config))
+            } else {
+                Err(code(ENOENT))
+            };
         }
         let generic = attributes.kind == HARDWARE;
         if generic && self.is_arm() && config >> OF_PMU != 0 {
@@ -312,10 +316,10 @@ impl Model {
         };
         let general = self.limits_of(at).general;
         let all = Needs { counters: general_counters(general), takes: 1 };
-        Ok(Subject::Core(at, name.to_owned(), pmu.needs(name, general).unwrap_or(all)))
+        Ok(CountedEvent::Core(at, name.to_owned(), pmu.needs(name, general).unwrap_or(all)))
     }
 
-    /// Subject a demonstration counts is known by its name: so many calls, so many units in all.
+    /// What a demonstration counts is known by its name: so many calls, so many units in all.
     ///
     /// # Error
     /// Where it is not known.
@@ -344,12 +348,12 @@ impl Model {
         let nanoseconds = seconds.0 * 1e9;
         for (id, open) in &mut state.open {
             let (moved, share) = match &open.counts {
-                Subject::Software(0 | 1) => (nanoseconds, 1.0),
-                Subject::Software(number) => (total(of_kernel(*number)), 1.0),
-                Subject::Core(_, name, _) if name == "ref-cycles" => {
+                CountedEvent::Software(0 | 1) => (nanoseconds, 1.0),
+                CountedEvent::Software(number) => (total(of_kernel(*number)), 1.0),
+                CountedEvent::Core(_, name, _) if name == "ref-cycles" => {
                     (self.seen(name, seconds.0 * self.clock.tsc_hz), share)
                 }
-                Subject::Core(_, name, _) => {
+                CountedEvent::Core(_, name, _) => {
                     let slots = of_slots(name, total("cycles"), total("instructions"));
                     (self.seen(name, slots.unwrap_or_else(|| total(name))), share)
                 }
@@ -362,7 +366,7 @@ impl Model {
         }
     }
 
-    /// Subject a counter makes of what happened.
+    /// What a counter makes of what happened.
     fn seen(&self, name: &str, truth: f64) -> f64 {
         let is_fixed = ARCHITECTURAL.iter().any(|row| row.0 == name && row.3.is_some());
         match () {
@@ -384,7 +388,7 @@ impl Model {
                 continue;
             }
             let group = || state.open.iter().filter(move |it| it.1.group(*it.0) == leader);
-            let cores = group().any(|(_, open)| matches!(open.counts, Subject::Core(..)));
+            let cores = group().any(|(_, open)| matches!(open.counts, CountedEvent::Core(..)));
             let of_others = group().any(|(_, open)| open.is_of_another(here));
             let mut together = taken.clone();
             together
@@ -423,7 +427,7 @@ fn of_slots(name: &str, cycles: f64, instructions: f64) -> Option<f64> {
     }
 }
 
-/// Subject moves an event of the kernel's own (`perf_sw_ids`) that is no time.
+/// What moves an event of the kernel's own (`perf_sw_ids`) that is no time.
 fn of_kernel(number: u64) -> &'static str {
     match number {
         2 | 5 => "page-faults",
@@ -455,7 +459,7 @@ impl OpenCounter {
     }
 
     fn is_of_another(&self, pmu: Option<usize>) -> bool {
-        matches!(&self.counts, Subject::Core(at, ..) if Some(*at) != pmu)
+        matches!(&self.counts, CountedEvent::Core(at, ..) if Some(*at) != pmu)
     }
 
     /// Counts what moved in so many nanoseconds, of which it had its place for a share.
@@ -471,7 +475,7 @@ impl OpenCounter {
 
     fn needs(&self, pmu: usize) -> Option<Needs> {
         match &self.counts {
-            Subject::Core(at, name, needs) if *at == pmu && !is_share(name) => Some(*needs),
+            CountedEvent::Core(at, name, needs) if *at == pmu && !is_share(name) => Some(*needs),
             _ => None,
         }
     }

@@ -144,8 +144,8 @@ fn of_amd(model: &Model, registers: Registers, cpu: CpuId, register: u32) -> Opt
     }
 }
 
-/// Servers from Skylake on, whose turbo limits are of groups of cores; others have one for each number of cores.
-const GROUPED: &[u32] = &[0x55, 0x6a, 0x6c, 0x8f, 0xcf, 0xad, 0xae, 0xaf];
+/// Tiger Lake, whose turbo limits are for each number of cores; the others here have them for groups of cores.
+const TIGER_LAKE: u32 = 0x8c;
 
 fn of_intel(model: &Model, registers: Registers, cpu: CpuId, register: u32) -> Option<u64> {
     let lowest = ratio(registers.lowest_hz);
@@ -154,7 +154,7 @@ fn of_intel(model: &Model, registers: Registers, cpu: CpuId, register: u32) -> O
     let bins = || model.licence.iter().take(1).flat_map(|licence| licence.bins.iter().take(8));
     Some(match register {
         0xce => base << 8 | lowest << 40,
-        0x1ad if !GROUPED.contains(&model.identity.model) => bytes((1..=8).map(|cores| {
+        0x1ad if model.identity.model == TIGER_LAKE => bytes((1..=8).map(|cores| {
             let of = model.licence.first();
             let bin = of.and_then(|it| it.bins.iter().find(|(most, _)| *most >= cores));
             let bin = bin.or(of.and_then(|it| it.bins.last()));

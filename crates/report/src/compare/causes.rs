@@ -9,7 +9,7 @@ struct CauseRow {
     setting: &'static str,
     /// Whether somebody can choose it.
     chosen: Chosen,
-    /// The areas whose numbers it changes.
+    /// The areas whose numbers it changes; none named: every one.
     areas: &'static [&'static str],
     why: &'static str,
 }
@@ -45,31 +45,32 @@ const fn is(setting: &'static str, areas: &'static [&'static str], why: &'static
     CauseRow { setting, chosen: Chosen::Never, areas, why }
 }
 
-const CLOCKED: &[&str] = &["turbo", "memory", "cores", "pause", "wake", "openmp", "pmu"];
+/// Of every area: whatever it measures, cores go by their clock.
+const EVERY: &[&str] = &[];
 
 #[rustfmt::skip]
 const KNOWN: &[CauseRow] = &[
-    chosen("cpufreq.governor", CLOCKED, "it asks for the clock"),
-    chosen("cpufreq.epp", CLOCKED, "it tells the hardware how eagerly to raise the clock"),
-    chosen("cpufreq.epb", CLOCKED, "it tells the hardware how eagerly to raise the clock"),
-    chosen("cpufreq.boost", CLOCKED, "it allows clocks above the base frequency, or does not"),
-    limit("cpufreq.limits", CLOCKED, "the clock stays within them"),
-    chosen("cpufreq.share", CLOCKED, "the driver keeps the clock within it"),
-    chosen("cpufreq.driver", CLOCKED, "it decides who chooses the clock"),
-    chosen("cpufreq.mode", CLOCKED, "it decides who chooses the clock"),
-    chosen("power.profile", CLOCKED, "firmware moves power limits by it"),
-    limit("turbo.ratio_limits", CLOCKED, "they limit the clock by active cores"),
-    chosen("turbo.hwp", CLOCKED, "the hardware chooses the clock within it"),
+    chosen("cpufreq.governor", EVERY, "it asks for the clock"),
+    chosen("cpufreq.epp", EVERY, "it tells the hardware how eagerly to raise the clock"),
+    chosen("cpufreq.epb", EVERY, "it tells the hardware how eagerly to raise the clock"),
+    chosen("cpufreq.boost", EVERY, "it allows clocks above the base frequency, or does not"),
+    limit("cpufreq.limits", EVERY, "the clock stays within them"),
+    chosen("cpufreq.share", EVERY, "the driver keeps the clock within it"),
+    chosen("cpufreq.driver", EVERY, "it decides who chooses the clock"),
+    chosen("cpufreq.mode", EVERY, "it decides who chooses the clock"),
+    chosen("power.profile", EVERY, "firmware moves power limits by it"),
+    limit("turbo.ratio_limits", EVERY, "they limit the clock by active cores"),
+    chosen("turbo.hwp", EVERY, "the hardware chooses the clock within it"),
     limit("uncore.limits", &["memory", "cores"], "the mesh and its caches have this clock"),
-    chosen("sst.level", CLOCKED, "it sets base clock, limits of turbo and the cores that take part"),
-    chosen("sst.base_freq", CLOCKED, "some cores have a higher base clock at the others' cost"),
-    chosen("sst.turbo_freq", CLOCKED, "some cores have a higher turbo clock at the others' cost"),
-    chosen("sst.core_power", CLOCKED, "power goes to cores by their class"),
-    chosen("sst.priority", CLOCKED, "power goes to cores by their class"),
-    chosen("sst.classes", CLOCKED, "power goes to cores by their class"),
-    is("disturbance.thermal_core", CLOCKED, "heat lowered the clock of cores"),
-    is("disturbance.thermal_package", CLOCKED, "heat lowered the clock of packages"),
-    is("disturbance.cgroup_throttles", CLOCKED, "a quota stopped threads"),
+    chosen("sst.level", EVERY, "it sets base clock, limits of turbo and the cores that take part"),
+    chosen("sst.base_freq", EVERY, "some cores have a higher base clock at the others' cost"),
+    chosen("sst.turbo_freq", EVERY, "some cores have a higher turbo clock at the others' cost"),
+    chosen("sst.core_power", EVERY, "power goes to cores by their class"),
+    chosen("sst.priority", EVERY, "power goes to cores by their class"),
+    chosen("sst.classes", EVERY, "power goes to cores by their class"),
+    is("disturbance.thermal_core", EVERY, "heat lowered the clock of cores"),
+    is("disturbance.thermal_package", EVERY, "heat lowered the clock of packages"),
+    is("disturbance.cgroup_throttles", EVERY, "a quota stopped threads"),
     chosen("idle.disabled", &["wake", "turbo", "openmp"], "waking takes as long as the deepest state that is allowed, and idle cores leave their power to others"),
     chosen("idle.resume_latency", &["wake", "turbo", "openmp"], "idle states that take longer to leave are left out"),
     chosen("prefetchers", &["memory"], "they fetch what is asked for next, and what is not"),
@@ -80,7 +81,7 @@ const KNOWN: &[CauseRow] = &[
     chosen("idle.haltpoll", &["wake", "openmp"], "the guest polls before it halts"),
     limit("idle.states", &["wake"], "deeper states take longer to leave"),
     chosen("memory.limit", &["memory"], "a control group limits memory"),
-    chosen("tool.version", CLOCKED, "it measures otherwise"),
+    chosen("tool.version", EVERY, "it measures otherwise"),
     chosen("smt.control", &["turbo", "memory", "openmp", "wake"], "siblings share a core"),
     chosen("cpu.isolated", &["wake", "openmp"], "the scheduler leaves these CPUs alone"),
     limit("cpu.offline", &["turbo", "memory", "openmp"], "another number of CPUs takes part"),
@@ -88,20 +89,20 @@ const KNOWN: &[CauseRow] = &[
     chosen("memory.huge_pages", &["memory"], "huge pages spare misses of the TLB"),
     limit("memory.nodes", &["memory", "cores"], "how far memory is, and how it is interleaved"),
     chosen("clocksource", &["wake"], "reading the time may be a system call"),
-    chosen("cgroup.quota", CLOCKED, "a quota takes CPUs away"),
+    chosen("cgroup.quota", EVERY, "a quota takes CPUs away"),
     limit("cpus.usable", &["turbo", "memory", "openmp"], "another number of CPUs takes part"),
     chosen("kernel.mitigations", &["wake", "openmp"], "they lengthen every way into the kernel"),
     chosen("kernel.mitigations.each", &["wake", "openmp"], "they lengthen every way into the kernel"),
-    chosen("kernel.command_line", CLOCKED, "it may switch anything"),
+    chosen("kernel.command_line", EVERY, "it may switch anything"),
     chosen("kernel.preemption", &["wake"], "it decides when a woken thread may run"),
     chosen("kernel.timer", &["wake"], "ticks wake idle CPUs"),
     chosen("kernel.release", &["wake", "openmp"], "its scheduler wakes threads"),
-    limit("cpu.microcode", CLOCKED, "it changes limits and mitigations"),
-    chosen("platform.firmware", CLOCKED, "it sets limits of power, memory and uncore"),
-    is("cpu.brand", CLOCKED, "it is another CPU"),
+    limit("cpu.microcode", EVERY, "it changes limits and mitigations"),
+    chosen("platform.firmware", EVERY, "it sets limits of power, memory and uncore"),
+    is("cpu.brand", EVERY, "it is another CPU"),
     is("cpu.caches", &["memory", "cores"], "caches differ"),
     is("memory.total", &["memory"], "channels may be populated otherwise"),
-    is("platform.virtualisation", CLOCKED, "a hypervisor takes its share"),
+    is("platform.virtualisation", EVERY, "a hypervisor takes its share"),
 ];
 
 /// Settings that follow from others: without boost the kernel's limits end at the base clock.

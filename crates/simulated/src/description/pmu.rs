@@ -34,7 +34,7 @@ pub struct CorePmu {
 pub struct ArmPmu {
     /// What its cores are, as their register says it.
     pub midr: u64,
-    /// Events that it has not, by the names of [`Model::happen`].
+    /// Events that it has not, by the names of [`happen`](crate::Model::happen).
     #[serde(default)]
     pub lacks: Vec<String>,
 }

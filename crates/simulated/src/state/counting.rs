@@ -27,7 +27,7 @@ pub(crate) struct Counters {
 
 #[derive(Debug)]
 pub(crate) struct OpenCounter {
-    pub(crate) counts: Subject,
+    pub(crate) counts: CountedEvent,
     pub(crate) modes: Modes,
     pub(crate) leader: Option<u64>,
     pub(crate) pinned: bool,
@@ -55,7 +55,7 @@ pub(crate) enum Standing {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Subject {
+pub(crate) enum CountedEvent {
     /// An event of the PMU at this place among the machine's.
     Core(usize, String, Needs),
     /// `perf_sw_ids`.
@@ -77,7 +77,7 @@ pub struct SimulatedCounter {
 }
 
 impl SimulatedCounter {
-    /// Subject it says now.
+    /// What it says now.
     ///
     /// # Error
     /// The end of the file where it was pinned and has lost its place.

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::{CpuSet, Seconds};
 
-pub(crate) use self::counting::{Counters, OpenCounter, Standing, Subject};
+pub(crate) use self::counting::{CountedEvent, Counters, OpenCounter, Standing};
 pub use self::counting::{Counting, SimulatedCounter};
 pub use self::held::Held;
 pub(crate) use self::held::{At, FirmwareItem};

@@ -83,6 +83,7 @@ mod tests {
     use simulated::Files;
 
     use super::*;
+    use crate::instruments::aperf_mperf::CountsDelta;
     use crate::pmu::PMUS;
     use crate::ports::Machine;
 
@@ -112,21 +113,27 @@ mod tests {
     fn where_the_kernel_lets_us_the_counters_count() {
         let machine = Machine::real();
         let cpu = machine.host.affinity().unwrap().iter().next().unwrap();
-        let answer = Events::named(machine.tree.as_ref(), "tsc", "tsc").and_then(|events| {
+        let answer = || -> Reading<CountsDelta> {
+            let events = Events::named(machine.tree.as_ref(), "tsc", "tsc")?;
             let first = events.read(cpu)?;
             let began = sys::clock::monotonic_raw();
             let mut elapsed = Duration::ZERO;
             while elapsed < Duration::from_millis(2) {
                 elapsed = sys::clock::monotonic_raw().saturating_sub(began);
             }
-            Ok((first, events.read(cpu)?, elapsed))
-        });
-        match answer {
-            Ok((first, second, elapsed)) => {
-                let delta = second.since(first, Ticks::new(elapsed.as_nanos() as u64)).unwrap();
-                assert!((delta.ratio() - 1.0).abs() < 0.1, "{delta:?}");
-            }
-            Err(reason) => assert!(!reason.why.is_empty(), "{reason:?}"),
+            events.read(cpu)?.since(first, Ticks::new(elapsed.as_nanos() as u64))
+        };
+        if let Err(reason) =
+            Events::named(machine.tree.as_ref(), "tsc", "tsc").and_then(|events| events.read(cpu))
+        {
+            assert!(!reason.why.is_empty(), "{reason:?}");
+            return;
         }
+        // Whoever is held up between the reading of one and of the other has read more of that.
+        let deltas: Vec<_> = std::iter::repeat_with(answer).take(50).collect();
+        let is_one = |delta: &Reading<CountsDelta>| {
+            delta.as_ref().is_ok_and(|delta| (delta.ratio() - 1.0).abs() < 0.1)
+        };
+        assert!(deltas.iter().any(is_one), "{deltas:?}");
     }
 }
