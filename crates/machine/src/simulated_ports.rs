@@ -9,7 +9,7 @@ use simulated::{Fault, Files, Model, SimulatedTree};
 use sys::cpuid::Leaf;
 use sys::errno::{EACCES, ENOENT, ENOMEM, EPERM};
 
-use crate::attempts::{Surroundings, counter_refused, refusal};
+use crate::attempts::{Surroundings, counter_refused, no_speed_select, refusal};
 use crate::facts::Ground;
 use crate::isst::{Message, Refusal};
 use crate::perf::{Reader, Wanted, lacked};
@@ -93,10 +93,7 @@ impl Isst for SimulatedIsst {
         if let Err(code) = self.opens() {
             let tree = SimulatedTree::new(self.model());
             let here = Surroundings { tree: &tree, ground: ground(self.model()) };
-            let error = std::io::Error::from_raw_os_error(code);
-            let mut reason = refusal(Question::IsstInterface, &error, &here);
-            "Speed Select".clone_into(&mut reason.what);
-            return Err(reason);
+            return Err(no_speed_select(&std::io::Error::from_raw_os_error(code), &here));
         }
         Ok(Box::new(OpenSimulated(self)))
     }

@@ -10,7 +10,7 @@ use sys::perf_open::{self, Event, Scope};
 
 pub(crate) use self::refusal::{
     MOUNT_PROC, PARANOID, Surroundings, counter_refused, for_everybody, load_uncore, no_msr_device,
-    refusal, setcap,
+    no_speed_select, refusal, setcap,
 };
 use crate::permits::{Permits, Question};
 use crate::pmu::{self, Pmu, user_access};

@@ -119,6 +119,11 @@ pub(crate) fn refusal(
     unavailable
 }
 
+/// The same of Speed Select, where its device does not open.
+pub(crate) fn no_speed_select(error: &io::Error, here: &Surroundings<'_>) -> Unavailable {
+    Unavailable { what: "Speed Select".into(), ..refusal(Question::IsstInterface, error, here) }
+}
+
 fn code(error: &io::Error) -> i32 {
     error.raw_os_error().unwrap_or_default()
 }

@@ -4,9 +4,8 @@ use model::Reading;
 use std::path::Path;
 
 use super::{DEVICE, Message, Refusal};
-use crate::attempts::{Surroundings, refusal};
+use crate::attempts::{Surroundings, no_speed_select};
 use crate::folder::Folder;
-use crate::permits::Question;
 use crate::ports::{Isst, IsstDevice};
 
 /// Opens the device at each operation: while it is open, no part of the driver can come or go.
@@ -19,9 +18,7 @@ impl Isst for RealIsst {
             Err(error) => {
                 let tree = Folder::real();
                 let here = Surroundings::here(&tree);
-                let mut reason = refusal(Question::IsstInterface, &error, &here);
-                "Speed Select".clone_into(&mut reason.what);
-                Err(reason)
+                Err(no_speed_select(&error, &here))
             }
         }
     }

@@ -169,6 +169,7 @@ fn good_counters_give_the_clock_by_their_own_rate() {
     else {
         panic!("{:?}", counters(&record));
     };
+    assert_near(rate.hertz.0, 2.1e9, 0.005, "rate of MPERF");
     assert!(*resolution > 0.0);
     assert_eq!(counters(&record).source, "MSR 0xe8 over 0xe7");
     let tsc = rate.sources.iter().find(|source| source.source == "rate of the TSC");
