@@ -53,14 +53,14 @@ mod arithmetic;
 mod stream;
 
 pub mod checksum;
-pub mod coin;
-pub mod count_down;
 mod dirty;
+pub mod empty_loop;
 mod in_loop;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod listing;
 pub mod memory;
-pub mod relax;
+pub mod random_branch;
+pub mod region_body;
 pub mod ruler;
 pub mod spin;
 pub mod streams;

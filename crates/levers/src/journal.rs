@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::object::Object;
-use crate::open::{self, OPEN_KHZ};
+use crate::outcome::Changed;
 use crate::rows;
-use crate::undone::Changed;
+use crate::unlimited::{self, OPEN_KHZ};
 
 /// The version of the format.
 const VERSION: u32 = 1;
@@ -93,7 +93,7 @@ pub(crate) enum JournalLine {
 impl Kept {
     /// Whether a value of ours shows as this: a limit of the clock moves with what the CPU does at present.
     pub(crate) fn is_ours(&self, machine: &Machine, now: &str) -> bool {
-        self.ours.iter().any(|ours| open::is_wished(machine, &self.object, ours, now))
+        self.ours.iter().any(|ours| unlimited::is_wished(machine, &self.object, ours, now))
     }
 
     /// The limit of ours that shows as this. Without turbo it seems to be none, and is one once turbo is on again.
@@ -102,12 +102,12 @@ impl Kept {
             return None;
         }
         let mut ours = self.ours.iter();
-        ours.find(|ours| open::is_wished(machine, &self.object, ours, now)).map(String::as_str)
+        ours.find(|ours| unlimited::is_wished(machine, &self.object, ours, now)).map(String::as_str)
     }
 
     /// Whether something of ours may hold that cannot be seen: a limit shows what is left of it.
     pub(crate) fn may_hide(&self) -> bool {
-        open::is_limit(&self.object) && self.ours.iter().any(|ours| self.is_other(ours))
+        unlimited::is_limit(&self.object) && self.ours.iter().any(|ours| self.is_other(ours))
     }
 
     /// Whether this text does not bring back what was there.
@@ -120,16 +120,16 @@ impl Kept {
     pub(crate) fn is_as_before(&self, machine: &Machine, now: &str) -> bool {
         let is_ours = || {
             let mut others = self.ours.iter().filter(|ours| self.is_other(ours));
-            others.any(|ours| open::is_wished(machine, &self.object, ours, now))
+            others.any(|ours| unlimited::is_wished(machine, &self.object, ours, now))
         };
         now == self.former || self.is_back(machine, now) && !is_ours()
     }
 
     /// Whether this shows that the former value was put back.
     pub(crate) fn is_back(&self, machine: &Machine, now: &str) -> bool {
-        open::is_wished(machine, &self.object, self.back(), now)
+        unlimited::is_wished(machine, &self.object, self.back(), now)
             || now == self.former
-            || self.was_open && open::is_open(machine, &self.object, now)
+            || self.was_open && unlimited::is_open(machine, &self.object, now)
     }
 
     /// The text that brings it back.
@@ -155,7 +155,7 @@ impl JournalLine {
 
 /// Where journals are kept.
 #[derive(Debug, Clone)]
-pub struct Shelf {
+pub struct JournalDir {
     folder: PathBuf,
     machine: String,
     boot: Option<String>,
@@ -163,25 +163,25 @@ pub struct Shelf {
     wide: Option<PathBuf>,
 }
 
-impl Shelf {
+impl JournalDir {
     /// The journals of a machine in a folder, which several machines may share.
-    pub fn new(folder: impl Into<PathBuf>, machine: &Machine) -> Shelf {
+    pub fn new(folder: impl Into<PathBuf>, machine: &Machine) -> JournalDir {
         let folder = folder.into();
         if let Some(model) = &machine.simulated {
             // A simulated machine never starts again.
             let machine = format!("sim:{}", model.name);
-            return Shelf { folder, machine, boot: None, wide: None };
+            return JournalDir { folder, machine, boot: None, wide: None };
         }
         let read = |path| machine.tree.read(path).ok().map(|text| text.trim().to_owned());
         let boot = read("/proc/sys/kernel/random/boot_id");
         let machine = read("/etc/machine-id").unwrap_or_else(|| "unnamed".to_owned());
-        Shelf { folder, machine, boot, wide: None }
+        JournalDir { folder, machine, boot, wide: None }
     }
 
     /// With a lock that is also held for those who keep their journals in other folders.
     #[must_use]
-    pub fn with_lock(self, file: impl Into<PathBuf>) -> Shelf {
-        Shelf { wide: Some(file.into()), ..self }
+    pub fn with_lock(self, file: impl Into<PathBuf>) -> JournalDir {
+        JournalDir { wide: Some(file.into()), ..self }
     }
 
     /// The folder.
@@ -468,7 +468,7 @@ impl Ledger {
     /// The limit that was asked for, of which this shows, where more is known than that: it was seen before it was
     /// hidden, or is ours. Whether somebody asked for another since, that shows as the same, nobody can see.
     pub(crate) fn asked(&self, machine: &Machine, object: &Object, shown: &str) -> Option<&str> {
-        let is_wished = |wish: &&str| open::is_wished(machine, object, wish, shown);
+        let is_wished = |wish: &&str| unlimited::is_wished(machine, object, wish, shown);
         let hidden = self.hidden.get(object).map(String::as_str).filter(is_wished);
         hidden.or_else(|| self.of(object)?.limit(machine, shown))
     }
@@ -554,7 +554,7 @@ fn name(of: &str) -> String {
 
 /// A journal that is being written.
 pub(crate) struct Journal {
-    shelf: Shelf,
+    shelf: JournalDir,
     file: File,
     pending: Pending,
     /// What is to be noted when writes are settled.
@@ -626,7 +626,7 @@ impl Journal {
             let shown = object.read(machine).ok()?;
             let limit = match known.asked(machine, &object, &shown) {
                 Some(asked) => Some(asked.to_owned()),
-                None => open::is_set(machine, &object, &shown).then_some(shown),
+                None => unlimited::is_set(machine, &object, &shown).then_some(shown),
             };
             (known.hidden.get(&object) != limit.as_ref())
                 .then_some(JournalLine::Hidden { object, limit })
@@ -638,7 +638,8 @@ impl Journal {
     /// Notes which limits show as what they are: somebody else may change them, and that will be seen.
     pub(crate) fn show(&mut self, machine: &Machine) {
         let is_shown = |(object, limit): &(&Object, &String)| {
-            let shows = |shown: String| shown == **limit && open::is_set(machine, object, &shown);
+            let shows =
+                |shown: String| shown == **limit && unlimited::is_set(machine, object, &shown);
             object.read(machine).is_ok_and(shows)
         };
         let shown = self.pending.kept.hidden.iter().filter(is_shown);

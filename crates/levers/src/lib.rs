@@ -10,27 +10,27 @@
 #![forbid(unsafe_code)]
 
 pub mod ask;
-pub mod deciders;
 mod drivers;
 mod error;
 pub mod journal;
 pub mod object;
-pub mod open;
+mod outcome;
+pub mod overrides;
 pub mod plan;
 pub mod port;
-mod put_back;
+mod restore;
 pub mod rows;
 mod session;
 pub mod settings;
 mod targets;
-mod undone;
+pub mod unlimited;
 mod write;
 
 pub use drivers::Drivers;
 pub use error::{Error, LEFT, RESTLESS};
 pub use object::Object;
+pub use outcome::{Changed, Others, Undone};
 pub use port::Levers;
 pub use rows::{LEVERS, Lever};
 pub use session::{NotMade, Session, undo};
 pub use targets::SettingOwner;
-pub use undone::{Changed, Others, Undone};

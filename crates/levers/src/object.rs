@@ -3,7 +3,7 @@
 use std::fmt;
 
 use machine::isst::settable::Settable;
-use machine::{Machine, latency_limit};
+use machine::{Machine, pm_qos};
 use model::{CpuId, Obstacle, Reading, Unavailable};
 use serde::{Deserialize, Serialize};
 
@@ -53,7 +53,7 @@ impl Object {
             }
             Object::SpeedSelect(settable) => settable.read(&*machine.isst, &*machine.tree),
             // There is no other such device.
-            Object::Request(_) => latency_limit::effective(machine).map(|limit| limit.to_string()),
+            Object::Request(_) => pm_qos::effective(machine).map(|limit| limit.to_string()),
         }
     }
 }

@@ -14,14 +14,14 @@ use machine::isst::settable::{Address, Die, Settable, What};
 use model::{CpuSet, Unavailable};
 
 use crate::ask::SettingSpec;
-use crate::deciders;
 use crate::drivers::{self, Drivers};
 use crate::error::Error;
 use crate::object::Object;
-use crate::open::{self, OPEN_KHZ};
+use crate::overrides;
 use crate::port::Levers;
 use crate::rows::{Lever, Loss, PERFORMANCE};
 use crate::targets::{self, NO_IDLE_STATES, SettingOwner, Target};
+use crate::unlimited::{self, OPEN_KHZ};
 
 /// One change.
 #[derive(Debug, Clone)]
@@ -50,7 +50,7 @@ impl Change {
     /// Whether there is nothing to do. Without turbo, a limit above the base frequency looks open.
     fn is_so(&self, machine: &Machine) -> bool {
         let is_open = self.was_open && self.wanted == OPEN_KHZ;
-        self.former == self.wanted || is_open && open::allows_turbo(machine)
+        self.former == self.wanted || is_open && unlimited::allows_turbo(machine)
     }
 
     /// The text that brings back what was there.
@@ -370,11 +370,11 @@ impl Plan {
     /// Without turbo, a limit that is as high as the clock goes may hide another one, which nobody sees.
     fn tell_unseen(&mut self, machine: &Machine) {
         let may_hide = |change: &Change| {
-            let most = open::comes_to(machine, &change.object, OPEN_KHZ);
+            let most = unlimited::comes_to(machine, &change.object, OPEN_KHZ);
             most.is_some_and(|most| most == change.former)
         };
-        if !open::allows_turbo(machine) && self.changes.iter().any(may_hide) {
-            let off = open::turbo_setting(machine, false);
+        if !unlimited::allows_turbo(machine) && self.changes.iter().any(may_hide) {
+            let off = unlimited::turbo_setting(machine, false);
             self.remarks.push(format!(
                 "turbo is off, and limits of the clock at or above the base frequency do not show: `cpudyno undo` \
                  brings back those that were there before `cpudyno set {off}`, or that it saw since, and no others"
@@ -576,7 +576,7 @@ fn change(
         levers.permits(&object).is_ok().then_some((object, text))
     };
     let followers = target.followers.into_iter().filter_map(held).collect();
-    let was_open = open::is_open(machine, &target.object, &former);
+    let was_open = unlimited::is_open(machine, &target.object, &former);
     Ok(Change {
         setting: asked.name.clone(),
         lever: asked.lever,
@@ -595,7 +595,7 @@ fn is_off(machine: &Machine, asked: &SettingSpec, of: &SettingOwner) -> Option<E
     let SettingOwner::Cpu(cpu) = of else { return None };
     drivers::off(machine).contains(*cpu).then(|| {
         let bring = || format!("`cpudyno set online@{cpu}=on` brings it back");
-        let remedy = deciders::smt_off(machine).unwrap_or_else(bring);
+        let remedy = overrides::smt_off(machine).unwrap_or_else(bring);
         absent(asked, format!("CPU {cpu} is off"), Some(remedy))
     })
 }
@@ -609,7 +609,7 @@ fn change_of(machine: &Machine, levers: &dyn Levers, step: PlannedWrite) -> Resu
     })?;
     let name = || lever.id.to_owned();
     let former = object.read(machine).map_err(|reason| Error::unread(name(), reason))?;
-    let was_open = is_effective && open::is_open(machine, &object, &former);
+    let was_open = is_effective && unlimited::is_open(machine, &object, &former);
     if former != wanted {
         levers
             .permits(&object)

@@ -6,13 +6,13 @@ use std::time::Duration;
 use machine::Machine;
 
 use crate::error::Error;
-use crate::journal::{Journal, Kept, Ledger, Lock, New, Shelf};
+use crate::journal::{Journal, JournalDir, Kept, Ledger, Lock, New};
 use crate::object::Object;
-use crate::open;
+use crate::outcome::{Changed, Others, Undone};
 use crate::plan::{Change, Plan, Turn};
 use crate::port::Levers;
-use crate::put_back::{Late, put_back, while_any_succeeds};
-use crate::undone::{Changed, Others, Undone};
+use crate::restore::{Late, put_back, while_any_succeeds};
+use crate::unlimited;
 use crate::write::{MOMENTS_OF_FIRMWARE, is_level, not_kept, put, settled};
 
 /// A plan that was not made, and what became of the part that was.
@@ -37,7 +37,7 @@ fn still(undone: &Undone) -> String {
 pub struct Session<'a> {
     machine: &'a Machine,
     levers: Box<dyn Levers>,
-    shelf: Shelf,
+    shelf: JournalDir,
     journal: Journal,
     /// What this session changed, and what it found there.
     mine: Ledger,
@@ -57,7 +57,7 @@ impl<'a> Session<'a> {
     pub fn open(
         machine: &'a Machine,
         levers: Box<dyn Levers>,
-        shelf: &Shelf,
+        shelf: &JournalDir,
         who: &str,
     ) -> Result<Session<'a>, Error> {
         let lock = shelf.lock(who)?;
@@ -90,7 +90,7 @@ impl<'a> Session<'a> {
             changes.sort_by_key(|change| Turn::of(&change.object, &change.wanted));
         }
         let mut news: Vec<New> = changes.iter().flat_map(|change| news_of(change)).collect();
-        for new in news.iter_mut().filter(|new| open::is_limit(&new.object)) {
+        for new in news.iter_mut().filter(|new| unlimited::is_limit(&new.object)) {
             if let Some(limit) = self.asked(&new.object, &new.former) {
                 (new.former, new.was_open) = (limit, false);
             }
@@ -199,7 +199,7 @@ impl<'a> Session<'a> {
                     // A limit moves with what the CPU does at present.
                     let pending = self.journal.pending();
                     let kept = pending.kept.of(object);
-                    let is_limit = open::comes_to(self.machine, object, &now).is_some();
+                    let is_limit = unlimited::comes_to(self.machine, object, &now).is_some();
                     if is_limit && kept.is_some_and(|kept| kept.is_ours(self.machine, &now)) {
                         return Ok(false);
                     }
@@ -355,7 +355,7 @@ impl Drop for Session<'_> {
 
 /// Whether it is a limit that comes to this at present.
 fn comes_to(machine: &Machine, change: &Change, now: &str) -> bool {
-    change.is_effective && open::is_wished(machine, &change.object, &change.wanted, now)
+    change.is_effective && unlimited::is_wished(machine, &change.object, &change.wanted, now)
 }
 
 fn news_of(change: &Change) -> Vec<New> {
@@ -384,7 +384,7 @@ fn news_of(change: &Change) -> Vec<New> {
 pub fn undo(
     machine: &Machine,
     mut levers: Box<dyn Levers>,
-    shelf: &Shelf,
+    shelf: &JournalDir,
     others: Others,
     who: &str,
 ) -> Result<Undone, Error> {
@@ -414,7 +414,7 @@ pub fn undo(
 }
 
 /// Firmware may still be at what a process told it that was killed just now.
-fn wait_for_firmware(shelf: &Shelf) -> Result<(), Error> {
+fn wait_for_firmware(shelf: &JournalDir) -> Result<(), Error> {
     let is_begun = |kept: &Kept| kept.unsettled && matches!(kept.object, Object::SpeedSelect(_));
     if !shelf.pending()?.is_some_and(|pending| pending.kept.iter().any(is_begun)) {
         return Ok(());

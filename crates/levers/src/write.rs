@@ -7,13 +7,13 @@ use machine::Machine;
 use machine::isst::settable::{Settable, What};
 use model::Unavailable;
 
-use crate::deciders;
 use crate::error::Error;
 use crate::journal::Journal;
 use crate::object::Object;
-use crate::open::{self, OPEN_KHZ};
+use crate::overrides;
 use crate::port::Levers;
 use crate::rows::Lever;
+use crate::unlimited::{self, OPEN_KHZ};
 
 /// Writes, reads back, and remembers what the kernel made of it, and what it will not show any more.
 pub(crate) fn put(
@@ -23,7 +23,7 @@ pub(crate) fn put(
     (object, text): (&Object, &str),
     is_kept: &dyn Fn(&str) -> bool,
 ) -> Result<String, Error> {
-    journal.hide(machine, open::moved_by(machine, object));
+    journal.hide(machine, unlimited::moved_by(machine, object));
     write(machine, levers, object, text)?;
     journal.replaced(object);
     let mut settled = settled(machine, object, text, is_kept);
@@ -49,7 +49,7 @@ fn moved(
     object: &Object,
     is_kept: &dyn Fn(&str) -> bool,
 ) -> Result<String, Error> {
-    if let Some(near) = open::comes_to(machine, object, OPEN_KHZ) {
+    if let Some(near) = unlimited::comes_to(machine, object, OPEN_KHZ) {
         journal.begin(vec![(object.clone(), near.clone())]);
         write(machine, levers, object, &near)?;
         settled(machine, object, &near, is_kept)?;
@@ -68,9 +68,9 @@ fn write(
         // That a device is busy or gone, or that rights are missing, nobody decides.
         let decides = !matches!(object, Object::SpeedSelect(_))
             || matches!(error.raw_os_error(), Some(sys::errno::ENXIO | sys::errno::ENOTTY));
-        let deciders = if decides { deciders::of(machine, object, text) } else { Vec::new() };
+        let deciders = if decides { overrides::of(machine, object, text) } else { Vec::new() };
         let is_overruled = error.raw_os_error() == Some(sys::errno::EPERM) && !deciders.is_empty();
-        let is_unexplained = deciders.iter().all(|why| why == deciders::SILENT);
+        let is_unexplained = deciders.iter().all(|why| why == overrides::SILENT);
         let (why, is_final) = match error.raw_os_error() {
             Some(sys::errno::ENOTTY) if matches!(object, Object::SpeedSelect(_)) => {
                 ("the driver refused it (ENOTTY)".to_owned(), !is_unexplained)
@@ -87,7 +87,7 @@ fn write(
             is_right: error.kind() == io::ErrorKind::PermissionDenied
                 && !is_overruled
                 && !machine.host.is_root(),
-            first: decides.then(|| deciders::comes_first(machine, object, text)).flatten(),
+            first: decides.then(|| overrides::comes_first(machine, object, text)).flatten(),
             deciders: deciders.into(),
         }
     })
@@ -147,7 +147,7 @@ fn unseen(object: &Object, wanted: &str, reason: Unavailable) -> Error {
 }
 
 pub(crate) fn not_kept(machine: &Machine, object: &Object, wanted: &str, found: String) -> Error {
-    let deciders = deciders::of(machine, object, wanted).into();
-    let first = deciders::comes_first(machine, object, wanted);
+    let deciders = overrides::of(machine, object, wanted).into();
+    let first = overrides::comes_first(machine, object, wanted);
     Error::NotKept { object: object.to_string(), wanted: wanted.to_owned(), found, deciders, first }
 }

@@ -7,16 +7,16 @@ use model::{Obstacle, Reading, Unavailable};
 
 use crate::facts::boost::{boost, no_such_setting, of_cpus};
 use crate::facts::cgroup;
+use crate::facts::fact_cache::Survey;
+use crate::facts::fact_table::{self, FactRow, row, text};
 use crate::facts::frequency::{self, folded_over_policies, gigahertz};
 use crate::facts::prefetchers::{OF_AMD, OF_INTEL, has_misc_feature_control};
-use crate::facts::rows::{self, FactRow, row, text};
-use crate::facts::survey::Survey;
 use crate::facts::{
     Maker, bits, flag, folded_over_cpus, hidden_from_guest, identity, idle, no_file, online,
     register_of_all,
 };
+use crate::parse::first_number;
 use crate::ports::Machine;
-use crate::text::first_number;
 
 /// In reading order.
 #[rustfmt::skip]
@@ -56,7 +56,7 @@ pub fn read(machine: &Machine) -> Vec<Fact> {
 }
 
 pub(crate) fn read_of(survey: &Survey<'_>) -> Vec<Fact> {
-    rows::read(TABLE, survey)
+    fact_table::read(TABLE, survey)
 }
 
 /// A reading whose absence people understand better in other words; refusals keep theirs, and so do

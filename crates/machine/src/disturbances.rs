@@ -7,12 +7,12 @@ use model::record::THERMAL_THROTTLES;
 use model::record::{Fact, FactValue};
 use model::{CpuId, CpuSet, Finding, Obstacle, Reading, Unavailable, Unit};
 
-use crate::busy::{FIELDS, USER_HZ};
+use crate::cpu_load::{FIELDS, USER_HZ};
 use crate::facts::cgroup;
-use crate::facts::rows::{fact, number};
+use crate::facts::fact_table::{fact, number};
 use crate::growth::{Places, grown_together};
+use crate::parse::first_number;
 use crate::ports::Machine;
-use crate::text::first_number;
 
 /// How one counter is read, of each place that has its own.
 struct DisturbanceRow {

@@ -4,7 +4,7 @@
 //! [`Machine`] is a set of them: the real one, a simulated one (crate `simulated`), the files below
 //! a folder, or a capture (crate `recorded`, which stands above this one).
 //! [`facts`] and [`conditions`] are tables, one row per thing that a machine says of itself;
-//! [`disturbances`] are counters that only grow, [`activity`] is what CPUs do while others use them, [`busy`] says who else uses the CPUs, [`memory`] how
+//! [`disturbances`] are counters that only grow, [`activity`] is what CPUs do while others use them, [`cpu_load`] says who else uses the CPUs, [`memory`] how
 //! much room there is and what memory is made of; [`instruments`] says what is read during a run and
 //! how well it reads.
 //!
@@ -16,38 +16,38 @@
 #![forbid(unsafe_code)]
 
 pub mod activity;
-mod attempts;
-pub mod busy;
 pub mod conditions;
 pub mod contradictions;
-mod describe;
+pub mod cpu_load;
+pub mod dir;
 pub mod disturbances;
 pub mod doctor;
 mod error;
 pub mod facts;
-mod files_only;
-pub mod folder;
 mod growth;
 pub mod instruments;
 pub mod isst;
-pub mod latency_limit;
 pub mod limits;
 pub mod links;
 pub mod memory;
+mod msr;
+mod native;
+mod offline;
+pub mod parse;
 pub mod pepc;
 pub mod perf;
-pub mod permits;
+pub mod permissions;
+pub mod pm_qos;
 pub mod pmu;
 pub mod ports;
-mod real;
-mod registers;
+mod probes;
 mod simulated_ports;
+mod snapshot;
 #[cfg(test)]
 mod tests;
-pub mod text;
 
-pub use describe::describe;
 pub use error::Error;
+pub use msr::MsrFolder;
 pub use ports::{Cpuid, Host, Isst, IsstDevice, KnownHost, Machine, Msr, Perf, Tree};
-pub use registers::MsrFolder;
 pub use simulated::Files;
+pub use snapshot::describe;

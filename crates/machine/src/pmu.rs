@@ -7,8 +7,8 @@
 use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 use sys::perf_open::{Attributes, USER_ACCESS};
 
+use crate::parse::{or_empty, whole_number};
 use crate::ports::Tree;
-use crate::text::{or_empty, whole_number};
 
 /// Where the kernel describes the PMUs that it knows.
 pub(crate) const PMUS: &str = "/sys/bus/event_source/devices";

@@ -9,12 +9,12 @@ use simulated::{Fault, Files, Model, SimulatedTree};
 use sys::cpuid::Leaf;
 use sys::errno::{EACCES, ENOENT, ENOMEM, EPERM};
 
-use crate::attempts::{Surroundings, counter_refused, no_speed_select, refusal};
 use crate::facts::Ground;
 use crate::isst::{Message, Refusal};
 use crate::perf::{Reader, Wanted, lacked};
-use crate::permits::{Permits, Question};
+use crate::permissions::{Permits, Question};
 use crate::ports::{Cpuid, Host, Isst, IsstDevice, Machine, Msr, Perf, Tree};
+use crate::probes::{Surroundings, counter_refused, no_speed_select, refusal};
 
 impl From<Model> for Machine {
     /// The machine that a description stands for.

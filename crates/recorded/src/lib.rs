@@ -14,6 +14,7 @@
 
 #![forbid(unsafe_code)]
 
+mod captured_paths;
 mod cpuid;
 mod error;
 mod folded;
@@ -23,12 +24,11 @@ mod registers;
 mod replay;
 mod scrub;
 mod text;
-mod walked;
 mod write;
 
 use std::path::Path;
 
-use machine::{Machine, folder};
+use machine::{Machine, dir};
 
 pub use self::error::Error;
 pub use self::parse::parse;
@@ -41,7 +41,7 @@ const FIRST_LINE: &str = "cpudyno-capture 1";
 const END: &str = "[end]";
 
 /// The longest capture that is read.
-const CAPTURE_BYTES_MAX: u64 = folder::TEXT_BYTES_MAX;
+const CAPTURE_BYTES_MAX: u64 = dir::TEXT_BYTES_MAX;
 
 /// The machine of that name: `sim:2s-56c` is simulated, everything else is the file of a capture.
 pub fn named(name: &str) -> Result<Machine, Error> {
@@ -51,7 +51,7 @@ pub fn named(name: &str) -> Result<Machine, Error> {
 /// The machine of a capture.
 pub fn open(path: &Path) -> Result<Machine, Error> {
     let name = path.display().to_string();
-    let bytes = folder::contents(path).map_err(|error| Error::Unread {
+    let bytes = dir::contents(path).map_err(|error| Error::Unread {
         suggestion: model::name::did_you_mean(&name, simulated::names()),
         why: sys::errno::words(&error),
         name: name.clone(),

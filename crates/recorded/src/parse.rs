@@ -6,16 +6,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use machine::Machine;
-use machine::folder::TEXT_BYTES_MAX;
+use machine::dir::TEXT_BYTES_MAX;
 use model::CpuSet;
 use sys::cpuid::Leaf;
 
 use crate::Error;
+use crate::captured_paths::Pattern;
 use crate::folded::{self, Folded};
 use crate::numbers::Numbers;
 use crate::replay::{self, Capture};
 use crate::text::{Answer, PLACE, quoted, unescaped};
-use crate::walked::Pattern;
 use crate::{CAPTURE_BYTES_MAX, END, FIRST_LINE};
 
 /// The machine of a capture's text; `name` is what errors call it.

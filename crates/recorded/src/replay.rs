@@ -6,17 +6,17 @@ use std::sync::Arc;
 use machine::isst::RecordedIsst;
 use machine::links::Linked;
 use machine::perf::Elsewhere;
-use machine::permits::{Permits, Question};
+use machine::permissions::{Permits, Question};
 use machine::ports::{Cpuid, KnownHost, Machine, Msr, Tree};
 use model::{CpuId, Obstacle, Reading, Unavailable};
 use simulated::files::missing;
 use sys::cpuid::Leaf;
 
+use crate::captured_paths::{self, Pattern};
 use crate::cpuid::key;
 use crate::folded::{self, Folded, Span};
 use crate::registers;
 use crate::text::{Answer, PLACE};
-use crate::walked::{self, Pattern};
 use crate::write::{CPUINFO, device};
 
 /// What stands in a capture.
@@ -110,7 +110,7 @@ impl CapturedTree {
         if self.walked.iter().any(|pattern| pattern.covers(path)) {
             return missing(path);
         }
-        let asked_now = walked::patterns().iter().any(|pattern| pattern.covers(path));
+        let asked_now = captured_paths::patterns().iter().any(|pattern| pattern.covers(path));
         not_captured(&format!("`{path}`"), asked_now)
     }
 }

@@ -4,18 +4,18 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
 use machine::facts::online;
-use machine::permits::Question;
+use machine::permissions::Question;
 use machine::ports::{Machine, Tree};
 use model::record::Tool;
 use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 use simulated::files::missing;
 use sys::cpuid::Leaf;
 
+use crate::captured_paths::{self, Keep, Pattern};
 use crate::folded::{self, fold};
 use crate::numbers::Numbers;
 use crate::scrub::{self, GroupNames};
 use crate::text::{Answer, PLACE, Reason, name, value};
-use crate::walked::{self, Keep, Pattern};
 use crate::{END, FIRST_LINE, cpuid, registers};
 
 /// Everything that the tables of this module name, as this machine answers it.
@@ -34,7 +34,7 @@ pub fn capture(machine: &Machine) -> String {
     };
     write_header(&mut out, machine, cpuinfo.as_deref());
     out.push_str("\n[walked]\n");
-    for row in walked::TABLE {
+    for row in captured_paths::TABLE {
         let _ = writeln!(out, "{}", row.pattern);
     }
     out.push_str("\n[tree]\n");
@@ -84,7 +84,7 @@ fn write_header(out: &mut String, machine: &Machine, cpuinfo: Option<&str>) {
     if let Ok(release) = machine.tree.read("/proc/sys/kernel/osrelease") {
         line("kernel", text(release));
     }
-    let microcode = cpuinfo.and_then(|text| machine::text::value_of(text, "microcode"));
+    let microcode = cpuinfo.and_then(|text| machine::parse::value_of(text, "microcode"));
     if let Some(microcode) = microcode {
         line("microcode", text(microcode.to_owned()));
     }
@@ -122,7 +122,7 @@ fn walk(machine: &Machine) -> BTreeMap<String, Answer> {
     let groups = tree.read("/proc/self/cgroup").unwrap_or_default();
     let names = GroupNames::of(&groups);
     let mut walk = Walk { tree, names, answers: BTreeMap::new(), lists: HashMap::new() };
-    for row in walked::TABLE {
+    for row in captured_paths::TABLE {
         match row.keep {
             Keep::Group => walk.groups(row.pattern, &groups),
             keep => {
@@ -140,7 +140,8 @@ impl Walk<'_> {
     fn below(&mut self, folder: &str, components: &[Vec<String>], keep: Keep) {
         let Some((alternatives, rest)) = components.split_first() else { return };
         for component in alternatives {
-            if walked::is_wild(component) || (rest.is_empty() && matches!(keep, Keep::Name)) {
+            if captured_paths::is_wild(component) || (rest.is_empty() && matches!(keep, Keep::Name))
+            {
                 for name in self.names(folder, component) {
                     self.step(format!("{folder}/{name}"), rest, keep);
                 }
@@ -177,7 +178,7 @@ impl Walk<'_> {
             self.lists.insert(folder.to_owned(), names.ok());
         }
         let names = self.lists.get(folder).into_iter().flatten().flatten();
-        names.filter(|name| walked::fits(component, name)).cloned().collect()
+        names.filter(|name| captured_paths::fits(component, name)).cloned().collect()
     }
 
     /// A file, under the path that it has in captures.

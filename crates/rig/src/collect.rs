@@ -10,7 +10,7 @@ use model::{CpuId, CpuSet, Obstacle, Unavailable};
 use super::job::Around;
 use super::placement;
 use super::reduce::{Evidence, PerOp, Reduced, WITNESS_TOLERANCE};
-use super::traffic::{CountedHaul, Haul};
+use super::traffic::{CountedHaul, MemorySamples};
 use super::verdict;
 
 /// How the numbers of a quantity are taken from what a member saw.
@@ -73,7 +73,7 @@ pub enum Take {
     /// Per op, less what is fixed.
     PerOp(fn(&Reduced) -> &PerOp),
     /// Of data that was moved; a wrong answer refuses it.
-    Haul(fn(&Haul) -> &Vec<f64>),
+    MemorySamples(fn(&MemorySamples) -> &Vec<f64>),
     /// Of what memory controllers counted meanwhile.
     Counted(fn(&CountedHaul) -> &Vec<f64>),
     /// What the area made of its own jobs, by the quantity's id.
@@ -91,7 +91,7 @@ impl Take {
     fn refusal(self, id: &str, reduced: &Reduced) -> Option<Unavailable> {
         match self {
             Take::Reading(reading) => reading(reduced)?.err(),
-            Take::Haul(_) => reduced.haul.as_ref()?.as_ref().err().cloned(),
+            Take::MemorySamples(_) => reduced.haul.as_ref()?.as_ref().err().cloned(),
             Take::Named => reduced.readings.get(id)?.as_ref().err().cloned(),
             // Repetitions that were not counted are left out one by one.
             Take::Samples(_) | Take::PerOp(_) | Take::Counted(_) => None,
@@ -106,7 +106,7 @@ impl Take {
             Take::Reading(reading) => {
                 reading(reduced)?.ok().map(|value| Block::Samples(vec![value]))
             }
-            Take::Haul(samples) => {
+            Take::MemorySamples(samples) => {
                 let haul = reduced.haul.as_ref()?.as_ref().ok()?;
                 Some(samples(haul).clone()).filter(|s| !s.is_empty()).map(Block::Samples)
             }
@@ -312,7 +312,7 @@ impl Collector {
                 let absent = match taken.take {
                     Take::Reading(_) => no_counters,
                     Take::Samples(_) | Take::PerOp(_) => no_ruler.get(&key.cpu),
-                    Take::Haul(_) | Take::Counted(_) | Take::Named => None,
+                    Take::MemorySamples(_) | Take::Counted(_) | Take::Named => None,
                 };
                 let outcome = entry.outcome(index, &key, absent, many);
                 let mut disturbance = entry.disturbance;

@@ -2,7 +2,7 @@
 //!
 //! An out-of-order core takes the longer of the two for an iteration: the chain of multiplies, or the
 //! payload. As long as that is the chain, the loop tells the clock *while* the payload executes; a
-//! chain that is the shorter one tells nothing but the payload's own time (METHODOLOGY.md).
+//! chain that is the shorter one tells nothing but the payload's own time (docs/method/clock.md).
 
 use super::job::Mixture;
 use kernels::MULTIPLIES_MAX;

@@ -8,21 +8,20 @@
 #![forbid(unsafe_code)]
 
 pub mod alarm;
+pub mod background_load;
 pub mod calibration;
 pub mod child;
+pub mod clock_rise;
 pub mod collect;
-pub mod contest;
 pub mod exchange;
 pub mod executor;
 pub mod in_loop;
 pub mod job;
 pub mod line;
-pub mod neighbour;
 pub mod placement;
 pub mod protocol;
 pub mod reduce;
 pub mod regions;
-pub mod rise;
 pub mod ruler;
 pub mod schedule;
 pub mod signals;
@@ -30,4 +29,5 @@ mod stop;
 pub mod streams;
 pub mod trace;
 pub mod traffic;
+pub mod variant_selection;
 pub mod verdict;

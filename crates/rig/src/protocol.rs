@@ -1,6 +1,6 @@
 //! How a payload is measured: which repetitions, how long, how often.
 //!
-//! Lengths and orders were tried on shared machines (METHODOLOGY.md has the reasons): gaps longer than
+//! Lengths and orders were tried on shared machines (docs/method/clock.md has the reasons): gaps longer than
 //! 1 us come about once a millisecond there, so that repetitions of 10 to 40 us mostly stay free of
 //! them, and rulers right beside each payload cancel a clock that wanders within seconds.
 

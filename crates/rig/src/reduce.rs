@@ -4,7 +4,7 @@
 //! fill, the loop's last branch, what of the empty repetition overlaps with the kernel) is found by n
 //! against 2n as a difference of medians: with `n` iterations taking `f + n c`, it is
 //! `f = 2 T(n) - T(2n)`. Each block finds its own, so that what is uncertain about it shows as spread
-//! between blocks (METHODOLOGY.md tells what pooling it would hide).
+//! between blocks (docs/adr/0005 says what pooling it would hide).
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use super::job::{
     StepKind,
 };
 use super::ruler::{Fixed, Ruler};
-use super::traffic::Haul;
+use super::traffic::MemorySamples;
 
 /// How far the witness may be from one cycle per add before a block counts as contended.
 pub const WITNESS_TOLERANCE: f64 = 0.0025;
@@ -44,7 +44,7 @@ pub struct Reduced {
     /// Seconds that repetitions of the payload took.
     pub seconds: PerOp,
     /// What was moved, where data was; or why that is worth nothing.
-    pub haul: Option<Result<Haul, Unavailable>>,
+    pub haul: Option<Result<MemorySamples, Unavailable>>,
     /// What an area made of its own jobs.
     pub readings: Readings,
     /// Seconds of the empty repetition.

@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use model::areas::turbo::trace::BIN;
+pub use model::areas::transitions::BIN;
 use model::stats::{median, quantile};
 use model::ticks::Stamp;
 use model::{CpuId, Rate, Seconds, Ticks};

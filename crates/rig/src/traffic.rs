@@ -281,7 +281,7 @@ pub struct Placed {
 
 /// The samples of one job.
 #[derive(Debug, Clone, Default)]
-pub struct Haul {
+pub struct MemorySamples {
     /// Bytes per second that the members that are no background asked for together, one sample for each
     /// repetition.
     pub bandwidth: Vec<f64>,
@@ -330,8 +330,8 @@ pub fn reduce(
     job: &Traffic,
     rate: Rate<Stamp>,
     ruler_cycles: RulerCycles,
-) -> Result<Haul, Unavailable> {
-    let mut haul = Haul::default();
+) -> Result<MemorySamples, Unavailable> {
+    let mut haul = MemorySamples::default();
     let pairs = || std::iter::zip(&raw.members, &job.members);
     let answers: Result<Vec<f64>, WrongNumber> =
         raw.members.iter().filter_map(|member| member.answer).collect();
@@ -428,7 +428,7 @@ pub const COUNTS_NOTHING: &str =
     "they do not count on this machine, or another tool has programmed them for itself";
 
 /// What members that began together moved, until the last one was through.
-fn together(haul: &mut Haul, stretches: &[(&Party, Stretch)], hertz: f64) {
+fn together(haul: &mut MemorySamples, stretches: &[(&Party, Stretch)], hertz: f64) {
     let bytes: u64 = stretches.iter().map(|(p, stretch)| p.task.trip_bytes() * stretch.units).sum();
     let intervals = || stretches.iter().map(|(_, stretch)| stretch.interval);
     let (Some(whole), Some(soonest)) =
@@ -448,7 +448,7 @@ fn together(haul: &mut Haul, stretches: &[(&Party, Stretch)], hertz: f64) {
 
 /// What each pointer took.
 fn chased(
-    haul: &mut Haul,
+    haul: &mut MemorySamples,
     member: &RawParty,
     party: &Party,
     hertz: f64,
@@ -534,7 +534,7 @@ mod tests {
         }
     }
 
-    fn reduced(job: &Traffic, members: Vec<RawParty>, cycles: RulerCycles) -> Haul {
+    fn reduced(job: &Traffic, members: Vec<RawParty>, cycles: RulerCycles) -> MemorySamples {
         let raw = RawTraffic { members, counted: Vec::new() };
         reduce(&raw, job, rate(), cycles).unwrap()
     }

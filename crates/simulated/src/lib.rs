@@ -10,19 +10,19 @@ mod controllers;
 mod counters;
 mod cpuid;
 mod description;
+mod effects;
 mod error;
 mod faults;
 pub mod files;
 pub mod firmware;
 mod heat;
 mod idle;
-mod obeyed;
 mod pmu;
 mod registers;
 mod state;
+mod sysfs;
 mod tax;
 pub mod tpmi;
-mod tree;
 mod uncore;
 mod work;
 mod writer;
@@ -35,17 +35,17 @@ pub use self::description::{
     Identity, IdleState, Layout, Licence, Memory, Model, Noise, Openmp, PmuEvent, Power, Registers,
     SignalCost, SlowCores, Tax, Work,
 };
+pub use self::effects::Rise;
 pub use self::error::Error;
 pub use self::faults::Fault;
 pub use self::files::Files;
 pub use self::heat::Budget;
-pub use self::obeyed::Rise;
 pub use self::state::{
-    Busy, Came, Counting, Elapsed, Idled, InState, LatencyRequest, Occupied, Settings,
-    SimulatedCounter, Through, Worked,
+    Busy, Came, Counting, Elapsed, Idled, InState, LatencyRequest, MemoryTraffic, Occupied,
+    Settings, SimulatedCounter, Worked,
 };
+pub use self::sysfs::SimulatedTree;
 pub use self::tax::Left;
-pub use self::tree::SimulatedTree;
 pub use self::writer::Writer;
 
 /// Name and description of every simulated machine.

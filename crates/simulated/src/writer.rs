@@ -12,7 +12,7 @@ use crate::description::Model;
 use crate::faults::Fault;
 use crate::files::CPU;
 use crate::state::{GOVERNORS, LatencyRequest, PREFERENCES, key};
-use crate::tree::SimulatedTree;
+use crate::sysfs::SimulatedTree;
 
 /// What writes settings of a simulated machine.
 pub struct Writer {

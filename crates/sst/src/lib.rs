@@ -11,7 +11,6 @@
 //! Nothing is measured here, nothing printed. What cannot be read is a reason.
 #![forbid(unsafe_code)]
 
-mod asking;
 pub mod backends;
 mod cascade_lake_n;
 pub mod change;
@@ -20,6 +19,7 @@ pub mod compat;
 mod error;
 pub mod model;
 mod processor;
+mod query;
 mod read;
 mod recorded;
 #[cfg(test)]

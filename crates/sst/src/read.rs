@@ -4,13 +4,13 @@ use machine::isst::settable::BRING_BACK;
 use machine::{IsstDevice, Machine};
 use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 
-use crate::asking::Asker;
 use crate::backends::{self, Context, FoundDomains};
 use crate::cascade_lake_n;
 use crate::commands::Command;
 use crate::error::Error;
 use crate::model::{Domain, Member, Profiles, Snapshot, Unplaced};
 use crate::processor::Processor;
+use crate::query::Asker;
 use crate::topology::Topology;
 
 /// Which performance levels are asked for.

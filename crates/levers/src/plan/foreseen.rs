@@ -8,11 +8,11 @@ use model::{CpuId, CpuSet};
 
 use super::{Change, Plan};
 use crate::ask::SettingSpec;
-use crate::deciders;
 use crate::drivers;
-use crate::open;
+use crate::overrides;
 use crate::rows::Scope;
 use crate::targets::{self, SettingOwner};
+use crate::unlimited;
 
 /// Remarks on what a plan will come to.
 pub(super) fn remarks(machine: &Machine, plan: &Plan, asked: &[SettingSpec]) -> Vec<String> {
@@ -49,7 +49,7 @@ fn threads(machine: &Machine, plan: &Plan) -> Option<String> {
     let is_on = |id: &str, text: &str| {
         plan.changes.iter().any(|change| change.lever.id == id && change.wanted == text)
     };
-    let why = deciders::smt_off(machine)?;
+    let why = overrides::smt_off(machine)?;
     (is_on("online", "1") && !is_on("smt", "on"))
         .then(|| format!("`online`: the kernel refuses what is off with SMT (EPERM). {why}"))
 }
@@ -67,7 +67,7 @@ fn off(machine: &Machine, plan: &Plan, asked: &[SettingSpec]) -> Option<String> 
     let word = if off.len() == 1 { "is off" } else { "are off" };
     (!names.is_empty() && !off.is_empty()).then(|| {
         let (names, cpus) = (names.join(", "), off.named());
-        match deciders::smt_off(machine) {
+        match overrides::smt_off(machine) {
             Some(why) => format!("{names}: {cpus} {word}, and nothing is set there. {why}"),
             None => format!(
                 "{names}: {cpus} {word}, and brought back by `cpudyno set online@{off}=on`: nothing is \
@@ -106,7 +106,7 @@ fn cut(machine: &Machine, plan: &Plan) -> Vec<String> {
     }
     let mut told = BTreeSet::new();
     for change in &plan.changes {
-        let Some((khz, bound)) = open::cut(machine, &change.object, &change.wanted) else {
+        let Some((khz, bound)) = unlimited::cut(machine, &change.object, &change.wanted) else {
             continue;
         };
         let [wanted, kept] = [&change.wanted, &khz].map(|khz| change.lever.in_words(khz));
@@ -128,7 +128,7 @@ fn above(machine: &Machine, plan: &Plan) -> Option<String> {
         let planned = plan.changes.iter().chain(&plan.already).find(limit);
         let planned = planned.map(|change| change.wanted.clone());
         let is_asked = planned.is_some();
-        let most = planned.or_else(|| open::highest_allowed(machine, cpu))?;
+        let most = planned.or_else(|| unlimited::highest_allowed(machine, cpu))?;
         Some((most.parse::<u64>().ok()?, is_asked))
     };
     let lowest = plan.changes.iter().filter(|change| change.lever.id == "min_freq");

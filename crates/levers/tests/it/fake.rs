@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use levers::ask::SettingSpec;
-use levers::journal::Shelf;
+use levers::journal::JournalDir;
 use levers::plan::Plan;
 use levers::port::KernelPort;
 use levers::rows::LeverPlace;
@@ -104,8 +104,8 @@ impl Fake {
         kernel(&self.root())
     }
 
-    pub(crate) fn shelf(&self) -> Shelf {
-        Shelf::new(self.state(), &self.machine())
+    pub(crate) fn shelf(&self) -> JournalDir {
+        JournalDir::new(self.state(), &self.machine())
     }
 
     pub(crate) fn read(&self, path: &str) -> String {

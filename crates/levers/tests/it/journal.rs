@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use levers::journal::Shelf;
+use levers::journal::JournalDir;
 use levers::plan::Plan;
 use levers::{Error, Levers, Object, Others, Session, undo};
 use machine::{Machine, Tree};
@@ -77,13 +77,15 @@ fn one_lock_holds_for_all_folders() {
     let fake = Fake::new();
     let machine = fake.machine();
     let lock = fake.folder.path().join("lock");
-    let shelf = |name: &str| Shelf::new(fake.folder.path().join(name), &machine).with_lock(&lock);
+    let shelf =
+        |name: &str| JournalDir::new(fake.folder.path().join(name), &machine).with_lock(&lock);
     let _session = Session::open(&machine, fake.kernel(), &shelf("a"), "root's").unwrap();
     let second = Session::open(&machine, fake.kernel(), &shelf("b"), "a user's");
     let error = second.err().unwrap().to_string();
     assert_eq!(error, "cannot change settings: `root's` is changing them");
     // Who may not hold it keeps to his own folder.
-    let nowhere = Shelf::new(fake.folder.path().join("c"), &machine).with_lock("/nowhere/lock");
+    let nowhere =
+        JournalDir::new(fake.folder.path().join("c"), &machine).with_lock("/nowhere/lock");
     assert!(Session::open(&machine, fake.kernel(), &nowhere, "test").is_ok());
 }
 

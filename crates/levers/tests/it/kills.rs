@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use levers::ask::SettingSpec;
-use levers::journal::Shelf;
+use levers::journal::JournalDir;
 use levers::plan::Plan;
 use levers::{Error, Levers, Object, Others, Session, undo};
 use machine::Machine;
@@ -104,7 +104,7 @@ fn dies_when_told() {
         order.split(' ').collect::<Vec<_>>().try_into().unwrap();
     let root = Path::new(folder).join("root");
     let machine = Machine::rooted(&root).unwrap();
-    let shelf = Shelf::new(Path::new(folder).join("state"), &machine);
+    let shelf = JournalDir::new(Path::new(folder).join("state"), &machine);
     let levers: Box<dyn Levers> =
         Box::new(Dying { kernel: kernel(&root), moments: moments.parse().unwrap() });
     match what {
@@ -126,7 +126,7 @@ fn dies_when_told() {
 const REFUSED: &str = "refused";
 
 /// Sets, and puts back.
-fn once(machine: &Machine, levers: Box<dyn Levers>, shelf: &Shelf, settings: &[&str]) {
+fn once(machine: &Machine, levers: Box<dyn Levers>, shelf: &JournalDir, settings: &[&str]) {
     let mut session = Session::open(machine, levers, shelf, "test").unwrap();
     let plan = Plan::new(machine, session.levers(), &asked(settings), true).unwrap();
     match session.apply(&plan) {
@@ -140,7 +140,7 @@ fn once(machine: &Machine, levers: Box<dyn Levers>, shelf: &Shelf, settings: &[&
 }
 
 /// Switches there, back and there again.
-fn again(machine: &Machine, levers: Box<dyn Levers>, shelf: &Shelf) {
+fn again(machine: &Machine, levers: Box<dyn Levers>, shelf: &JournalDir) {
     let mut session = Session::open(machine, levers, shelf, "test").unwrap();
     let (arms, _) =
         Plan::arms(machine, session.levers(), [&asked(&["epb@3=0"]), &[]], false).unwrap();

@@ -1,10 +1,10 @@
 //! What is asked of a device and holds as long as somebody asks, on a simulated machine.
 
-use levers::journal::Shelf;
+use levers::journal::JournalDir;
 use levers::plan::Plan;
 use levers::{Error, Others, Session, port, undo};
 use machine::Machine;
-use machine::latency_limit::{LatencyLimits, effective};
+use machine::pm_qos::{LatencyLimits, effective};
 use model::Seconds;
 use model::record::NO_LATENCY_LIMIT_US;
 use simulated::{Fault, Model};
@@ -18,7 +18,7 @@ fn machine(faults: &[Fault]) -> (Machine, TempDir) {
     (machine, tempfile::tempdir().unwrap())
 }
 
-fn session<'a>(machine: &'a Machine, shelf: &Shelf) -> Session<'a> {
+fn session<'a>(machine: &'a Machine, shelf: &JournalDir) -> Session<'a> {
     Session::open(machine, port::of(machine).unwrap(), shelf, "test").unwrap()
 }
 
@@ -44,7 +44,7 @@ fn it_holds_as_long_as_the_session_and_leaves_nothing_to_undo() {
     ];
     for end in ends {
         let (machine, folder) = machine(&[]);
-        let shelf = Shelf::new(folder.path(), &machine);
+        let shelf = JournalDir::new(folder.path(), &machine);
         let mut session = session(&machine, &shelf);
         let settings = asked(&["cpu_dma_latency=20us"]);
         let plan = Plan::new(&machine, session.levers(), &settings, false).unwrap();
@@ -63,7 +63,7 @@ fn it_holds_as_long_as_the_session_and_leaves_nothing_to_undo() {
 #[test]
 fn the_arms_of_a_comparison_ask_for_it_by_turns() {
     let (machine, folder) = machine(&[]);
-    let shelf = Shelf::new(folder.path(), &machine);
+    let shelf = JournalDir::new(folder.path(), &machine);
     let mut session = session(&machine, &shelf);
     let asked = [&asked(&["cpu_dma_latency=0"])[..], &asked(&["thp=never"])];
     let (arms, _) = Plan::arms(&machine, session.levers(), asked, false).unwrap();
@@ -79,7 +79,7 @@ fn the_arms_of_a_comparison_ask_for_it_by_turns() {
 #[test]
 fn the_strictest_one_who_asks_counts_and_is_named() {
     let (machine, folder) = machine(&[]);
-    let shelf = Shelf::new(folder.path(), &machine);
+    let shelf = JournalDir::new(folder.path(), &machine);
     let _other = LatencyLimits::of(&machine).unwrap().hold(Seconds(5e-6)).unwrap();
     let mut session = session(&machine, &shelf);
     let plan = Plan::new(&machine, session.levers(), &asked(&["cpu_dma_latency=20"]), false);

@@ -285,8 +285,7 @@ fn what_only_root_may_read_is_counted_as_what_root_could_set() {
     let page = |machine: &Machine| {
         let listed = levers::settings::settings(machine, Some(&*fake.kernel()));
         let listed = listed.into_iter().map(Into::into).collect();
-        let look =
-            Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Settings };
+        let look = Presentation::of(PageKind::Settings);
         let described = machine::describe(machine, Vec::new(), look);
         let settings = Some(Settings { listed, ..Settings::default() });
         format!("{:?}", report::settings::settings(&Record { settings, ..described }, 0))

@@ -5,11 +5,11 @@ use std::time::Duration;
 use model::{CpuId, Obstacle, Reading, Unavailable, Unit};
 
 use super::{Column, ColumnSource, LookContext, Places, Scope, no_interval, watts};
-use crate::facts::survey::Survey;
+use crate::facts::fact_cache::Survey;
 use crate::facts::{Architecture, hidden_from_guest, to_load};
+use crate::parse::whole_number;
 use crate::perf::is_amd;
 use crate::ports::{Machine, Tree};
-use crate::text::whole_number;
 
 const QUANTITY: &str = "power";
 

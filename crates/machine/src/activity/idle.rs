@@ -5,11 +5,11 @@ use std::time::Duration;
 use model::{CpuId, Obstacle, Reading, Unavailable, Unit};
 
 use super::{Column, ColumnSource, LookContext, Places, Scope, no_interval};
+use crate::facts::fact_cache::Survey;
 use crate::facts::idle::{folder, numbers};
-use crate::facts::survey::Survey;
 use crate::growth::grown;
+use crate::parse::whole_number;
 use crate::ports::{Machine, Tree};
-use crate::text::whole_number;
 
 const QUANTITY: &str = "idle_share";
 

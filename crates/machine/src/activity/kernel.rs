@@ -3,7 +3,7 @@
 use model::{CpuId, Obstacle, Reading, Unavailable, Unit};
 
 use super::{Column, ColumnSource, LookContext, Places, Scope, no_interval};
-use crate::busy::{BusyCpu, BusySnapshot};
+use crate::cpu_load::{BusyCpu, BusySnapshot};
 use crate::ports::Machine;
 
 pub(super) const BUSY: (&str, &str, Unit) = ("Busy%", "busy_share", Unit::One);

@@ -6,7 +6,7 @@ use model::{CpuId, Obstacle, Reading, Unavailable, Unit};
 
 use super::{Column, ColumnSource, LookContext, Places, Scope};
 use crate::conditions::millidegrees;
-use crate::facts::survey::Survey;
+use crate::facts::fact_cache::Survey;
 use crate::facts::{cpu_vendor, hidden_from_guest, to_load};
 use crate::ports::{Machine, Tree};
 

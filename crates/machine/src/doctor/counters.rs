@@ -5,12 +5,12 @@ use model::page::tally;
 use model::{CpuId, Reading};
 
 use super::Survey;
-use crate::attempts::PARANOID;
-use crate::facts::rows::{FactRow, row, text};
+use crate::facts::fact_table::{FactRow, row, text};
 use crate::perf::limits;
-use crate::permits::Question;
+use crate::permissions::Question;
 use crate::pmu::of_cores;
 use crate::ports::Machine;
+use crate::probes::PARANOID;
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[FactRow] = &[

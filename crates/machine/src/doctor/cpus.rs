@@ -5,9 +5,9 @@ use model::{Obstacle, Reading};
 
 use super::{Survey, not_permitted};
 use crate::facts::cgroup;
-use crate::facts::rows::{FactRow, row, text};
+use crate::facts::fact_table::{FactRow, row, text};
 use crate::facts::{self, can_be_pinned_to, isolated, online};
-use crate::permits::Question;
+use crate::permissions::Question;
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[FactRow] = &[

@@ -5,10 +5,10 @@ use model::{Obstacle, Reading};
 use super::{Survey, not_permitted, said_elsewhere};
 use crate::facts;
 use crate::facts::cgroup;
-use crate::facts::rows::{FactRow, row, text};
-use crate::permits::Question;
+use crate::facts::fact_table::{FactRow, row, text};
+use crate::parse::{bytes, first_number};
+use crate::permissions::Question;
 use crate::ports::Machine;
-use crate::text::{bytes, first_number};
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[FactRow] = &[

@@ -15,10 +15,10 @@ use model::{Obstacle, Reading, Unavailable};
 
 pub(crate) use self::memory::transparent_huge_pages;
 pub use self::surroundings::locked_registers;
-use crate::attempts::Surroundings;
-use crate::facts::rows::{self, FactRow};
-use crate::facts::survey::Survey;
+use crate::facts::fact_cache::Survey;
+use crate::facts::fact_table::{self, FactRow};
 use crate::ports::Machine;
+use crate::probes::Surroundings;
 use crate::{conditions, facts};
 
 /// In reading order.
@@ -31,7 +31,7 @@ pub fn capabilities(machine: &Machine) -> Vec<Fact> {
 }
 
 pub(crate) fn capabilities_of(survey: &Survey<'_>) -> Vec<Fact> {
-    TABLES.iter().flat_map(|rows| rows::read(rows, survey)).collect()
+    TABLES.iter().flat_map(|rows| fact_table::read(rows, survey)).collect()
 }
 
 /// The ids of all capabilities, in reading order.

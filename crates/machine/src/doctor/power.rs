@@ -4,9 +4,9 @@ use model::{Obstacle, Reading, Unavailable};
 
 use super::{Survey, not_permitted, said_elsewhere};
 use crate::activity::temperature::with_driver;
-use crate::facts::rows::{FactRow, row, text};
+use crate::facts::fact_table::{FactRow, row, text};
 use crate::facts::{self, ON_THE_HOST, first_cpu};
-use crate::permits::Question;
+use crate::permissions::Question;
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[FactRow] = &[

@@ -3,11 +3,11 @@
 use model::{Obstacle, Reading, Unavailable};
 
 use super::{not_permitted, surroundings};
-use crate::attempts::no_msr_device;
-use crate::facts::rows::{FactRow, row, text};
-use crate::facts::survey::Survey;
+use crate::facts::fact_cache::Survey;
+use crate::facts::fact_table::{FactRow, row, text};
 use crate::facts::{ON_THE_HOST, first_cpu};
-use crate::permits::Question;
+use crate::permissions::Question;
+use crate::probes::no_msr_device;
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[FactRow] = &[

@@ -3,12 +3,12 @@
 use model::{Obstacle, Reading, Unavailable};
 
 use super::{Survey, not_permitted, said_elsewhere, surroundings};
-use crate::attempts::{MOUNT_PROC, setcap};
-use crate::facts::rows::{FactRow, row, text};
+use crate::facts::fact_table::{FactRow, row, text};
 use crate::facts::{self, Ground, TimeStampCounter};
-use crate::permits::Question;
+use crate::parse::value_of;
+use crate::permissions::Question;
 use crate::ports::Machine;
-use crate::text::value_of;
+use crate::probes::{MOUNT_PROC, setcap};
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[FactRow] = &[

@@ -3,9 +3,9 @@
 use model::record::FactValue;
 use model::{CpuSet, Obstacle, Reading, Unavailable};
 
+use super::fact_cache::Survey;
+use super::fact_table::text;
 use super::frequency::{self, Policy, folded_over_policies, no_cpufreq};
-use super::rows::text;
-use super::survey::Survey;
 use crate::ports::Machine;
 
 /// A file below `/sys/devices/system/cpu`.

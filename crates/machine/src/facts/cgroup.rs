@@ -3,8 +3,8 @@
 use model::{CpuSet, Obstacle, Reading, Unavailable};
 
 use crate::facts::{is_contained, no_file};
+use crate::parse::{first_number, value_of, whole_number};
 use crate::ports::Machine;
-use crate::text::{first_number, value_of, whole_number};
 
 /// How often, and for how long, quotas stopped this process.
 pub(crate) struct Throttles {

@@ -9,8 +9,8 @@ use super::boost;
 use super::cppc::{Boosted, boosted_by_hwp, boosted_by_levels};
 use super::frequency::{self, gigahertz, stands_for_turbo, turbo_without_number};
 use super::groups::alike;
-use crate::facts::rows::{FactRow, row, text};
-use crate::facts::survey::Survey;
+use crate::facts::fact_cache::Survey;
+use crate::facts::fact_table::{FactRow, row, text};
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[FactRow] = &[

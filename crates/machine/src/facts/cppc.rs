@@ -12,9 +12,9 @@ use super::frequency::{base_of_policy, gigahertz};
 use super::groups::{Maker, by_kind, byte, groups, identity, register};
 use super::platform::{hidden_from_guest, no_file, not_offered};
 use super::topology::first_cpu;
-use crate::facts::rows::{FactRow, row, text};
-use crate::facts::survey::Survey;
-use crate::text::first_number;
+use crate::facts::fact_cache::Survey;
+use crate::facts::fact_table::{FactRow, row, text};
+use crate::parse::first_number;
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[FactRow] = &[

@@ -11,10 +11,10 @@ use super::cpuinfo::{Architecture, CPUINFO, Cpuinfo};
 use super::microarchitecture;
 use super::platform::not_offered;
 use super::topology;
-use crate::facts::rows::{FactRow, row, text};
-use crate::facts::survey::Survey;
+use crate::facts::fact_cache::Survey;
+use crate::facts::fact_table::{FactRow, row, text};
+use crate::parse::folded;
 use crate::ports::Machine;
-use crate::text::folded;
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[FactRow] = &[

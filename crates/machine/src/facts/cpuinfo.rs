@@ -264,7 +264,7 @@ fn described(line: &str) -> Option<DescribedCache> {
 fn size(text: &str) -> Option<u64> {
     /// No cache is nearly as large.
     const BYTES_MAX: u64 = 64 << 30;
-    let bytes = crate::text::sysfs_bytes(&text.to_ascii_uppercase())? as u64;
+    let bytes = crate::parse::sysfs_bytes(&text.to_ascii_uppercase())? as u64;
     (1..=BYTES_MAX).contains(&bytes).then_some(bytes)
 }
 

@@ -12,10 +12,10 @@ use super::kernel::to_load;
 use super::platform::{hidden_from_guest, no_file, not_offered};
 use super::topology::{first_cpu, online};
 use super::{cppc, turbo_ratio};
-use crate::facts::rows::{FactRow, number, row, text};
-use crate::facts::survey::Survey;
+use crate::facts::fact_cache::Survey;
+use crate::facts::fact_table::{FactRow, number, row, text};
+use crate::parse::{first_number, folded};
 use crate::ports::Machine;
-use crate::text::{first_number, folded};
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[FactRow] = &[

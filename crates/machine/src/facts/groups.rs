@@ -6,8 +6,8 @@ use std::iter::repeat_n;
 use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 
 use super::cpu::{self, Signature};
-use crate::facts::survey::Survey;
-use crate::text::folded;
+use crate::facts::fact_cache::Survey;
+use crate::parse::folded;
 
 /// The online CPUs of one kind in one package.
 #[derive(Debug, Clone)]

@@ -7,8 +7,8 @@
 use model::{CpuId, Obstacle, Reading, Unavailable};
 
 use super::groups::{Maker, by_kind, byte, flag, groups, identity, register};
-use crate::facts::rows::{FactRow, row, text};
-use crate::facts::survey::Survey;
+use crate::facts::fact_cache::Survey;
+use crate::facts::fact_table::{FactRow, row, text};
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[FactRow] = &[

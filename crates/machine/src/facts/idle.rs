@@ -13,10 +13,10 @@ use super::groups::{CpuGroup, groups};
 use super::kernel::parameters;
 use super::platform::{hidden_from_guest, no_file, unknown_ground};
 use super::topology::online;
-use crate::facts::rows::{FactRow, row, text};
-use crate::facts::survey::Survey;
+use crate::facts::fact_cache::Survey;
+use crate::facts::fact_table::{FactRow, row, text};
+use crate::parse::first_number;
 use crate::ports::Machine;
-use crate::text::first_number;
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[FactRow] = &[

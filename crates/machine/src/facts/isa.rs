@@ -10,8 +10,8 @@ use super::cpu::cpuinfo;
 use super::cpuinfo::{Architecture, CPUINFO};
 use super::platform::not_offered;
 use super::topology;
-use crate::facts::rows::{FactRow, row, text};
-use crate::facts::survey::Survey;
+use crate::facts::fact_cache::Survey;
+use crate::facts::fact_table::{FactRow, row, text};
 use crate::ports::Machine;
 
 #[rustfmt::skip]

@@ -4,7 +4,7 @@ use model::page::tally;
 use model::{Obstacle, Reading, Unavailable, Unit};
 
 use crate::facts::cgroup;
-use crate::facts::rows::{FactRow, number, row, text};
+use crate::facts::fact_table::{FactRow, number, row, text};
 use crate::ports::Machine;
 
 #[rustfmt::skip]

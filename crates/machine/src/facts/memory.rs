@@ -4,9 +4,9 @@ use model::{Obstacle, Reading, Unavailable, Unit};
 
 use super::platform::{no_file, not_offered};
 use crate::facts::cgroup;
-use crate::facts::rows::{FactRow, number, row, text};
+use crate::facts::fact_table::{FactRow, number, row, text};
+use crate::parse::{bytes, first_number, value_of};
 use crate::ports::Machine;
-use crate::text::{bytes, first_number, value_of};
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[FactRow] = &[

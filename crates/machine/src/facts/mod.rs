@@ -10,7 +10,8 @@ mod cores;
 mod cppc;
 mod cpu;
 mod cpuinfo;
-mod favoured;
+pub(crate) mod fact_cache;
+pub(crate) mod fact_table;
 pub(crate) mod frequency;
 mod groups;
 mod hwp;
@@ -20,9 +21,8 @@ mod kernel;
 mod memory;
 mod microarchitecture;
 mod platform;
+mod preferred_cores;
 pub mod prefetchers;
-pub(crate) mod rows;
-pub(crate) mod survey;
 mod topology;
 mod tsc;
 mod turbo_ratio;
@@ -39,6 +39,8 @@ pub(crate) use self::cppc::{
 pub use self::cpu::{CpuNumbers, cpu_numbers};
 pub(crate) use self::cpu::{Signature, vendor as cpu_vendor};
 pub(crate) use self::cpuinfo::{Architecture, Cpuinfo};
+use self::fact_cache::Survey;
+use self::fact_table::FactRow;
 pub(crate) use self::frequency::{Policies, Policy, policies};
 pub(crate) use self::groups::{Maker, bits, flag, identity, register_of_all};
 pub(crate) use self::idle::{IdleSwitches, idle_states, idle_switches, switched_off};
@@ -51,16 +53,14 @@ pub use self::platform::is_guest;
 pub(crate) use self::platform::{
     Ground, ON_THE_HOST, container, ground, hidden_from_guest, is_contained, no_file,
 };
-use self::rows::FactRow;
-use self::survey::Survey;
 pub use self::topology::online;
 pub use self::topology::{can_be_pinned_to, not_shown};
 pub(crate) use self::topology::{first_cpu, isolated};
 pub(crate) use self::tsc::{TimeStampCounter, time_stamp_counter};
 pub(crate) use self::turbo_ratio::turbo_limits;
 pub use self::uncore::agents as uncore_agents;
+use crate::parse::folded;
 use crate::ports::Machine;
-use crate::text::folded;
 
 /// The name of every microarchitecture that this version knows.
 pub fn microarchitectures() -> impl Iterator<Item = &'static str> {
@@ -92,7 +92,7 @@ pub(crate) const TABLES: &[&[FactRow]] = &[
     turbo_ratio::ROWS,
     hwp::ROWS,
     cppc::ROWS,
-    favoured::ROWS,
+    preferred_cores::ROWS,
     uncore::ROWS,
     idle::ROWS,
     memory::ROWS,
@@ -107,7 +107,7 @@ pub fn machine(machine: &Machine) -> model::record::Machine {
 
 pub(crate) fn machine_of(survey: &Survey<'_>) -> model::record::Machine {
     model::record::Machine {
-        facts: TABLES.iter().flat_map(|rows| rows::read(rows, survey)).collect(),
+        facts: TABLES.iter().flat_map(|rows| fact_table::read(rows, survey)).collect(),
         capabilities: Vec::new(),
         topology: survey.topology().clone(),
         turbo_limits: survey.turbo_limits().map(<[_]>::to_vec).unwrap_or_default(),
@@ -119,7 +119,7 @@ pub(crate) fn machine_of(survey: &Survey<'_>) -> model::record::Machine {
 pub fn some(machine: &Machine, ids: &[&str]) -> Vec<model::record::Fact> {
     let survey = Survey::new(machine);
     let rows = TABLES.iter().flat_map(|rows| rows.iter()).filter(|row| ids.contains(&row.id));
-    rows.map(|row| rows::fact(row.id, row.label, (row.read)(&survey))).collect()
+    rows.map(|row| fact_table::fact(row.id, row.label, (row.read)(&survey))).collect()
 }
 
 /// Who sits where. It never fails: a CPU of which nothing is known is a core of its own.

@@ -6,10 +6,10 @@ use model::{Obstacle, Reading, Unavailable};
 use super::cpu::brand_by_cpuid;
 use super::cpuinfo::Architecture;
 use super::groups::flag;
-use crate::facts::rows::{FactRow, row, text};
-use crate::facts::survey::Survey;
+use crate::facts::fact_cache::Survey;
+use crate::facts::fact_table::{FactRow, row, text};
+use crate::parse::value_of;
 use crate::ports::{Machine, Tree};
-use crate::text::value_of;
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[FactRow] = &[

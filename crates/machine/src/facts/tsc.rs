@@ -2,7 +2,7 @@
 //! the same.
 
 use super::groups::flag;
-use crate::facts::survey::Survey;
+use crate::facts::fact_cache::Survey;
 
 /// What is announced of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,8 +12,8 @@ use model::{Obstacle, Reading, Unavailable};
 use super::cpu::Signature;
 use super::groups::{CpuGroup, Maker, bits, byte, groups, identity, register};
 use super::microarchitecture::{Turbo, clock_of_intel};
-use crate::facts::rows::{FactRow, row, text};
-use crate::facts::survey::Survey;
+use crate::facts::fact_cache::Survey;
+use crate::facts::fact_table::{FactRow, row, text};
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[FactRow] = &[

@@ -8,10 +8,10 @@ use model::{Obstacle, Reading, Unavailable};
 
 use super::frequency::gigahertz;
 use super::groups::{Maker, bits, by_kind, groups, identity, register};
-use crate::facts::rows::{FactRow, row, text};
-use crate::facts::survey::Survey;
+use crate::facts::fact_cache::Survey;
+use crate::facts::fact_table::{FactRow, row, text};
+use crate::parse::{first_number, folded};
 use crate::ports::Machine;
-use crate::text::{first_number, folded};
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[FactRow] = &[

@@ -14,7 +14,7 @@ use super::gauge::{Gauge, gauge};
 pub use super::rates::RateChoice;
 use super::rates::{RateReading, Role, choose};
 use super::{monotonic_raw, sources, thread_usage};
-use crate::facts::survey::Survey;
+use crate::facts::fact_cache::Survey;
 use crate::facts::{self, Ground};
 use crate::ports::Machine;
 

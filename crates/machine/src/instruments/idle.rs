@@ -10,8 +10,8 @@ use std::os::unix::fs::FileExt;
 use model::{CpuId, Obstacle, Reading, Unavailable};
 use simulated::Model;
 
+use crate::facts::fact_cache::Survey;
 use crate::facts::idle::{folder, numbers};
-use crate::facts::survey::Survey;
 use crate::ports::Machine;
 
 /// What one state has counted.

@@ -4,9 +4,9 @@ use model::Reading;
 use std::path::Path;
 
 use super::{DEVICE, Message, Refusal};
-use crate::attempts::{Surroundings, no_speed_select};
-use crate::folder::Folder;
+use crate::dir::Folder;
 use crate::ports::{Isst, IsstDevice};
+use crate::probes::{Surroundings, no_speed_select};
 
 /// Opens the device at each operation: while it is open, no part of the driver can come or go.
 pub(crate) struct RealIsst;

@@ -16,7 +16,7 @@ use sys::isst::structures::{
 };
 
 use super::{AboutLevel, DomainAddress, MailboxQuestion, Message, Refusal};
-use crate::folder::Folder;
+use crate::dir::Folder;
 use crate::ports::{Isst, IsstDevice, Machine, Tree};
 
 /// What helps where CPUs are offline.
@@ -546,7 +546,7 @@ pub struct Setter {
 }
 
 impl Setter {
-    /// Through the device of a machine: the one that this process runs on, or a simulated one.
+    /// MemoryTraffic the device of a machine: the one that this process runs on, or a simulated one.
     pub fn of(machine: &Machine) -> Setter {
         let tree: Box<dyn Tree + Send> = match &machine.simulated {
             Some(model) => Box::new(SimulatedTree::new(model)),

@@ -8,7 +8,7 @@ use model::{CpuId, CpuSet};
 
 use super::together;
 use crate::conditions;
-use crate::facts::survey::Survey;
+use crate::facts::fact_cache::Survey;
 use crate::facts::{BY_KERNEL, Policy};
 
 /// What the kernel lets each of these CPUs have; nothing where it does not say so.

@@ -4,8 +4,8 @@ use model::record::AllowedClock;
 use model::{CpuId, CpuSet};
 
 use super::together;
+use crate::facts::fact_cache::Survey;
 use crate::facts::frequency::{BY_DRIVER, BY_LIST, base_of};
-use crate::facts::survey::Survey;
 use crate::facts::{Policy, boosted_by_hwp, boosted_by_levels, is_sold};
 
 /// The clock of a CPU by one of the sources, in hertz.

@@ -20,7 +20,7 @@ use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 use reasons::{Bit, Register, Switch, Whose};
 
 use crate::facts::boost;
-use crate::facts::survey::Survey;
+use crate::facts::fact_cache::Survey;
 use crate::facts::{Maker, hidden_from_guest, identity};
 use crate::ports::Machine;
 

@@ -6,8 +6,8 @@ use model::record::{PowerLimit, PowerLimitBeside, PowerTerm};
 use model::{CpuId, Obstacle, Reading, Unavailable};
 
 use crate::facts::bits;
+use crate::parse::first_number;
 use crate::ports::Machine;
-use crate::text::first_number;
 
 /// What power and time are counted in.
 pub(super) const RAPL_POWER_UNIT: u32 = 0x606;

@@ -4,7 +4,7 @@ use model::record::AllowedClock;
 use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 
 use super::together;
-use crate::facts::survey::Survey;
+use crate::facts::fact_cache::Survey;
 use crate::facts::{Maker, bits, identity, nominal_frequency};
 
 const PM_ENABLE: u32 = 0x770;

@@ -6,9 +6,9 @@ use std::ops::Range;
 use model::{Obstacle, Pages, Reading, Unavailable};
 
 use crate::doctor;
-use crate::facts::survey::Survey;
+use crate::facts::fact_cache::Survey;
+use crate::parse::{bytes, value_of, whole_number};
 use crate::ports::Machine;
-use crate::text::{bytes, value_of, whole_number};
 
 const SMAPS: &str = "/proc/self/smaps";
 

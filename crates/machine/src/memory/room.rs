@@ -4,8 +4,8 @@ use model::{Obstacle, Pages, Reading, Unavailable};
 
 use crate::facts::cgroup;
 use crate::facts::{self, HUGE_PAGES, MEMINFO};
+use crate::parse::{value_of, whole_number};
 use crate::ports::Machine;
-use crate::text::{value_of, whole_number};
 
 const NODE: &str = "/sys/devices/system/node";
 

@@ -14,10 +14,10 @@ use sys::perf_page::UserCounter;
 
 pub(crate) use self::limits::is_amd;
 pub use self::limits::limits;
-use crate::attempts::{Surroundings, counter_refused};
 use crate::pmu::{Pmu, user_access};
 use crate::ports::{Machine, Perf, Tree};
 pub use crate::ports::{Reader, Sample, Wanted, Way};
+use crate::probes::{Surroundings, counter_refused};
 
 /// Counters of the kernel that this process runs on.
 pub(crate) struct KernelCounters {

@@ -12,7 +12,7 @@ use model::{CpuId, CpuSet, Reading};
 
 pub use self::counter::{Reader, Sample, Wanted, Way};
 pub use self::message::{Message, Refusal};
-use crate::permits::Permits;
+use crate::permissions::Permits;
 
 /// The files through which the kernel describes machine and process.
 pub trait Tree {

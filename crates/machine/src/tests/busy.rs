@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use simulated::Files;
 
 use super::{machine_of, simulated};
-use crate::busy::{BusyCpu, BusySnapshot, culprits};
+use crate::cpu_load::{BusyCpu, BusySnapshot, culprits};
 use crate::ports::{Machine, Tree};
 
 fn snapshot(stat: &str) -> BusySnapshot {

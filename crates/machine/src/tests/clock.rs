@@ -96,7 +96,7 @@ impl Made {
 
     pub(super) fn record(&self) -> Record {
         let presentation =
-            Presentation { width: 80, colour: false, verbosity: 1, page: PageKind::Info };
+            Presentation { width: 80, verbosity: 1, ..Presentation::of(PageKind::Info) };
         describe(&self.clone().machine(), Vec::new(), presentation)
     }
 }

@@ -218,9 +218,7 @@ fn nodes_beyond_a_view_are_not_empty() {
     assert_eq!(said(&facts::machine(&machine).facts, "memory.nodes"), "2 nodes");
     let presentation = model::record::Presentation {
         width: 80,
-        colour: false,
-        verbosity: 0,
-        page: model::record::PageKind::Info,
+        ..model::record::Presentation::of(model::record::PageKind::Info)
     };
     let record = crate::describe(&machine, Vec::new(), presentation);
     let page = format!("{:?}", report::info(&record, 0));
@@ -256,7 +254,7 @@ fn emulated_nodes_have_the_cpus_of_their_node() {
         let mut files = view(&[("/proc/cmdline", command_line)]);
         files.put("/sys/devices/system/node/node1/cpulist", "0-1");
         let machine = machine_of(files, "0-1");
-        let survey = crate::facts::survey::Survey::new(&machine);
+        let survey = crate::facts::fact_cache::Survey::new(&machine);
         let (topology, findings) = facts::topology_of(&survey);
         let contradict = crate::contradictions::of(&facts::machine(&machine), &[]);
         let nodes = topology.nodes.iter().map(|node| node.cpus.to_string()).collect::<Vec<_>>();
@@ -309,7 +307,7 @@ fn files_below_a_folder_are_those_of_their_process() {
     // No kernel keeps a process on CPUs that are off: a list of a container's own counts them from 0.
     let (machine, _folder) = of("Cpus_allowed_list:\t8-9\n");
     assert_eq!(facts::topology(&machine).usable.to_string(), "8-9");
-    let (_, findings) = facts::topology_of(&crate::facts::survey::Survey::new(&machine));
+    let (_, findings) = facts::topology_of(&crate::facts::fact_cache::Survey::new(&machine));
     assert!(findings.iter().any(|it| it.text.contains("lists CPUs 0-7")), "{findings:?}");
     // A file that was not copied proves nothing.
     let (machine, _folder) = of("");

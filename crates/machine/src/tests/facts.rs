@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use simulated::Files;
 
 use super::{check_absences, machine_of, said, say, simulated};
-use crate::facts::rows::FactRow;
+use crate::facts::fact_table::FactRow;
 use crate::ports::Machine;
 use crate::{conditions, facts};
 

@@ -10,8 +10,7 @@ use super::{machine_of, simulated};
 use crate::{Machine, describe};
 
 fn record(machine: &Machine) -> Record {
-    let presentation =
-        Presentation { width: 80, colour: false, verbosity: 0, page: PageKind::Info };
+    let presentation = Presentation { width: 80, ..Presentation::of(PageKind::Info) };
     describe(machine, vec!["cpudyno".into(), "info".into()], presentation)
 }
 

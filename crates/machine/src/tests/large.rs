@@ -45,8 +45,7 @@ fn large() -> (Machine, Counts) {
 #[test]
 fn what_is_long_is_read_seldom() {
     let (machine, reads) = large();
-    let presentation =
-        Presentation { width: 80, colour: false, verbosity: 0, page: PageKind::Info };
+    let presentation = Presentation { width: 80, ..Presentation::of(PageKind::Info) };
     let record = crate::describe(&machine, Vec::new(), presentation);
     assert_eq!(record.machine.topology.online.len(), 2048);
     let reads = reads.borrow();

@@ -235,8 +235,8 @@ fn simulated_machines_and_this_one_have_room() {
 
     let real = Machine::real();
     let meminfo = real.tree.read("/proc/meminfo").unwrap();
-    let total = crate::text::value_of(&meminfo, "MemTotal").unwrap();
-    let total = crate::text::whole_number("", total).unwrap() * KIB;
+    let total = crate::parse::value_of(&meminfo, "MemTotal").unwrap();
+    let total = crate::parse::whole_number("", total).unwrap() * KIB;
     let left = room(&real, Pages::Base).unwrap();
     assert!((1..=total).contains(&left.bytes), "{left:?} of {total}");
 }

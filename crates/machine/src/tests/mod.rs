@@ -27,7 +27,7 @@ use simulated::Files;
 use sys::cpuid::Leaf;
 
 use crate::perf::Elsewhere;
-use crate::permits::{Permits, Question};
+use crate::permissions::{Permits, Question};
 use crate::ports::{Cpuid, Host, KnownHost, Machine, Msr};
 
 /// A machine of these files and CPUs, without CPUID and registers.

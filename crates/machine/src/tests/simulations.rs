@@ -5,7 +5,7 @@ use simulated::{Fault, Model, names};
 use crate::facts;
 use crate::instruments::aperf_mperf::{Counts, CycleCounters, calibrate_mperf};
 use crate::instruments::traffic::{Carried, TrafficCounters};
-use crate::permits::Question;
+use crate::permissions::Question;
 use crate::ports::Machine;
 
 #[test]

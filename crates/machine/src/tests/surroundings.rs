@@ -8,7 +8,7 @@ use simulated::Files;
 
 use super::cpuid::Leaves;
 use super::{host, machine_of, said};
-use crate::facts::survey::Survey;
+use crate::facts::fact_cache::Survey;
 use crate::facts::{self, TimeStampCounter};
 use crate::ports::{Machine, Msr, Tree};
 

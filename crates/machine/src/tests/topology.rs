@@ -584,7 +584,7 @@ fn what_is_unknown_of_a_few_cpus_is_unknown_of_these() {
 /// What disagrees, and how.
 fn disputed(files: &Files) -> Vec<String> {
     let machine = machine_of(files.clone(), "0-63");
-    let survey = crate::facts::survey::Survey::new(&machine);
+    let survey = crate::facts::fact_cache::Survey::new(&machine);
     let findings = survey.disputed_places().iter();
     findings.map(|finding| format!("{}: {}", finding.about, finding.text)).collect()
 }

@@ -51,7 +51,7 @@ fn record(text: &str) -> Option<Record> {
 }
 
 fn described(machine: &Machine) -> Record {
-    let look = Presentation { width: 80, colour: false, verbosity: 1, page: PageKind::Info };
+    let look = Presentation { width: 80, verbosity: 1, ..Presentation::of(PageKind::Info) };
     let record = machine::describe(machine, Vec::new(), look);
     report::info(&record, 1);
     report::doctor(&record, 1);

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use machine::permits::{Permits, Question};
+use machine::permissions::{Permits, Question};
 use machine::{Cpuid, Files, KnownHost, Machine, Msr, Tree};
 use model::record::Fact;
 use model::{CpuId, Obstacle, Reading, Unavailable};

@@ -323,8 +323,7 @@ fn distances_are_those_of_the_firmware() {
 
 #[test]
 fn sources_that_contradict_each_other_are_named() {
-    let presentation =
-        Presentation { width: 80, colour: false, verbosity: 0, page: PageKind::Info };
+    let presentation = Presentation { width: 80, ..Presentation::of(PageKind::Info) };
     let disputed = |name: &str| -> Vec<String> {
         let record = machine::describe(&open(name), Vec::new(), presentation);
         record.findings.into_iter().map(|finding| finding.about).collect()

@@ -5,7 +5,7 @@ use model::record::{BudgetRow, CountedBy, Counts};
 use model::{Known, Obstacle, Unavailable};
 use serde::{Deserialize, Serialize};
 
-use super::demonstrations::Packets;
+use super::examples::Packets;
 
 /// What a program expects of its parts, or somebody of a kernel or a command, as it is kept in a file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

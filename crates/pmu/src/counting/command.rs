@@ -14,7 +14,7 @@ use sys::process::Usage;
 
 use super::derived::Core;
 use super::plan::with_slots;
-use super::{canary, counted_by, is_share, is_slots, modes_of, needs_counter, unit_of};
+use super::{counted_by, is_share, is_slots, modes_of, needs_counter, sanity_loop, unit_of};
 use crate::events::{Encoded, EventScope, plain};
 
 /// A command that was counted.
@@ -55,7 +55,7 @@ pub fn stat(
     let StatEvents { events, refused, metrics } = asked;
     let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let events = &complete(events);
-    let refused = [refused, canary::before(machine, events).as_slice()].concat();
+    let refused = [refused, sanity_loop::before(machine, events).as_slice()].concat();
     let counters = open_all(machine, events, &refused);
     let before = sys::process::usage_of_children()?;
     let begun = sys::clock::monotonic_raw();

@@ -6,38 +6,38 @@
 //! hardware for a part of the time only is rejected, never scaled. What the measurement itself counts is
 //! measured with an empty function, and subtracted.
 
-mod answers;
+mod api;
 mod budget;
-mod canary;
 mod command;
-pub mod demonstrations;
+mod counted_kernels;
 mod derived;
-mod face;
+pub mod examples;
+mod known_answers;
 mod page;
 mod pass;
 mod plan;
-mod report;
+mod sanity_loop;
+mod sections;
 mod session;
-mod set;
 mod sheet;
-mod work;
+mod table;
 
-pub use answers::{difference, refused, selftest, with_unknown};
-pub use budget::{Budget, BudgetKernel, Drift, Expected};
-pub use command::{CommandRun, StatEvents, rehearse, stat};
-pub use derived::{Core, needed};
-pub use face::{
+pub use api::{
     DataSheet, EventList, Profile, can_count, is_available, measure, profile, profile_to, sheet,
 };
+pub use budget::{Budget, BudgetKernel, Drift, Expected};
+pub use command::{CommandRun, StatEvents, rehearse, stat};
+pub use counted_kernels::{Data, Kernel, KernelCounts, Spec, Under};
+pub use derived::{Core, needed};
+pub use known_answers::{difference, refused, selftest, with_unknown};
 pub use page::page;
 pub use plan::{
     Absent, CountingPlan, always, anchors, base, base_of_all, in_words, plan, software,
 };
-pub use report::{Report, report};
+pub use sections::{CounterSet, PartIndex};
 pub use session::{Executable, Session, Work};
-pub use set::{CounterSet, PartIndex};
 pub use sheet::{Sheet, kernel, sizes};
-pub use work::{Data, Kernel, KernelCounts, Spec, Under};
+pub use table::{Report, report};
 
 use machine::perf::Way;
 use machine::pmu::Config;

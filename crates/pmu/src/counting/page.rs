@@ -4,7 +4,7 @@ use model::page::{Align, Block, Page, Remark, Table, Text, Tone};
 use model::record::{AnswerFound, BudgetRow, Counts, CountsRun, KnownAnswer, Record};
 use model::{Known, Unavailable};
 
-use super::report::{Report, gathered, header, number, reasons};
+use super::table::{Report, gathered, header, number, reasons};
 
 /// Tables of counts, how they were counted, and why some are missing.
 pub fn page(record: &Record, verbosity: u8) -> Page {
@@ -79,12 +79,10 @@ fn table(counts: &Counts) -> Table {
     };
     let mut notes = report.notes().to_vec();
     notes.extend(counts.ended.clone());
-    Table {
-        caption: format!("profiling: {}", counts.title),
-        columns: report.columns().iter().enumerate().map(align).collect(),
-        rows: cells(&report),
-        notes,
-    }
+    Table::of(format!("profiling: {}", counts.title))
+        .columns(report.columns().iter().enumerate().map(align))
+        .rows(cells(&report))
+        .notes(notes)
 }
 
 /// Why something is missing, of tables and answers alike.
@@ -103,12 +101,9 @@ fn sheet(tables: &[Counts]) -> Table {
     let align = |(at, name): (usize, &String)| {
         (name.clone(), if at == 0 { Align::Label } else { Align::Right })
     };
-    Table {
-        caption: report.notes().concat(),
-        columns: report.columns().iter().enumerate().map(align).collect(),
-        rows: cells(&report),
-        notes: Vec::new(),
-    }
+    Table::of(report.notes().concat())
+        .columns(report.columns().iter().enumerate().map(align))
+        .rows(cells(&report))
 }
 
 fn cells(report: &Report) -> Vec<Vec<Text>> {
@@ -139,13 +134,12 @@ fn metrics(tables: &[Counts]) -> Option<Table> {
             .chain([(*unit).into()])
             .collect()
     };
-    let columns = tables.iter().map(|counts| (header(counts), Align::Right));
-    let columns = columns.chain([("UNIT".to_owned(), Align::Left)]);
-    (!titles.is_empty()).then(|| Table {
-        caption: "what follows from the counts".to_owned(),
-        columns: std::iter::once(("METRIC".to_owned(), Align::Label)).chain(columns).collect(),
-        rows: titles.iter().map(row).collect(),
-        notes: Vec::new(),
+    (!titles.is_empty()).then(|| {
+        Table::of("Derived metrics")
+            .label("METRIC")
+            .columns(tables.iter().map(|counts| (header(counts), Align::Right)))
+            .left("UNIT")
+            .rows(titles.iter().map(row))
     })
 }
 
@@ -156,10 +150,6 @@ fn verdict(is_right: Option<bool>, words: [&str; 2]) -> Text {
         Some(false) => Text::toned(words[1], Tone::Warning),
         None => Text::from("not counted"),
     }
-}
-
-fn columns(names: &[(&str, Align)]) -> Vec<(String, Align)> {
-    names.iter().map(|(name, align)| ((*name).to_owned(), *align)).collect()
 }
 
 /// Events beside their known answers.
@@ -191,19 +181,17 @@ fn answers(answers: &[KnownAnswer]) -> Option<Table> {
             None => notes.push(format!("{}: {}", answer.event, answer.why)),
         }
     }
-    (!answers.is_empty()).then(|| Table {
-        caption: "counts of work whose counts are known, by unit: 2n against n".to_owned(),
-        columns: columns(&[
-            ("EVENT", Align::Label),
-            ("WORK", Align::Left),
-            ("UNIT", Align::Left),
-            ("EXPECTED", Align::Right),
-            ("RIGHT IF", Align::Right),
-            ("COUNTED", Align::Right),
-            ("VERDICT", Align::Left),
-        ]),
-        rows: answers.iter().map(row).collect(),
-        notes,
+    (!answers.is_empty()).then(|| {
+        Table::of("Counts of known work per unit, 2n minus n")
+            .label("EVENT")
+            .left("WORK")
+            .left("UNIT")
+            .right("EXPECTED")
+            .right("RIGHT IF")
+            .right("COUNTED")
+            .left("VERDICT")
+            .rows(answers.iter().map(row))
+            .notes(notes)
     })
 }
 
@@ -220,17 +208,14 @@ fn budget(rows: &[BudgetRow]) -> Option<Table> {
             verdict(row.holds(), ["holds", "DRIFTS"]),
         ]
     };
-    (!rows.is_empty()).then(|| Table {
-        caption: "the budget, by unit".to_owned(),
-        columns: columns(&[
-            ("PART", Align::Label),
-            ("EVENT", Align::Label),
-            ("EXPECTED", Align::Right),
-            ("HOLDS IF", Align::Right),
-            ("COUNTED", Align::Right),
-            ("VERDICT", Align::Left),
-        ]),
-        rows: rows.iter().map(row).collect(),
-        notes: Vec::new(),
+    (!rows.is_empty()).then(|| {
+        Table::of("Budget per unit")
+            .label("PART")
+            .label("EVENT")
+            .right("EXPECTED")
+            .right("HOLDS IF")
+            .right("COUNTED")
+            .left("VERDICT")
+            .rows(rows.iter().map(row))
     })
 }

@@ -12,7 +12,7 @@ use sys::perf_open::{Attributes, Modes};
 use super::derived::Core;
 use super::pass::{CounterReading, Execution, OpenCounters};
 use super::plan::{Absent, CountingPlan, in_words, plan};
-use super::{canary, counted_by, is_share, modes_of, needs_counter, unit_of};
+use super::{counted_by, is_share, modes_of, needs_counter, sanity_loop, unit_of};
 use crate::events::Encoded;
 
 /// What is executed while counters count.
@@ -242,11 +242,11 @@ impl<'a> Session<'a> {
         let heard = self.with_canary.then(|| {
             let heard = open.execute(&mut || {
                 simulate("empty", 0);
-                if let Err(reason) = canary::sing(simulated) {
+                if let Err(reason) = sanity_loop::sing(simulated) {
                     failed.get_or_init(|| reason);
                 }
             });
-            canary::without(heard, &own)
+            sanity_loop::without(heard, &own)
         });
         let done = match work {
             Work::Nothing => Execution { counts: own.counts.clone(), ticks: own.ticks },
@@ -270,7 +270,7 @@ impl<'a> Session<'a> {
         let mut passed = Passed { events: pass.to_vec(), own, done };
         passed.doubt(plan);
         if let Some(heard) = heard {
-            canary::hear(&events, &heard, self.modes, &mut passed.done.counts);
+            sanity_loop::hear(&events, &heard, self.modes, &mut passed.done.counts);
         }
         Ok(passed)
     }

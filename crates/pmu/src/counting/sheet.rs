@@ -12,9 +12,9 @@ use simulated::Model;
 
 use sys::memory::Mapping;
 
-use super::demonstrations::without;
+use super::counted_kernels::{self, Spec, Under, size_in_words};
+use super::examples::without;
 use super::session::Executable;
-use super::work::{self, Spec, Under, size_in_words};
 use super::{CountingPlan, Session, Work};
 
 /// What a data sheet is made of.
@@ -50,7 +50,7 @@ pub fn sizes(machine: &Machine, cpu: CpuId) -> Vec<u64> {
     const USUAL: u64 = 16 << 10;
     /// So much of memory is enough for anybody's caches, and there may be no more.
     const MOST: u64 = 1 << 30;
-    let caches = work::caches(machine, cpu);
+    let caches = counted_kernels::caches(machine, cpu);
     let Some(last) = caches.last() else { return vec![USUAL] };
     let beyond = (2 * last).min(MOST);
     caches.iter().map(|size| size / 2).chain([beyond]).collect()
@@ -175,7 +175,7 @@ impl CircumstanceCounts {
     }
 }
 
-/// The data sheet of a function of a program, as [`sheet`](super::face::sheet) counts it.
+/// The data sheet of a function of a program, as [`sheet`](super::api::sheet) counts it.
 pub(super) struct FunctionSheet<'a> {
     /// Sizes that it is called with, each as many bytes of data; none: it is called with 0 alone.
     pub(super) sizes: &'a [u64],
@@ -247,8 +247,8 @@ impl Others {
     /// Twice as large as the last cache.
     fn new(session: &Session<'_>) -> Reading<Others> {
         let bytes = sizes(session.machine(), session.cpu()).into_iter().max().unwrap_or(1 << 24);
-        work::has_room(session.machine(), "data to displace others", bytes)?;
-        work::mapped("data to displace others", bytes).map(Others)
+        counted_kernels::has_room(session.machine(), "data to displace others", bytes)?;
+        counted_kernels::mapped("data to displace others", bytes).map(Others)
     }
 
     fn displace(&mut self) {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use machine::permits::Question;
+use machine::permissions::Question;
 use machine::pmu::{self, Pmu};
 use machine::{Machine, Tree, facts};
 use model::{Obstacle, Reading, Unavailable};

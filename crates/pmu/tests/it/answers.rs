@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use machine::Machine;
 use model::Known;
 use model::record::KnownAnswer;
-use pmu::counting::{Session, demonstrations, refused, selftest};
+use pmu::counting::{Session, examples, refused, selftest};
 use pmu::events::{Encoded, Events, Target};
 use simulated::{Fault, Model};
 
@@ -109,7 +109,7 @@ fn who_is_refused_is_counted_no_more() {
     assert_eq!(tested, ["task-clock", "mem_load_retired.l1_hit"], "no others were asked for");
     let mut plan = session.plan(&asked);
     plan.refuse(&refused(&answers));
-    let counts = demonstrations::counted_loop(&session, &plan, 1000).unwrap();
+    let counts = examples::counted_loop(&session, &plan, 1000).unwrap();
     let row = |name: &str| counts.events.iter().find(|row| row.event == name).unwrap();
     match &row("mem_load_retired.l1_hit").count {
         Known::No { unavailable } => assert!(unavailable.why.contains("known answer is wrong")),
@@ -128,7 +128,7 @@ fn where_instructions_are_wrong_no_counter_of_the_core_is_believed() {
     let mut plan = session.plan(&asked);
     let why = model::Unavailable::new(model::Obstacle::Hardware, "instructions", "it lies");
     plan.refuse(&[("instructions".to_owned(), why)]);
-    let counts = demonstrations::counted_loop(&session, &plan, 1000).unwrap();
+    let counts = examples::counted_loop(&session, &plan, 1000).unwrap();
     for row in &counts.events {
         let is_counted = row.count.value().is_some();
         assert_eq!(is_counted, ["tsc", "task-clock"].contains(&row.event.as_str()), "{row:?}");

@@ -4,7 +4,7 @@
 use machine::Machine;
 use model::record::Counts;
 use model::{CpuId, Known, Unavailable};
-use pmu::counting::{Session, base, demonstrations, rehearse};
+use pmu::counting::{Session, base, examples, rehearse};
 use pmu::events::{Encoded, Events, Target};
 use simulated::{ArmPmu, CorePmu, Model};
 
@@ -44,7 +44,7 @@ fn two_pmus() -> Machine {
 
 fn counted_loop(machine: &Machine, cpu: u32, events: &[Encoded]) -> Counts {
     let session = Session::on(machine, Some(CpuId(cpu))).unwrap();
-    demonstrations::counted_loop(&session, &session.plan(events), 1_000_000).unwrap()
+    examples::counted_loop(&session, &session.plan(events), 1_000_000).unwrap()
 }
 
 fn count(counts: &Counts, event: &str) -> Result<u64, Unavailable> {

@@ -4,7 +4,7 @@ use machine::Machine;
 use machine::perf::{Wanted, Way};
 use model::record::{Counts, EventCount};
 use model::{CpuId, Known};
-use pmu::counting::demonstrations::{self, Packets};
+use pmu::counting::examples::{self, Packets};
 use pmu::counting::{
     Budget, CounterSet, CountingPlan, Expected, PartIndex, Session, Work, base, report, software,
 };
@@ -78,7 +78,7 @@ fn why(counts: &Counts, event: &str) -> String {
 fn counted_loop(machine: &Machine, events: &[Encoded]) -> Counts {
     let session = Session::on(machine, None).unwrap();
     let plan = session.plan(events);
-    demonstrations::counted_loop(&session, &plan, 1_000_000).unwrap()
+    examples::counted_loop(&session, &plan, 1_000_000).unwrap()
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_loop_counts_what_the_model_says_without_the_measurements_own() {
 fn an_empty_function_shows_what_is_subtracted_elsewhere() {
     let machine = machine(|_| {});
     let session = Session::on(&machine, None).unwrap();
-    let counts = demonstrations::empty(&session, &session.plan(&[])).unwrap();
+    let counts = examples::empty(&session, &session.plan(&[])).unwrap();
     assert_eq!([count(&counts, "instructions"), count(&counts, "cycles")], [5, 4]);
 }
 
@@ -115,7 +115,7 @@ fn checksums_are_counted_by_byte_and_packet() {
     let machine = machine(|_| {});
     let session = Session::on(&machine, None).unwrap();
     let plan = session.plan(&caches());
-    let tables = demonstrations::checksums(&session, &plan, Packets::USUAL);
+    let tables = examples::checksums(&session, &plan, Packets::USUAL);
     let titles: Vec<&str> = tables.iter().map(|counts| counts.title.as_str()).collect();
     if cfg!(target_arch = "x86_64") {
         assert_eq!(titles, ["generic", "sse2", "avx2", "avx512"]);
@@ -240,7 +240,7 @@ fn passes_that_differ_make_no_table() {
     let machine = with(Fault::PmuHostShares);
     let session = Session::on(&machine, None).unwrap().without_canary();
     let plan = session.plan(&six);
-    let counts = demonstrations::counted_loop(&session, &plan, 1_000_000).unwrap();
+    let counts = examples::counted_loop(&session, &plan, 1_000_000).unwrap();
     assert!(counts.spread.iter().all(|spread| !spread.agrees), "{:?}", counts.spread);
     assert_eq!(count(&counts, "cycles"), 1_000_020);
     let refused = counts.events.iter().filter(|row| matches!(row.count, Known::No { .. }));
@@ -255,7 +255,7 @@ fn passes_of_a_short_function_that_differ_make_no_table() {
     let six: Vec<Encoded> = branches().into_iter().chain(caches()).collect();
     let machine = with(Fault::PmuHostShares);
     let session = Session::on(&machine, None).unwrap().without_canary();
-    let counts = demonstrations::counted_loop(&session, &session.plan(&six), 300).unwrap();
+    let counts = examples::counted_loop(&session, &session.plan(&six), 300).unwrap();
     let instructions = counts.spread.iter().find(|it| it.event == "instructions").unwrap();
     assert!(!instructions.agrees && instructions.greatest - instructions.least < 200);
     assert_eq!(counts.events.iter().filter(|row| row.count.value().is_none()).count(), 2);
@@ -463,7 +463,7 @@ fn a_hybrid_counts_on_the_kind_of_core_that_it_runs_on() {
         let plan = session.plan(&[]);
         assert_eq!(session.outline("loop", &plan).pmu.as_deref(), Some(pmu));
         assert_eq!(plan.limits.as_ref().unwrap().general, general);
-        let counts = demonstrations::counted_loop(&session, &plan, 1_000_000).unwrap();
+        let counts = examples::counted_loop(&session, &plan, 1_000_000).unwrap();
         assert_eq!(count(&counts, "instructions"), 2_000_009, "{pmu}");
     }
     // What a name means on the other kind is a row with its reason, on each bill.
@@ -479,7 +479,7 @@ fn a_hybrid_counts_on_the_kind_of_core_that_it_runs_on() {
     // A counter of the other kind never has its place here, and nothing makes a number of that.
     let session = Session::on(&machine, Some(CpuId(3))).unwrap();
     let plan = CountingPlan { events: base(&machine, CpuId(0)), ..session.plan(&[]) };
-    let counts = demonstrations::counted_loop(&session, &plan, 1000).unwrap();
+    let counts = examples::counted_loop(&session, &plan, 1000).unwrap();
     assert!(matches!(row(&counts, "cycles").count, Known::No { .. }), "{counts:#?}");
 }
 
@@ -494,7 +494,7 @@ fn shares_of_slots_are_led_by_slots() {
     let led = plan.names().into_iter().find(|pass| pass.contains(&"slots".to_owned())).unwrap();
     assert_eq!(led[0], "slots", "{led:?}");
     assert!(led.iter().any(|name| name.contains("topdown-retiring")), "{led:?}");
-    let counts = demonstrations::counted_loop(&session, &plan, 1_000_000).unwrap();
+    let counts = examples::counted_loop(&session, &plan, 1_000_000).unwrap();
     assert_eq!(count(&counts, "topdown-retiring"), 2_000_009);
     assert_eq!(count(&counts, "slots"), 6 * 1_000_020);
     // Where slots have no counter, their shares have that reason.
@@ -506,7 +506,7 @@ fn shares_of_slots_are_led_by_slots() {
         .unwrap()
         .into();
     let session = Session::on(&machine, None).unwrap();
-    let counts = demonstrations::counted_loop(&session, &session.plan(&asked), 1_000_000).unwrap();
+    let counts = examples::counted_loop(&session, &session.plan(&asked), 1_000_000).unwrap();
     assert!(why(&counts, "topdown-retiring").contains("counted with `slots` alone"));
 }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::time::{Duration, Instant};
 
-use kernels::relax::{relax, relaxed};
+use kernels::region_body::{relax, relaxed};
 use model::Seconds;
 use sys::openmp::Sum;
 

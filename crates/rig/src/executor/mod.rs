@@ -13,9 +13,9 @@ use model::ticks::Stamp;
 use model::{CpuId, CpuSet, Obstacle, Rate, Seconds, Unavailable};
 
 use super::alarm::{Alarm, RawAlarm};
+use super::background_load::Neighbour;
 use super::exchange::{Exchange, RawExchange};
 use super::job::{RawRepeat, Repeat, Tools};
-use super::neighbour::Neighbour;
 use super::regions::{RawRegions, Regions};
 use super::trace::{RawTrace, Trace};
 use super::traffic::{Placed, RawTraffic, Store, Traffic};

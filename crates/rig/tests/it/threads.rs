@@ -11,13 +11,13 @@ use kernels::Data;
 use machine::Machine;
 use model::{CpuId, Hertz, Rate, Seconds};
 use rig::calibration;
+use rig::clock_rise::{self, REST};
 use rig::exchange::{Channel, Exchange, Pace, Patience, Side};
 use rig::executor::threads::Threads;
 use rig::executor::{Executor, RunError, Stop};
 use rig::job::{Density, Manner, Member, Phase, Purpose, RawRepeat, Repeat, Step, StepKind};
 use rig::line::{LINE, Line};
 use rig::reduce::{self, Evidence, Reduced};
-use rig::rise::{self, REST};
 use rig::ruler::{Fixed, Ruler};
 use rig::streams;
 use rig::{protocol, verdict};
@@ -44,7 +44,7 @@ fn a_thread_sleeps_before_each_rise_of_its_clock() {
     const RISES: u32 = 3;
     let mut executor = executor(MonotonicRaw::new().unwrap(), &Stop::default());
     let tools = streams::tools(&Machine::real()).unwrap();
-    let job = rise::job(&tools, cpus()[0], RISES);
+    let job = clock_rise::job(&tools, cpus()[0], RISES);
     let raw = executor.repeat(&job).unwrap();
     check(&job, &raw);
     let member = &raw.members[0];
@@ -58,7 +58,7 @@ fn a_thread_sleeps_before_each_rise_of_its_clock() {
     }
     let ruler =
         Ruler { latency_cycles: 3, fixed: Fixed::default(), looks: Vec::new(), attempts: 1 };
-    let rises = rise::of(member, &job, &ruler, executor.rate());
+    let rises = clock_rise::of(member, &job, &ruler, executor.rate());
     assert_eq!(rises.len(), RISES as usize);
     assert!(rises.iter().all(|rise| rise.first > 0.0 && rise.height.is_finite()));
 }

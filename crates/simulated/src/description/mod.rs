@@ -18,7 +18,7 @@ use self::speed_select::SpeedSelect;
 use crate::error::Error;
 use crate::faults::Fault;
 use crate::files::CPU;
-use crate::state::{Came, Counting, Elapsed, Idled, Occupied, Settings, Through, Worked};
+use crate::state::{Came, Counting, Elapsed, Idled, MemoryTraffic, Occupied, Settings, Worked};
 
 /// A simulated machine, as its file describes it.
 #[derive(Debug, Clone, Deserialize)]
@@ -148,7 +148,7 @@ pub struct Model {
     pub counting: Counting,
     /// What went through its memory controllers. Clones share it.
     #[serde(skip)]
-    pub through: Through,
+    pub through: MemoryTraffic,
 }
 
 /// The kernel's own choice: user mode of own threads.

@@ -11,7 +11,7 @@ use sys::isst::structures::*;
 
 use super::SimulatedIsst;
 use crate::Model;
-use crate::tree::SimulatedTree;
+use crate::sysfs::SimulatedTree;
 
 /// A driver, asked in bytes.
 struct Driver {

@@ -58,9 +58,9 @@ impl Occupied {
 
 /// Bytes that were read and written through the controllers of each package, beside what others move; clones share it.
 #[derive(Debug, Clone, Default)]
-pub struct Through(Arc<Mutex<BTreeMap<u32, [f64; 2]>>>);
+pub struct MemoryTraffic(Arc<Mutex<BTreeMap<u32, [f64; 2]>>>);
 
-impl Through {
+impl MemoryTraffic {
     pub(crate) fn packages(&self) -> MutexGuard<'_, BTreeMap<u32, [f64; 2]>> {
         // Sums are whole at any time.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)

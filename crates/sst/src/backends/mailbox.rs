@@ -13,13 +13,13 @@ use machine::isst::{AboutLevel, Half, HalfOfLevel, LicenceOfLevel, MailboxQuesti
 use model::{CpuId, Obstacle, Reading, Unavailable};
 
 use super::{Backend, Context, FoundDomains, chosen, no_priorities, physical};
-use crate::asking::{Answers, not_given};
 use crate::model::{
     BUCKETS, BaseFreq, Bucket, CLASSES, Celsius, Class, CorePower, Domain, Fabric, Feature,
     Features, Level, Licence, Megahertz, Member, Modules, PerLicence, Priority, Profiles,
     Properties, TurboFreq, TurboLimits, Watts,
 };
 use crate::processor::Processor;
+use crate::query::{Answers, not_given};
 use crate::read::{Levels, Part, domain, map, not_at_level};
 use crate::topology::Topology;
 

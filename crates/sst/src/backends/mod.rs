@@ -9,9 +9,9 @@ use machine::Machine;
 use model::{CpuId, Obstacle, Reading, Unavailable};
 use sys::isst::structures::PlatformInfo;
 
-use crate::asking::Asker;
 use crate::model::{Domain, Profiles};
 use crate::processor::Processor;
+use crate::query::Asker;
 use crate::read::{Levels, Part, Wanted};
 use crate::topology::Topology;
 

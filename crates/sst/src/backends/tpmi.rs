@@ -12,12 +12,12 @@ use sys::errno::ENOTTY;
 use sys::isst::structures::{PerfLevelInfo, PerfLevels, TurboFreqInfo};
 
 use super::{Backend, Context, FoundDomains, chosen, domain_number, no_priorities, physical};
-use crate::asking::{not_given, reason};
 use crate::model::{
     BaseFreq, Bucket, CLASSES, Celsius, Class, CorePower, Domain, Fabric, Feature, Features, Level,
     Licence, Megahertz, Member, Modules, On, PerLicence, Priority, Profiles, Properties, TurboFreq,
     TurboLimits, Watts,
 };
+use crate::query::{not_given, reason};
 use crate::read::{Levels, Part, domain, map, not_at_level};
 use crate::topology::{CpuLocation, Topology};
 

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use levers::journal::Shelf;
-use levers::open::is_open;
+use levers::journal::JournalDir;
 use levers::plan::{Change, Plan};
+use levers::unlimited::is_open;
 use levers::{Changed, LEFT, Levers, NotMade, Object, RESTLESS, Session, Undone};
 use machine::Machine;
 use model::CpuSet;
@@ -196,7 +196,7 @@ impl Limits {
 pub fn make(
     machine: &Machine,
     levers: Box<dyn Levers>,
-    shelf: &Shelf,
+    shelf: &JournalDir,
     who: &str,
     wish: &Wish,
 ) -> Result<(), NotChanged> {

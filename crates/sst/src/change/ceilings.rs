@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use levers::Object;
-use levers::open::is_open;
+use levers::unlimited::is_open;
 use model::{CpuId, Reading};
 
 use super::ground::{Ground, cpufreq};

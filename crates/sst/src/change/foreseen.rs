@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use levers::SettingOwner;
-use levers::open::{OPEN_KHZ, is_open};
 use levers::plan::{Change, Plan};
+use levers::unlimited::{OPEN_KHZ, is_open};
 use model::CpuId;
 
 use super::What;

@@ -1,7 +1,7 @@
 //! Limits of clocks, in the kernel's files.
 
-use levers::open::{OPEN_KHZ, allows_turbo, is_open};
 use levers::plan::PlannedWrite;
+use levers::unlimited::{OPEN_KHZ, allows_turbo, is_open};
 use levers::{Object, SettingOwner};
 use model::{CpuId, CpuSet, Reading};
 

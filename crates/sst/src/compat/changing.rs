@@ -5,9 +5,9 @@
 
 use model::CpuSet;
 
-use super::shown::RenderContext;
-use super::tree::{CompatOutput, Node, OutputEntry};
-use super::words::{Refused, Word};
+use super::args::{Refused, Word};
+use super::layout::{CompatOutput, Node, OutputEntry};
+use super::render::RenderContext;
 use super::{Tool, code};
 use crate::change::{ClassWish, What, Wish};
 use crate::model::{DomainKind, Priority};
@@ -174,7 +174,7 @@ impl ChangeCommand {
         let mut shown = CompatOutput::default();
         let success = || vec![Node::leaf(self.title, &"success")];
         let of_cores = !matches!(wish.what, What::Level { .. } | What::CorePower { .. });
-        for at in super::shown::places(seen.snapshot, wish.cpus.as_ref()) {
+        for at in super::render::places(seen.snapshot, wish.cpus.as_ref()) {
             if of_cores && at.domain.kind() != DomainKind::Compute {
                 continue;
             }

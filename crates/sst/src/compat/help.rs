@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::Tool;
+use super::args::{GLOBAL, Word, options};
 use super::changing::{self, ROWS};
-use super::words::{GLOBAL, Word, options};
 use crate::commands::{COMMANDS, Command};
 
 const NAME: &str = "intel-speed-select";

@@ -1,7 +1,7 @@
 //! What the machine can do, in the lines of `--info`.
 
-use super::shown::RenderContext;
-use super::tree::{CompatOutput, OutputEntry};
+use super::layout::{CompatOutput, OutputEntry};
+use super::render::RenderContext;
 use crate::model::{DomainKind, Feature, Features};
 
 const UNKNOWN: &str = "status is unknown";

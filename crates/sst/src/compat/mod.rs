@@ -2,20 +2,20 @@
 //!
 //! Scripts that were written for it get the same bytes here, but for the differences that
 //! `docs/reference/conformance.md` lists, each with its reason. [`TOOLS`] are the versions that are
-//! followed, one row each. [`words`] are the arguments; `shown` makes a tree of sections and titles of a
+//! followed, one row each. [`args`] are the arguments; `render` makes a tree of sections and titles of a
 //! snapshot, a pure function; `tree` writes it as text or as JSON.
 //!
 //! # Source
 //! What the unmodified tool prints on simulated machines; `cargo peers conformance` compares.
 
+pub mod args;
 mod changing;
 mod help;
 mod info;
-mod shown;
+mod layout;
+mod render;
 #[cfg(test)]
 mod tests;
-mod tree;
-pub mod words;
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -24,9 +24,9 @@ use machine::Machine;
 use machine::isst::settable::{self, Settable};
 use model::{CpuSet, Obstacle, Unavailable};
 
-use self::shown::RenderContext;
-use self::tree::{CompatOutput, Node};
-use self::words::{CompatCommand, Query, Refused};
+use self::args::{CompatCommand, Query, Refused};
+use self::layout::{CompatOutput, Node};
+use self::render::RenderContext;
 use crate::change::{NotChanged, Refused as Rejected, Wish, registers};
 use crate::error::Error;
 use crate::model::{Licence, NAMED, Snapshot};
@@ -120,7 +120,7 @@ pub fn answer(
     changer: Changer<'_>,
 ) -> CompatAnswer {
     let mut answer = CompatAnswer { stdout: banner(machine), ..CompatAnswer::default() };
-    let asked = match words::parse(tool, arguments) {
+    let asked = match args::parse(tool, arguments) {
         Ok(asked) => asked,
         Err(refused) => return refused_arguments(answer, &refused),
     };
@@ -190,7 +190,7 @@ fn results(
     }
     let seen = RenderContext { tool, snapshot: &snapshot, words: mask_words(machine, &snapshot) };
     let page =
-        if query.command.words == "info" { info::page(&seen) } else { shown::page(&seen, query) };
+        if query.command.words == "info" { info::page(&seen) } else { render::page(&seen, query) };
     answer.code = if page.failed { code::FAILED } else { 0 };
     Ok(page.written(query.json))
 }
@@ -208,7 +208,7 @@ fn turbo_limits(
     newest(tool, &snapshot)?;
     let seen = RenderContext { tool, snapshot: &snapshot, words: mask_words(machine, &snapshot) };
     let mut shown = CompatOutput::default();
-    for at in shown::places(&snapshot, wanted.cpus.as_ref()) {
+    for at in render::places(&snapshot, wanted.cpus.as_ref()) {
         if at.cpu.is_none() {
             continue;
         }

@@ -4,8 +4,8 @@
 use machine::Machine;
 use simulated::Model;
 
-use super::shown::{RenderContext, page};
-use super::words::{CompatCommand, Refused, parse};
+use super::args::{CompatCommand, Refused, parse};
+use super::render::{RenderContext, page};
 use super::{CompatAnswer, TOOLS, Tool, answer, nobody};
 use crate::commands::COMMANDS;
 use crate::model::Snapshot;

@@ -11,8 +11,8 @@ use super::by_cpuid;
 use super::disputes::{Disputes, MOST};
 use super::groups::{Groups, Numbered};
 use super::sysfs::{CPU, claims, number, text};
+use crate::parse::{bytes, sysfs_bytes};
 use crate::ports::Machine;
-use crate::text::{bytes, sysfs_bytes};
 
 /// What tells rows of caches apart.
 type Key = (u8, CacheKind, Option<u64>, Option<u32>, Option<u32>);

@@ -29,7 +29,7 @@ use super::cpuinfo::Cpuinfo;
 use super::groups::{Maker, identity};
 use super::microarchitecture::{Turbo, clock_of_intel};
 use crate::facts::cgroup;
-use crate::facts::survey::Survey;
+use crate::facts::fact_cache::Survey;
 use crate::ports::Machine;
 
 /// The topology as far as the kernel says, and where its files contradict each other. It never

@@ -8,8 +8,8 @@ use model::{CpuId, CpuSet};
 use super::super::memory::MEMORY_BYTES_MAX;
 use super::disputes::Disputes;
 use super::sysfs::{self, list, text};
+use crate::parse::value_of;
 use crate::ports::Machine;
-use crate::text::value_of;
 
 const NODE: &str = "/sys/devices/system/node";
 

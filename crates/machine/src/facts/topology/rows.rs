@@ -10,9 +10,9 @@ use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 use super::super::cpu;
 use super::super::platform::{no_file, not_offered};
 use super::{dies, kinds, nothing_known, sysfs};
-use crate::facts::rows::{FactRow, row, text};
-use crate::facts::survey::Survey;
-use crate::text::{bytes, sysfs_bytes};
+use crate::facts::fact_cache::Survey;
+use crate::facts::fact_table::{FactRow, row, text};
+use crate::parse::{bytes, sysfs_bytes};
 
 #[rustfmt::skip]
 pub(in crate::facts) const ROWS: &[FactRow] = &[

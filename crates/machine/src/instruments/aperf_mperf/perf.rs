@@ -9,9 +9,9 @@ use model::{CpuId, Obstacle, Reading, Unavailable};
 use sys::perf_open::{Event, Scope, open};
 
 use super::{Counts, WHAT};
-use crate::attempts::for_everybody;
 use crate::pmu::Pmu;
 use crate::ports::Tree;
+use crate::probes::for_everybody;
 
 /// Both events, and the CPUs on which they are open.
 pub(super) struct Events {

@@ -6,12 +6,12 @@ use model::page::tally;
 use model::{Obstacle, Reading, Unavailable};
 
 use super::{ControllerEvent, WHAT, Way};
-use crate::attempts::{Surroundings, load_uncore, refusal};
-use crate::permits::Question;
+use crate::parse::or_empty;
+use crate::parse::value_of;
+use crate::permissions::Question;
 use crate::pmu::{self, PMUS, Pmu};
 use crate::ports::Tree;
-use crate::text::or_empty;
-use crate::text::value_of;
+use crate::probes::{Surroundings, load_uncore, refusal};
 
 /// PMUs of one kind: how they are called, and their events.
 struct PmuFamily {

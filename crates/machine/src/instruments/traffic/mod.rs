@@ -11,10 +11,10 @@ use simulated::Model;
 use sys::perf_open::{self, Event, Scope};
 
 use self::families::counters;
-use crate::attempts::{Surroundings, refusal};
-use crate::facts::survey::Survey;
-use crate::permits::Question;
+use crate::facts::fact_cache::Survey;
+use crate::permissions::Question;
 use crate::ports::Machine;
+use crate::probes::{Surroundings, refusal};
 
 /// The id of the instrument in the record.
 pub const ID: &str = model::areas::memory::CONTROLLERS;

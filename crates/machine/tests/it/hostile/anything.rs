@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use machine::isst::{DomainAddress, RecordedIsst};
 use machine::memory::Room;
-use machine::permits::{Permits, Question};
+use machine::permissions::{Permits, Question};
 use machine::pmu::{self, Pmu};
 use machine::{Cpuid, Files, KnownHost, Machine, Msr};
 use model::record::{Fact, FactValue, PageKind, Presentation};
@@ -14,8 +14,7 @@ use sys::cpuid::Leaf;
 
 /// Everything that reads a machine, and the pages of it.
 pub fn survey(machine: &Machine) {
-    let presentation =
-        Presentation { width: 80, colour: false, verbosity: 1, page: PageKind::Info };
+    let presentation = Presentation { width: 80, verbosity: 1, ..Presentation::of(PageKind::Info) };
     let record = machine::describe(machine, Vec::new(), presentation);
     for facts in [&record.machine.facts, &record.machine.capabilities, &record.conditions.before] {
         check(facts);

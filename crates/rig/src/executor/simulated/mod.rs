@@ -22,13 +22,13 @@ use simulated::{Budget, Busy, Fault, Left, Model, Rise};
 use sys::errno::EINVAL;
 
 use super::super::alarm::{Alarm, RawAlarm};
+use super::super::background_load::Neighbour;
 use super::super::exchange::{Exchange, Pace, RawExchange};
 use super::super::in_loop;
 use super::super::job::{
     Around, CycleReading, Gaps, Interval, Load, Member, Mixture, Phase, RawMember, RawPhase,
     RawRepeat, Repeat, Step, StepKind, Tools,
 };
-use super::super::neighbour::Neighbour;
 use super::super::regions::{RawRegions, Regions};
 use super::super::trace::{RawTrace, Trace};
 use super::super::traffic::{Placed, RawTraffic, Traffic};

@@ -22,13 +22,13 @@ use model::{CpuId, CpuSet, Rate, Seconds, Ticks, Unavailable};
 use sys::clock::Probe;
 
 use super::super::alarm::{Alarm, RawAlarm};
+use super::super::background_load::Neighbour;
 use super::super::exchange::{Exchange, RawExchange};
 use super::super::in_loop;
 use super::super::job::{
     Around, Body, CycleReading, Density, Gaps, Interval, Load, Manner, Member, Mixture, Phase,
     RawMember, RawPhase, RawRepeat, Repeat, Step, StepKind, Tools,
 };
-use super::super::neighbour::Neighbour;
 use super::super::regions::{RawRegions, Regions};
 use super::super::trace::{Look, RawTrace, Trace};
 use super::super::traffic::{Placed, RawTraffic, Store, Traffic};

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use model::CpuSet;
 use sys::clock::Probe;
 
-use super::super::super::neighbour::{Busy, Neighbour};
+use super::super::super::background_load::{Busy, Neighbour};
 use super::super::{Executor, RunError, STACK_BYTES};
 use super::traffic::{Stores, move_until};
 use super::{Call, Threads};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, OnceLock};
 
-use levers::journal::Shelf;
+use levers::journal::JournalDir;
 use levers::plan::Plan;
 use levers::{Levers, Object, Others, Session, Undone, port, undo};
 use machine::Machine;
@@ -19,7 +19,7 @@ pub(crate) const CPU: &str = "/sys/devices/system/cpu";
 pub(crate) struct Here {
     pub(crate) folder: TempDir,
     pub(crate) name: &'static str,
-    shelf: OnceLock<Shelf>,
+    shelf: OnceLock<JournalDir>,
 }
 
 impl Here {
@@ -44,8 +44,8 @@ impl Here {
         Machine::found_again(&model, file.to_str().unwrap()).unwrap()
     }
 
-    pub(crate) fn shelf(&self) -> Shelf {
-        let new = || Shelf::new(self.folder.path().join("journal"), &self.machine());
+    pub(crate) fn shelf(&self) -> JournalDir {
+        let new = || JournalDir::new(self.folder.path().join("journal"), &self.machine());
         self.shelf.get_or_init(new).clone()
     }
 

@@ -105,7 +105,7 @@ fn a_limit_that_was_lifted_meanwhile_is_put_back_open() {
     for setting in ["max_freq@20=2GHz", "no_turbo=on", "no_turbo=off"] {
         here.set_through(setting, |port| port).unwrap();
     }
-    here.set("cpu5/cpufreq/scaling_max_freq", levers::open::OPEN_KHZ);
+    here.set("cpu5/cpufreq/scaling_max_freq", levers::unlimited::OPEN_KHZ);
     here.set("intel_pstate/no_turbo", "1");
     here.done(&on("0-7", What::TurboMode(true))).unwrap();
     here.undone();
@@ -122,8 +122,8 @@ fn a_limit_that_was_lifted_after_undo_is_put_back_open() {
     }
     here.set("cpu20/cpufreq/scaling_max_freq", "2200000");
     assert_eq!(here.undo().foreign.len(), 1);
-    here.set("cpu5/cpufreq/scaling_max_freq", levers::open::OPEN_KHZ);
-    here.set("cpu20/cpufreq/scaling_max_freq", levers::open::OPEN_KHZ);
+    here.set("cpu5/cpufreq/scaling_max_freq", levers::unlimited::OPEN_KHZ);
+    here.set("cpu20/cpufreq/scaling_max_freq", levers::unlimited::OPEN_KHZ);
     here.set("intel_pstate/no_turbo", "1");
     here.done(&on("0-7", What::TurboMode(true))).unwrap();
     here.undone();

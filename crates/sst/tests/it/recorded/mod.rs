@@ -125,7 +125,7 @@ fn told(machine: &Machine, listed: u64) {
     }
     for row in sst::COMMANDS {
         let question = SpeedSelectQuestion { command: row.words.to_owned(), ..Default::default() };
-        let look = Presentation { width: 80, colour: false, verbosity: 1, page: PageKind::Sst };
+        let look = Presentation { width: 80, verbosity: 1, ..Presentation::of(PageKind::Sst) };
         let answered = sst::speed_select(&snapshot, question, Vec::new());
         report::speed_select::page(&sst::record(machine, answered, Vec::new(), look), 1);
     }

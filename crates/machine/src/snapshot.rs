@@ -2,7 +2,7 @@
 
 use model::record::{Conditions, Machine as Description, PageKind, Presentation, Record, Run};
 
-use crate::facts::survey::Survey;
+use crate::facts::fact_cache::Survey;
 use crate::ports::Machine;
 use crate::{conditions, contradictions, doctor, facts, limits};
 

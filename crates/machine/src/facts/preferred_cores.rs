@@ -9,9 +9,9 @@ use super::claimed::{self, BY_KERNEL};
 use super::frequency::{Policy, gigahertz};
 use super::groups::alike;
 use super::platform::not_offered;
-use crate::facts::rows::{FactRow, row, text};
-use crate::facts::survey::Survey;
-use crate::text::first_number;
+use crate::facts::fact_cache::Survey;
+use crate::facts::fact_table::{FactRow, row, text};
+use crate::parse::first_number;
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[FactRow] = &[

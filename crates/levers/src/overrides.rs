@@ -3,12 +3,12 @@
 //! evidence. What leaves no trace on the machine is not guessed at.
 
 use machine::isst::settable::{Address, Settable, What, features_text};
-use machine::{Machine, latency_limit};
+use machine::{Machine, pm_qos};
 use model::CpuId;
 
 use crate::object::Object;
-use crate::open::{allows_turbo, turbo_setting};
 use crate::rows::{Lever, PERFORMANCE};
+use crate::unlimited::{allows_turbo, turbo_setting};
 
 /// Somebody who may overrule settings.
 #[derive(Debug)]
@@ -273,7 +273,7 @@ fn uncore_steps(case: &Case<'_>) -> Option<String> {
 
 fn stricter_request(case: &Case<'_>) -> Option<String> {
     let wanted: u64 = case.wanted.parse().ok()?;
-    let now = latency_limit::effective(case.machine).ok()?;
+    let now = pm_qos::effective(case.machine).ok()?;
     (now < wanted).then(|| format!("another program asks for {now} us, and the strictest counts"))
 }
 

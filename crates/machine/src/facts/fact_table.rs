@@ -3,7 +3,7 @@
 use model::record::{Fact, FactValue};
 use model::{Known, Obstacle, Reading, Unavailable, Unit};
 
-use crate::facts::survey::Survey;
+use crate::facts::fact_cache::Survey;
 
 /// One fact: its id, what people call it, how it is read.
 pub(crate) struct FactRow {

@@ -9,12 +9,12 @@ use sys::errno::{
 };
 use sys::perf_open::{Modes, Scope};
 
-use crate::facts::survey::Survey;
+use crate::facts::fact_cache::Survey;
 use crate::facts::{self, Architecture, Cpuinfo, Ground, ON_THE_HOST};
-use crate::permits::Question;
+use crate::parse::{first_number, value_of};
+use crate::permissions::Question;
 use crate::pmu::{self, USER_ACCESS_SWITCH};
 use crate::ports::{Machine, Tree, Wanted};
-use crate::text::{first_number, value_of};
 
 /// What an error number is understood by.
 pub(crate) struct Surroundings<'a> {

@@ -3,14 +3,14 @@
 //! A host may share counters among guests, or a counter may count what it likes, and nothing in the
 //! kernel's answers says so. Where the canary is counted wrongly, the pass says why, and no number.
 
-use kernels::count_down::count_down;
+use kernels::empty_loop::count_down;
 use machine::Machine;
 use model::{Obstacle, Reading, Unavailable};
 use simulated::Model;
 use sys::perf_open::Modes;
 
 use super::pass::{CounterReading, Execution, OpenCounters};
-use super::{answers, modes_of, needs_counter};
+use super::{known_answers, modes_of, needs_counter};
 use crate::events::{Encoded, EventScope, plain};
 
 /// Trips of the loop: a few microseconds.
@@ -67,7 +67,7 @@ pub(super) fn hear(
 pub(super) fn before(machine: &Machine, events: &[Encoded]) -> Vec<(String, Unavailable)> {
     const BEFORE: &str = "before the command was started";
     let judged = |event: &&Encoded| {
-        let is_known = event.kind.is_some() && answers::of_the_loop(event).is_some();
+        let is_known = event.kind.is_some() && known_answers::of_the_loop(event).is_some();
         is_known && event.scope == EventScope::Thread && needs_counter(event)
     };
     let verdict = |event: &Encoded| -> Option<String> {
@@ -106,7 +106,7 @@ pub(super) fn rejected(event: &str, why: String) -> Unavailable {
 
 /// What is wrong with what it counted, if anything is known of it.
 pub(super) fn wrong(event: &Encoded, counted: u64, usual: Modes, when: &str) -> Option<String> {
-    let row = answers::of_the_loop(event)?;
+    let row = known_answers::of_the_loop(event)?;
     let expected = row.per_iteration * ITERATIONS as f64;
     // What the kernel does meanwhile is in other modes' counts.
     let most = match modes_of(event, usual) {

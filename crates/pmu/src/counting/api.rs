@@ -9,8 +9,8 @@ use model::record::{CountedUnit, Counts, CountsRun};
 use model::{CpuId, Obstacle, Reading, Unavailable};
 use sys::perf_open::{Attributes, Modes};
 
-use super::report::{Report, with_reasons, write_reasons};
 use super::sheet::FunctionSheet;
+use super::table::{Report, with_reasons, write_reasons};
 use super::{CountingPlan, Session, Work, base};
 use crate::events::{Encoded, Error, Events, Target};
 

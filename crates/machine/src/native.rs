@@ -6,12 +6,12 @@ use std::time::SystemTime;
 
 use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 
-use crate::attempts::Attempts;
-use crate::folder::Folder;
+use crate::dir::Folder;
 use crate::isst::real::RealIsst;
+use crate::msr::MsrFolder;
 use crate::perf::KernelCounters;
 use crate::ports::{Cpuid, Host, Machine};
-use crate::registers::MsrFolder;
+use crate::probes::Attempts;
 
 impl Machine {
     /// The machine that this process runs on.

@@ -13,7 +13,7 @@ use model::record::NO_LATENCY_LIMIT_US;
 use model::{Obstacle, Reading, Seconds, Unavailable};
 use simulated::{LatencyRequest, Model};
 
-use crate::permits::Question;
+use crate::permissions::Question;
 use crate::ports::Machine;
 
 const DEVICE: &str = "/dev/cpu_dma_latency";

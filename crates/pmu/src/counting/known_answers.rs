@@ -9,8 +9,8 @@ use machine::{Machine, perf};
 use model::record::{AnswerFound, Counts, EventCount, KnownAnswer};
 use model::{CpuId, Known, Obstacle, Reading, Unavailable, stats};
 
+use super::counted_kernels::{self, Kernel, KernelCounts, Spec, Under, key};
 use super::plan::of_another_kind;
-use super::work::{self, Kernel, KernelCounts, Spec, Under, key};
 use super::{CountingPlan, Session, needs_counter};
 use crate::events::{Encoded, Events, plain};
 
@@ -318,7 +318,7 @@ pub(super) fn of_the_loop(event: &Encoded) -> Option<OfLoop> {
     let name = plain(event);
     let row = ROWS.iter().find(|row| row.of == AnswerWork::Loop && row.events.contains(&name))?;
     let Expect::Key(name) = row.expect else { return None };
-    let per_iteration = work::of_loop().into_iter().find(|it| it.0 == name)?.1;
+    let per_iteration = counted_kernels::of_loop().into_iter().find(|it| it.0 == name)?.1;
     Some(OfLoop { per_iteration, less: row.less, more: row.more })
 }
 
@@ -334,7 +334,9 @@ impl AnswerWork {
                 Some(kernel) => Ok(Spec::Memory(kernel, WRITTEN)),
                 None => Err(nothing("store")),
             },
-            AnswerWork::Cache(level) => within(level, &work::caches(machine, cpu)).map(Spec::Chase),
+            AnswerWork::Cache(level) => {
+                within(level, &counted_kernels::caches(machine, cpu)).map(Spec::Chase)
+            }
             AnswerWork::Memory => Ok(Spec::Chase(DROPPED)),
             AnswerWork::Touch => Ok(Spec::Touch),
             AnswerWork::Sleep => Ok(Spec::Sleep),
@@ -407,8 +409,8 @@ fn within(level: usize, caches: &[u64]) -> Reading<u64> {
     if bytes / 2 < BEYOND * before {
         return absent(format!(
             "it is too small beside the one before it: {} and {}",
-            work::size_in_words(size),
-            work::size_in_words(before)
+            counted_kernels::size_in_words(size),
+            counted_kernels::size_in_words(before)
         ));
     }
     Ok(bytes)

@@ -12,9 +12,9 @@ use std::sync::OnceLock;
 
 use model::{CpuId, Obstacle, Reading, Unavailable};
 
-use crate::attempts::{Surroundings, no_msr_device};
-use crate::folder::Folder;
+use crate::dir::Folder;
 use crate::ports::Msr;
+use crate::probes::{Surroundings, no_msr_device};
 
 const DEV_CPU: &str = "/dev/cpu";
 

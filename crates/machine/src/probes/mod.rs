@@ -12,7 +12,7 @@ pub(crate) use self::refusal::{
     MOUNT_PROC, PARANOID, Surroundings, counter_refused, for_everybody, load_uncore, no_msr_device,
     no_speed_select, refusal, setcap,
 };
-use crate::permits::{Permits, Question};
+use crate::permissions::{Permits, Question};
 use crate::pmu::{self, Pmu, user_access};
 use crate::ports::Tree;
 

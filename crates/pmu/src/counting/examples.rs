@@ -3,13 +3,13 @@
 use std::hint::black_box;
 
 use kernels::checksum::{ChecksumRow, TABLE};
-use kernels::count_down::count_down;
+use kernels::empty_loop::count_down;
 use model::record::{CountedUnit, Counts};
 use model::{Known, Obstacle, Reading, Unavailable};
 use simulated::Model;
 
+use super::counted_kernels::{has_room, size_in_words};
 use super::session::Executable;
-use super::work::{has_room, size_in_words};
 use super::{CountingPlan, Session, Work};
 
 /// How much the checksums have to do.

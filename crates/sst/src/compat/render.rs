@@ -3,8 +3,8 @@
 use model::{CpuId, CpuSet, Obstacle, Reading};
 
 use super::Tool;
-use super::tree::{CompatOutput, Node, OutputEntry};
-use super::words::Query;
+use super::args::Query;
+use super::layout::{CompatOutput, Node, OutputEntry};
 use crate::model::{
     BaseFreq, Class, CorePower, Domain, Feature, Features, Level, Megahertz, Modules, On,
     PerLicence, Properties, Snapshot, TurboFreq,

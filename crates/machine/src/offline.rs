@@ -8,17 +8,17 @@ use model::{CpuSet, Obstacle, Reading, Unavailable};
 use simulated::Files;
 use sys::cpuid::Leaf;
 
+use crate::dir::Folder;
 use crate::error::Error;
-use crate::folder::Folder;
 use crate::isst::RecordedIsst;
 use crate::links::Linked;
+use crate::msr::MsrFolder;
+use crate::native::LocalHost;
+use crate::parse::{or_empty, value_of};
 use crate::pepc;
 use crate::perf::Elsewhere;
-use crate::permits::{Permits, Question};
+use crate::permissions::{Permits, Question};
 use crate::ports::{Cpuid, FILES_ONLY, Host, Machine, Msr, Tree};
-use crate::real::LocalHost;
-use crate::registers::MsrFolder;
-use crate::text::{or_empty, value_of};
 
 impl Machine {
     /// The machine whose files lie below `folder`: a mounted disk, an unpacked archive.

@@ -9,11 +9,11 @@ use machine::isst::settable::{Address, Settable, What, features_text};
 use crate::error::Error;
 use crate::journal::{Journal, Kept, Ledger, New};
 use crate::object::Object;
-use crate::open;
+use crate::outcome::{Changed, Others, Undone};
 use crate::plan::Turn;
 use crate::port::Levers;
 use crate::rows::speed_select;
-use crate::undone::{Changed, Others, Undone};
+use crate::unlimited;
 use crate::write::put;
 
 /// A value of firmware, and what was written to it.
@@ -57,7 +57,7 @@ pub(crate) fn put_back(
     journal.begin(owned(machine, &journal.pending().kept, kept, others));
     let mut all: Vec<&Kept> = kept.iter().rev().collect();
     all.sort_by_key(|Kept { object, former, .. }| {
-        let turbo = match open::turns_turbo(object, former) {
+        let turbo = match unlimited::turns_turbo(object, former) {
             Some(true) => Ordering::Less,
             None => Ordering::Equal,
             Some(false) => Ordering::Greater,

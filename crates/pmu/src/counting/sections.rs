@@ -10,11 +10,11 @@ use model::{Known, Obstacle, Reading, Unavailable};
 use simulated::Model;
 use sys::perf_open::Modes;
 
+use super::api::EventList;
 use super::budget::{Budget, Drift, Expected};
-use super::face::EventList;
 use super::pass::OpenCounters;
 use super::plan::{of_another_kind, plan};
-use super::{canary, counted_by, slower, unit_of};
+use super::{counted_by, sanity_loop, slower, unit_of};
 use crate::events::Encoded;
 
 /// A part of a program: its place among the names that the set was opened with.
@@ -151,15 +151,16 @@ impl CounterSet {
     /// What is wrong with the counts of the loop, if anything; none where a counter had no place.
     fn sing(&mut self) -> Option<Reading<()>> {
         self.read();
-        let sung = canary::sing(self.model.as_deref());
+        let sung = sanity_loop::sing(self.model.as_deref());
         if let Err(reason) = sung {
             return Some(Err(reason));
         }
         let whole = self.read();
         let wrong = |one: &One| {
             let counted = one.moved.saturating_sub(one.own);
-            let why = canary::wrong(&one.event, counted, Modes::User, canary::JUST_BEFORE)?;
-            Some(canary::rejected(&one.event.name, why))
+            let why =
+                sanity_loop::wrong(&one.event, counted, Modes::User, sanity_loop::JUST_BEFORE)?;
+            Some(sanity_loop::rejected(&one.event.name, why))
         };
         whole.then(|| self.counters.iter().find_map(wrong).map_or(Ok(()), Err))
     }

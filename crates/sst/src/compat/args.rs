@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use model::{CpuId, CpuSet};
 
-use super::tree::CompatOutput;
+use super::layout::CompatOutput;
 use super::{Tool, changing, code, help};
 use crate::change::Wish;
 use crate::commands::{COMMANDS, Command};

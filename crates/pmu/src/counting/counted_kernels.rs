@@ -1,14 +1,14 @@
 //! Kernels that can be counted, and what they execute: how often an event happens in a unit of them.
 //!
 //! The numbers are facts of the machine code. Simulated machines count by them, and counters are held
-//! against them ([`super::answers`]).
+//! against them ([`super::known_answers`]).
 
 use std::time::Duration;
 
-use kernels::coin;
-use kernels::count_down::count_down;
+use kernels::empty_loop::count_down;
 use kernels::memory::chase::{LINE_BYTES, Ring, STEPS_AT_ONCE, Walk, flush};
 use kernels::memory::{Arrays, MemoryKernel, Mover, Stores, Variant, fill};
+use kernels::random_branch;
 use kernels::{Operands, Runnable, StreamRow, memory, streams};
 use machine::memory::room;
 use machine::{Machine, facts};
@@ -182,7 +182,7 @@ impl Spec {
             Spec::Loop => Ok(doing(&mut plain("a loop", "iteration", of_loop(), count_down))),
             Spec::Coin => {
                 let mut state = 1;
-                let run = move |n| state = coin::toss(n, state);
+                let run = move |n| state = random_branch::toss(n, state);
                 Ok(doing(&mut plain("a loop with a coin", "toss", of_coin(), run)))
             }
             Spec::Stream(row) => stream(row, model).map(|mut kernel| doing(&mut kernel)),
@@ -402,7 +402,7 @@ pub(super) fn of_loop() -> Vec<(&'static str, f64)> {
 
 /// The branch of the coin is taken every other time, and guessed as often; that of the loop is taken.
 fn of_coin() -> Vec<(&'static str, f64)> {
-    let branches = coin::BRANCHES as f64;
+    let branches = random_branch::BRANCHES as f64;
     // What the branch passes over is one instruction, every other time.
     let instructions = if cfg!(target_arch = "x86_64") { 6.5 } else { 4.5 };
     vec![
