@@ -34,9 +34,9 @@ struct Named {
 /// Areas of which something can be bounded.
 fn named() -> impl Iterator<Item = Named> {
     let named = AREAS.iter().map(|area| Named {
-        area: area.id(),
-        quantities: areas::judged(area.id()).map(|quantity| quantity.id).collect(),
-        names: area.names(),
+        area: area.id,
+        quantities: areas::judged(area.id).map(|quantity| quantity.id).collect(),
+        names: (area.names)(),
     });
     named.filter(|named| !named.names.workloads.is_empty())
 }
@@ -216,11 +216,11 @@ pub fn request(
     Request {
         streams,
         ask: Box::new(move |plan| {
-            let needed = AREAS.iter().filter(|area| bounds.iter().any(|b| b.area == area.id()));
-            let asked = |area: &&'static dyn Area| {
-                let mut wishes = area.wishes(plan);
-                wishes.cells.retain(|cell| bounds.iter().any(|b| needs(b, area.id(), cell)));
-                AreaRequest { area: *area, wishes }
+            let needed = AREAS.iter().filter(|area| bounds.iter().any(|b| b.area == area.id));
+            let asked = |area: &&'static Area| {
+                let mut proposal = area.proposal(plan);
+                proposal.cells.retain(|cell| bounds.iter().any(|b| needs(b, area.id, cell)));
+                AreaRequest { area, proposal }
             };
             Ok(needed.map(asked).collect())
         }),

@@ -8,16 +8,16 @@ use std::time::Duration;
 
 use machine::Machine;
 use machine::activity::Activity;
-use machine::busy::BusySnapshot;
+use machine::cpu_load::BusySnapshot;
 use machine::limits::{Looked, Reasons};
 use model::page::si;
 use model::record::{ClockRecord, CommandEnd, Fact, QuietRun, Ran, Trust};
 use model::stats::paired::Arm;
 use model::{CpuSet, Finding, Hertz, Known, Obstacle, Seconds, Severity, Unavailable, Unit};
 
-use crate::ab::surroundings::InterferenceWatch;
+use crate::ab::interference::InterferenceWatch;
 use crate::proof::Observer;
-use crate::run::neighbours::TELLING;
+use crate::run::other_load::TELLING;
 use rig::executor::{RunError, Stop};
 
 /// Beyond this the clock at the end is another one than that at the beginning: guests and boost move it by

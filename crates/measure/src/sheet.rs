@@ -4,8 +4,7 @@ use kernels::StreamRow;
 use model::record::Presentation;
 use model::{CpuSet, Seconds};
 
-use crate::areas::contained::wishes;
-use crate::areas::{AREAS, turbo};
+use crate::areas::AREAS;
 use crate::run::area::Area;
 use crate::run::plan::Planning;
 use crate::run::{AreaRequest, Request, Span};
@@ -19,14 +18,12 @@ pub fn request(
     command: Vec<String>,
     presentation: Presentation,
 ) -> Request {
-    let ask = move |plan: &Planning<'_>| {
-        let asked =
-            |area: &&'static dyn Area| AreaRequest { area: *area, wishes: area.wishes(plan) };
-        let questions = AreaRequest {
-            area: &turbo::Questions,
-            wishes: wishes(turbo::Questions.id(), || turbo::questions(plan, budget)),
-        };
-        Ok(AREAS.iter().map(asked).chain([questions]).collect())
+    let ask = |plan: &Planning<'_>| {
+        let asked = |area: &&'static Area| AreaRequest { area, proposal: area.proposal(plan) };
+        // What asks something else of an area's measurements comes after all that the others measure first.
+        let is_further = |area: &&&Area| area.is_within_another();
+        let (further, first): (Vec<_>, Vec<_>) = AREAS.iter().partition(is_further);
+        Ok(first.into_iter().chain(further).map(asked).collect())
     };
     Request {
         cpus: Choice::usual(cpus),

@@ -10,7 +10,7 @@ use model::Seconds;
 use regex_lite::Regex;
 use sys::process::ChildUsage;
 
-use crate::run::arm::Own;
+use crate::run::arm_env::ArmEnv;
 use rig::executor::Stop;
 
 /// What is measured of a command.
@@ -43,7 +43,7 @@ pub(super) struct Done {
 /// Executes it once. Who takes longer than `limit` has failed.
 pub(super) fn run(
     words: &[String],
-    own: &Own,
+    own: &ArmEnv,
     metric: &Metric,
     limit: Seconds,
     stop: &Stop,
@@ -182,7 +182,7 @@ mod tests {
     fn sh(script: &str, limit: Seconds) -> Result<f64, String> {
         let words = ["sh", "-c", script].map(str::to_owned);
         let metric = Metric::Printed(Regex::new("[0-9]+").unwrap());
-        let done = run(&words, &Own::default(), &metric, limit, &Stop::default());
+        let done = run(&words, &ArmEnv::default(), &metric, limit, &Stop::default());
         done.map(|done| done.value).map_err(|failed| {
             let Failed::Because(why) = failed else { panic!("nobody interrupted") };
             why

@@ -3,13 +3,13 @@
 //!
 //! The statistics are [`model::stats::paired`]; here is who measures, and what is set meanwhile.
 
-mod beside;
+mod arm_runner;
 mod busy;
 mod command;
-mod course;
+mod companion;
+pub(crate) mod interference;
 mod promised;
-mod seat;
-pub(crate) mod surroundings;
+mod quad_run;
 mod watch;
 
 pub use command::Metric;
@@ -24,17 +24,17 @@ use model::record::{Proof, Record, Settings};
 use model::stats::paired::{BAND, Better, Comparison, Verdict};
 use model::{CpuSet, Finding, Known, Obstacle, Seconds, Unavailable};
 
-use crate::run::arm::Own;
+use crate::run::arm_env::ArmEnv;
 use crate::run::single::Subject;
 use crate::run::{Error, Progress};
+use arm_runner::ArmRunner;
+use interference::InterferenceWatch;
 use rig::executor::Stop;
-use seat::Bench;
-use surroundings::InterferenceWatch;
 
 /// What is compared, and how.
 pub struct Comparing {
     /// How A and B run.
-    pub own: [Own; 2],
+    pub own: [ArmEnv; 2],
     /// What A and B were asked to be, as it was typed.
     pub words: [Vec<String>; 2],
     /// What is set on the machine for each, whatever is there already.
@@ -73,7 +73,7 @@ impl Comparing {
     /// A command, or a workload, with everything as usual.
     pub fn usual(what: AbSubject) -> Comparing {
         Comparing {
-            own: [Own::default(), Own::default()],
+            own: [ArmEnv::default(), ArmEnv::default()],
             words: [Vec::new(), Vec::new()],
             changes: [Vec::new(), Vec::new()],
             what,
@@ -92,7 +92,7 @@ impl Comparing {
     /// Whether A and B come to the same.
     fn is_equal(&self) -> bool {
         let [a, b] = &self.own;
-        a.is_like(b) && seat::difference(&self.changes).is_empty()
+        a.is_like(b) && arm_runner::difference(&self.changes).is_empty()
     }
 }
 
@@ -107,7 +107,7 @@ pub fn run<'m>(
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Record, Error> {
     let begun = Instant::now();
-    let mut bench = Bench::new(machine, comparing, session, stop)?;
+    let mut bench = ArmRunner::new(machine, comparing, session, stop)?;
     let mut proofs = bench.prove(machine)?;
     let mut promises = comparing.promises.clone();
     proofs.extend(bench.keep_promises(machine, &mut promises, stop)?);
@@ -127,7 +127,7 @@ pub fn run<'m>(
     if stop.asked() {
         record.run.interrupted = Some("stopped".to_owned());
     }
-    let changes = seat::difference(&comparing.changes);
+    let changes = arm_runner::difference(&comparing.changes);
     if run.held_seconds.is_some() {
         for proof in &mut proofs {
             proof.caveat = None;

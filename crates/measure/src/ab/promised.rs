@@ -1,16 +1,16 @@
 //! Whether CPUs have the clock that each arm promises them, by the chain.
 
 use levers::Object;
-use levers::open::is_open;
+use levers::unlimited::is_open;
 use machine::Machine;
 use model::record::{Proof, ProofAnswer};
 use model::stats::paired::Arm as Side;
 use model::{CpuId, CpuSet, Hertz};
 
-use super::seat::Bench;
+use super::arm_runner::ArmRunner;
 use crate::areas::subjects;
 use crate::run::Error;
-use crate::run::arm::Own;
+use crate::run::arm_env::ArmEnv;
 use crate::run::single::Single;
 use rig::executor::Stop;
 
@@ -53,7 +53,7 @@ pub type ArmLook = fn(&Machine) -> Vec<Proof>;
 /// Relative differences up to this are the promised clock.
 const BAND: f64 = 0.02;
 
-impl<'m> Bench<'m, '_, '_> {
+impl<'m> ArmRunner<'m, '_, '_> {
     /// The clock of each CPU that was promised one, in both arms. What the kernel turns out to leave of a promise,
     /// once an arm was set, is all that is promised then.
     pub(super) fn keep_promises(
@@ -112,7 +112,7 @@ impl<'m> Bench<'m, '_, '_> {
 /// The clock of a CPU by the chain, in hertz; none: it cannot be told now.
 fn clock(machine: &Machine, cpu: CpuId, stop: &Stop) -> Result<Option<f64>, Error> {
     let Some(subject) = subjects::find("turbo") else { return Ok(None) };
-    let own = Own { cpus: Some(CpuSet::from_iter([cpu])), ..Own::default() };
+    let own = ArmEnv { cpus: Some(CpuSet::from_iter([cpu])), ..ArmEnv::default() };
     let mut single = Single::new(machine, stop)?;
     let ready = single.prepare(subject, &own, subject.quantity, None)?;
     Ok(single.measure(&ready).map_err(Error::from)?.ok())

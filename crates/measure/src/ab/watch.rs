@@ -9,7 +9,7 @@ use model::stats::paired::Arm as Side;
 use model::stats::{median, quantile};
 use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 
-use super::seat::index;
+use super::arm_runner::index;
 
 /// Its name in turbostat, and here.
 const CLOCK: &str = "Bzy_MHz";

@@ -5,7 +5,7 @@ use model::record::{PageKind, Presentation};
 
 use super::{cores, memory, openmp, pause, turbo, wake};
 use crate::run::Request;
-use crate::run::arm::Own;
+use crate::run::arm_env::ArmEnv;
 use crate::run::single::Subject;
 use rig::job::Manner;
 use rig::placement::Choice;
@@ -146,16 +146,15 @@ pub static SUBJECTS: &[Subject] = &[
 ];
 
 /// Nothing is printed.
-const LOOK: Presentation =
-    Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Ab };
+const LOOK: Presentation = Presentation::of(PageKind::Ab);
 
-fn chase(question: memory::Question, own: &Own) -> Request {
+fn chase(question: memory::Question, own: &ArmEnv) -> Request {
     let usual = memory::MemoryOptions::about(question);
     let options = memory::MemoryOptions { pages: own.pages, cpus: choice(own), ..usual };
     options.request(Vec::new(), LOOK)
 }
 
-fn choice(own: &Own) -> Choice {
+fn choice(own: &ArmEnv) -> Choice {
     Choice::usual(own.cpus.clone())
 }
 
@@ -166,7 +165,7 @@ pub fn find(name: &str) -> Option<&'static Subject> {
 }
 
 /// The runtimes that know the variables of both arms.
-fn runtimes(own: &Own) -> Option<Vec<String>> {
+fn runtimes(own: &ArmEnv) -> Option<Vec<String>> {
     let any = |prefix: &str| own.known_variables().any(|name| name.starts_with(prefix));
     let names: &[&str] = match (any("KMP_"), any("GOMP_")) {
         (true, _) => &["libomp", "libiomp5"],

@@ -12,7 +12,7 @@ use std::collections::btree_map::Entry;
 
 use levers::plan::Change;
 use levers::rows::Proof;
-use levers::{Drivers, SettingOwner, deciders};
+use levers::{Drivers, SettingOwner, overrides};
 use machine::instruments::clock::{self, RateChoice};
 use machine::instruments::idle::IdleCounters;
 use machine::memory;
@@ -23,14 +23,14 @@ use model::{CpuId, Hertz, Obstacle, Pages, Reading, Seconds, Unavailable};
 use sys::memory::Mapping;
 
 use crate::areas::subjects;
-use crate::run::arm::Own;
+use crate::run::arm_env::ArmEnv;
 use crate::run::single::{Ready, Single};
 use rig::alarm::{Alarm, By};
 use rig::calibration;
+use rig::clock_rise::{self, Rise};
 use rig::executor::{Executor, RunError, Stop};
 use rig::job::Tools;
 use rig::reduce;
-use rig::rise::{self, Rise};
 use rig::ruler::{Ruler, Rulers};
 use rig::streams;
 
@@ -206,9 +206,9 @@ impl<'a> Observer<'a> {
     /// The clock from rest on.
     fn ramp(&mut self, cpu: CpuId) -> Result<Observation, Blind> {
         let ruler = self.ruler(cpu)?;
-        let job = rise::job(&self.tools, cpu, BLOCKS as u32);
+        let job = clock_rise::job(&self.tools, cpu, BLOCKS as u32);
         let raw = self.executor.repeat(&job)?;
-        Ok(Observation::Ramp(rise::of(&raw.members[0], &job, &ruler, self.executor.rate())))
+        Ok(Observation::Ramp(clock_rise::of(&raw.members[0], &job, &ruler, self.executor.rate())))
     }
 
     /// How long a pointer takes that such a workload follows, the clock of the core beside it, and what
@@ -230,7 +230,7 @@ impl<'a> Observer<'a> {
                 let Some(subject) = subjects::find(workload) else {
                     panic!("BUG: there is no workload `{workload}`")
                 };
-                let own = Own { cpus: Some([cpu].into_iter().collect()), ..Own::default() };
+                let own = ArmEnv { cpus: Some([cpu].into_iter().collect()), ..ArmEnv::default() };
                 empty.insert(single.prepare(subject, &own, subject.quantity, None)?)
             }
         };
@@ -388,7 +388,7 @@ pub fn judge(
             };
         if answer == ProofAnswer::NotObeyed {
             let rule = (change.lever.rule)(&drivers).into_iter();
-            let deciders = deciders::of(machine, &change.object, &change.wanted);
+            let deciders = overrides::of(machine, &change.object, &change.wanted);
             let why: Vec<String> = rule.chain(deciders).collect();
             if !why.is_empty() {
                 seen = format!("set, but the CPU does not obey: {} ({seen})", why.join("; "));
@@ -514,7 +514,7 @@ fn clocks(
             }
             None => Some("whether it got too hot is not known, as its counter fell".to_owned()),
         };
-        let deciders = deciders::of(machine, &change.object, &change.wanted);
+        let deciders = overrides::of(machine, &change.object, &change.wanted);
         let all: Vec<String> = throttles.into_iter().chain(deciders).collect();
         if all.is_empty() {
             ", which may have other reasons".to_owned()

@@ -5,7 +5,7 @@ use model::record::ProofAnswer;
 use model::stats::{median, quantile};
 
 use super::{is_above, lower};
-use rig::rise::{Rise, WINDOW};
+use rig::clock_rise::{Rise, WINDOW};
 
 /// What a lever promises of the rise.
 #[derive(Clone, Copy, PartialEq)]

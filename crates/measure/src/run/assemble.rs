@@ -19,7 +19,7 @@ use super::area::Area;
 use super::controllers::Controllers;
 use super::counters::Counters;
 use super::sweep::{End, Own, ReasonCounts, Swept};
-use super::trials::Trial;
+use super::variant_trials::Trial;
 use super::{Planned, Program, Request, Span, events, speed_select};
 use crate::run::plan::Workload;
 use rig::collect::rounded;
@@ -146,7 +146,7 @@ fn plan(parts: &Parts<'_>) -> Plan {
         cpus: parts.placement.cpus.iter().copied().collect(),
         placement: parts.placement.reason.clone(),
         manner: manner(parts.request),
-        areas: in_order(parts.program.areas.iter().map(|area| area.id().to_owned())),
+        areas: in_order(parts.program.areas.iter().map(|area| area.word().to_owned())),
         workloads: parts.request.streams.iter().map(|row| workload(row)).collect(),
         active_cores: active,
         blocks_planned: parts.run.sweeps_planned,
@@ -299,7 +299,7 @@ fn absent_series(
         let active: CpuSet = planned.cell.cpus().into_iter().collect();
         let workload = planned.cell.workloads()[0].id;
         let of_cell = |series: &Series| {
-            series.area == program.areas[planned.area].id()
+            series.area == program.areas[planned.area].word()
                 && series.workload == workload
                 && series.active == active
                 && planned.cell.parameters.iter().all(|(k, v)| series.parameters.get(k) == Some(v))
@@ -380,14 +380,14 @@ fn cell_without(
 }
 
 fn series_without(
-    area: &dyn Area,
+    area: &Area,
     workload: &str,
     cpu: CpuId,
     active: &CpuSet,
     reason: &Unavailable,
 ) -> Vec<Series> {
     let of_quantity = |quantity: &Quantity| Series {
-        area: area.id().to_owned(),
+        area: area.word().to_owned(),
         workload: workload.to_owned(),
         quantity: quantity.id.to_owned(),
         unit: quantity.unit,
@@ -399,7 +399,7 @@ fn series_without(
         fixed_cost: None,
         disturbance: Disturbance::default(),
     };
-    area.quantities().iter().filter(|q| area.offers(workload, q)).map(of_quantity).collect()
+    area.quantities.iter().filter(|q| (area.offers)(workload, q)).map(of_quantity).collect()
 }
 
 /// What was tried before the first sweep: one block each, so that there is no interval.
@@ -410,7 +410,7 @@ fn trials(program: &Program, trials: Vec<Trial>) -> Vec<Series> {
         let mut parameters = trial.parameters;
         parameters.insert("question".to_owned(), "trial".to_owned());
         Some(Series {
-            area: program.areas[trial.area].id().to_owned(),
+            area: program.areas[trial.area].word().to_owned(),
             workload: trial.workload.to_owned(),
             quantity: "bandwidth".to_owned(),
             unit: Unit::BytePerSecond,

@@ -80,7 +80,7 @@ fn of_failed(program: &Program, failed: &BTreeMap<usize, RunError>) -> Vec<Event
     }
     let of = |((area, _), (error, ids)): ((usize, String), (&RunError, Vec<&'static str>))| {
         let workloads = in_order(ids).into_iter().map(str::to_owned).collect();
-        let area = program.areas[area].id().to_owned();
+        let area = program.areas[area].word().to_owned();
         Event::CellsFailed { area, workloads, told: told(error) }
     };
     alike.into_iter().map(of).collect()

@@ -1,18 +1,18 @@
 //! A run: what areas ask for, measured within its time, as one record.
 
 pub mod area;
-pub mod arm;
+pub mod arm_env;
 mod assemble;
 mod controllers;
 mod counters;
 pub(crate) mod events;
-pub(crate) mod neighbours;
+pub(crate) mod other_load;
 mod outline;
 pub mod plan;
 pub mod single;
 pub(crate) mod speed_select;
 mod sweep;
-mod trials;
+mod variant_trials;
 
 pub use model::outline::Span;
 pub use outline::outline;
@@ -33,10 +33,10 @@ use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable};
 
 use crate::run::area::Area;
-use crate::run::plan::{Cell, CellWork, Planning, Wishes};
+use crate::run::plan::{Cell, CellWork, Planning, Proposal};
 use controllers::Controllers;
 use counters::Counters;
-use neighbours::Watch;
+use other_load::Watch;
 use rig::executor::simulated::Simulated;
 use rig::executor::threads::Threads;
 use rig::executor::{Executor, RunError, Stop};
@@ -94,13 +94,14 @@ impl Request {
 
     /// The same of one area.
     pub fn of(
-        area: &'static dyn Area,
+        area: &'static Area,
         span: Span,
-        wishes: impl Fn(&Planning<'_>) -> Result<Wishes, Error> + 'static,
+        proposal: impl Fn(&Planning<'_>) -> Result<Proposal, Error> + 'static,
         command: Vec<String>,
         presentation: Presentation,
     ) -> Request {
-        let ask = move |plan: &Planning<'_>| Ok(vec![AreaRequest { area, wishes: wishes(plan)? }]);
+        let ask =
+            move |plan: &Planning<'_>| Ok(vec![AreaRequest { area, proposal: proposal(plan)? }]);
         Request::new(span, ask, command, presentation)
     }
 }
@@ -111,9 +112,9 @@ pub type Ask = dyn Fn(&Planning<'_>) -> Result<Vec<AreaRequest>, Error>;
 /// An area and what it is to measure.
 pub struct AreaRequest {
     /// The area.
-    pub area: &'static dyn Area,
+    pub area: &'static Area,
     /// Its cells.
-    pub wishes: Wishes,
+    pub proposal: Proposal,
 }
 
 /// Why there is no record.
@@ -305,7 +306,7 @@ struct Planned {
 struct Program {
     tools: Tools,
     /// Area by area; cells name theirs by index.
-    areas: Vec<&'static dyn Area>,
+    areas: Vec<&'static Area>,
     cells: Vec<Planned>,
     left_out: Vec<Planned>,
     absent: Vec<(usize, &'static str, Unavailable)>,
@@ -337,9 +338,9 @@ impl Program {
         let admitted = admitted(&asked, request.span);
         let mut verified = BTreeSet::new();
         for (area, asked) in asked.iter_mut().enumerate() {
-            let absent = std::mem::take(&mut asked.wishes.absent);
+            let absent = std::mem::take(&mut asked.proposal.absent);
             program.absent.extend(absent.into_iter().map(|(id, reason)| (area, id, reason)));
-            for (index, cell) in std::mem::take(&mut asked.wishes.cells).into_iter().enumerate() {
+            for (index, cell) in std::mem::take(&mut asked.proposal.cells).into_iter().enumerate() {
                 verify(&cell, &mut verified)?;
                 let admitted = admitted[area][index];
                 let list = if admitted { &mut program.cells } else { &mut program.left_out };
@@ -418,19 +419,19 @@ impl Program {
     fn is_counted(&self) -> bool {
         let counted = |planned: &Planned| match &planned.cell.work {
             CellWork::Traffic(moved) => moved.counted,
-            CellWork::Streams(_) | CellWork::Errand(_) => false,
+            CellWork::Streams(_) | CellWork::CustomJob(_) => false,
         };
         self.cells.iter().any(counted)
     }
 
     /// Whether clocks are measured.
     fn has_clocks(&self) -> bool {
-        self.areas.iter().any(|area| area.needs().clocks)
+        self.areas.iter().any(|area| area.needs.clocks)
     }
 
     /// What its CPUs do meanwhile, where that was asked for. Simulated jobs leave no trace there.
     fn activity<'a>(&self, machine: &'a Machine) -> Option<ActivityWatch<'a>> {
-        let series = self.areas.iter().find_map(|area| area.needs().activity)?;
+        let series = self.areas.iter().find_map(|area| area.needs.activity)?;
         if machine.simulated.is_some() {
             return None;
         }
@@ -491,19 +492,19 @@ fn verify(cell: &Cell, verified: &mut BTreeSet<&'static str>) -> Result<(), RunE
 
 /// Which cells of each area are measured.
 fn admitted(asked: &[AreaRequest], span: Span) -> Vec<Vec<bool>> {
-    let costs = |asked: &AreaRequest| -> Vec<Seconds> {
-        asked.wishes.cells.iter().map(Cell::cost).collect()
+    let Span::Budget(budget) = span else {
+        return asked.iter().map(|asked| vec![true; asked.proposal.cells.len()]).collect();
     };
-    let wish = |asked: &AreaRequest| schedule::AreaDemand {
-        weight: asked.area.weight(),
-        costs: costs(asked),
+    // Areas within one other share the time of all of them: one costly cell has no room in a part of it.
+    let share_time = |a: &AreaRequest, b: &AreaRequest| {
+        a.area.word() == b.area.word() && a.area.is_within_another() == b.area.is_within_another()
     };
-    match span {
-        Span::Budget(budget) => {
-            schedule::admit(&asked.iter().map(wish).collect::<Vec<_>>(), budget)
-        }
-        Span::Blocks(_) | Span::Bounded(_) | Span::All(_) => {
-            asked.iter().map(|asked| vec![true; asked.wishes.cells.len()]).collect()
-        }
-    }
+    let groups: Vec<&[AreaRequest]> = asked.chunk_by(share_time).collect();
+    let demand = |group: &&[AreaRequest]| schedule::AreaDemand {
+        weight: group.iter().map(|asked| asked.area.weight).sum(),
+        costs: group.iter().flat_map(|asked| asked.proposal.cells.iter().map(Cell::cost)).collect(),
+    };
+    let demands: Vec<schedule::AreaDemand> = groups.iter().map(demand).collect();
+    let mut answers = schedule::admit(&demands, budget).into_iter().flatten();
+    asked.iter().map(|asked| answers.by_ref().take(asked.proposal.cells.len()).collect()).collect()
 }

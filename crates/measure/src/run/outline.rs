@@ -5,8 +5,7 @@ use model::outline::{Outline, OutlinedAbsence, OutlinedCell, OutlinedWorkload, S
 use model::record::{Relation, Tool, Topology};
 use model::{CpuId, Obstacle, Unavailable};
 
-use super::{Error, Planned, Program, Request, assemble};
-use crate::run::plan::Planning;
+use super::{Error, Planned, Program, Request, assemble, single};
 
 /// What a run of this request would measure on this machine, what not, and why. It works for
 /// machines that are not here, too.
@@ -14,17 +13,12 @@ pub fn outline(machine: &Machine, request: &Request) -> Result<Outline, Error> {
     let description = facts::machine(machine);
     let topology = &description.topology;
     let placement = request.cpus.place(topology)?;
-    let planning = Planning {
-        machine,
-        description: &description,
-        placement: &placement,
-        streams: &request.streams,
-    };
+    let planning = single::planning(machine, &description, &placement, request);
     let program = Program::new(&planning, request)?;
     let planned = program.cells.iter().map(|planned| cell(&program, topology, planned, true));
     let left_out = program.left_out.iter().map(|planned| cell(&program, topology, planned, false));
     let absent = program.absent.iter().map(|(area, id, reason)| OutlinedAbsence {
-        area: program.areas[*area].id(),
+        area: program.areas[*area].word(),
         id,
         unavailable: reason.clone(),
     });
@@ -56,7 +50,7 @@ pub fn outline(machine: &Machine, request: &Request) -> Result<Outline, Error> {
 fn cell(program: &Program, topology: &Topology, planned: &Planned, fits: bool) -> OutlinedCell {
     let cpus = planned.cell.cpus();
     OutlinedCell {
-        area: program.areas[planned.area].id(),
+        area: program.areas[planned.area].word(),
         workloads: planned.cell.workloads().into_iter().map(|workload| workload.id).collect(),
         relation: pair(topology, &cpus),
         cpus,
@@ -83,7 +77,7 @@ fn workloads(program: &Program) -> Vec<OutlinedWorkload> {
     workloads.sort_unstable();
     workloads.dedup();
     let named = |(area, _, id): (usize, usize, &'static str)| OutlinedWorkload {
-        area: program.areas[area].id(),
+        area: program.areas[area].word(),
         id,
     };
     workloads.into_iter().map(named).collect()
@@ -111,8 +105,7 @@ mod tests {
     }
 
     fn request() -> Request {
-        let presentation =
-            Presentation { width: 80, colour: false, verbosity: 0, page: PageKind::Sheet };
+        let presentation = Presentation { width: 80, ..Presentation::of(PageKind::Sheet) };
         let streams = kernels::streams::TABLE.to_vec();
         crate::sheet::request(Seconds(30.0), None, Some(streams), Vec::new(), presentation)
     }

@@ -16,6 +16,9 @@ use rig::reduce::{Readings, Witness};
 use rig::ruler::Rulers;
 use rig::traffic::Traffic;
 
+/// The time of a run that ends when everything was measured.
+pub const UNLIMITED: Seconds = Seconds(f64::INFINITY);
+
 /// What areas plan with.
 pub struct Planning<'a> {
     /// The machine.
@@ -26,6 +29,8 @@ pub struct Planning<'a> {
     pub placement: &'a Placement,
     /// The streams that were asked for.
     pub streams: &'a [&'static StreamRow],
+    /// The time for everything, or [`UNLIMITED`].
+    pub budget: Seconds,
 }
 
 impl Planning<'_> {
@@ -46,11 +51,29 @@ impl Planning<'_> {
 
 /// What an area would like to measure, and what it already knows that it cannot.
 #[derive(Default)]
-pub struct Wishes {
+pub struct Proposal {
     /// Most wanted first.
     pub cells: Vec<Cell>,
     /// Workloads that this machine cannot execute.
     pub absent: Vec<(&'static str, Unavailable)>,
+}
+
+impl Proposal {
+    /// Nothing, because of this.
+    pub fn without(workload: &'static str, reason: Unavailable) -> Proposal {
+        Proposal { cells: Vec::new(), absent: vec![(workload, reason)] }
+    }
+}
+
+impl From<Vec<Cell>> for Proposal {
+    fn from(cells: Vec<Cell>) -> Proposal {
+        Proposal { cells, absent: Vec::new() }
+    }
+}
+
+/// Seconds that five blocks of some cells take.
+pub(crate) fn takes(cells: &[Cell]) -> f64 {
+    cells.iter().map(|cell| cell.duration().0).sum::<f64>() * BLOCKS_FOR_INTERVAL as f64
 }
 
 /// Workloads on a set of CPUs that are active together; all of them are measured.
@@ -66,13 +89,13 @@ pub enum CellWork {
     /// Each repeats a stream between stamps.
     Streams(Streams),
     /// All move data, or follow pointers, together.
-    Traffic(Moved),
+    Traffic(MemoryJob),
     /// Something whose numbers the area makes itself.
-    Errand(Box<dyn Errand>),
+    CustomJob(Box<dyn CustomJob>),
 }
 
 /// What an errand measures, and where.
-pub struct Aim {
+pub struct JobTarget {
     /// Order of its workload within the area.
     pub order: usize,
     /// The workload.
@@ -82,7 +105,7 @@ pub struct Aim {
 }
 
 /// What an errand works with.
-pub struct Means<'a> {
+pub struct JobContext<'a> {
     /// What runs its jobs.
     pub executor: &'a mut dyn Executor,
     /// The rulers of CPUs that are known so far.
@@ -92,9 +115,9 @@ pub struct Means<'a> {
 }
 
 /// A job, or a few, whose stamps the area itself turns into samples.
-pub trait Errand {
+pub trait CustomJob {
     /// What it measures, and where.
-    fn aim(&self) -> Aim;
+    fn aim(&self) -> JobTarget;
     /// The one that samples with these further parameters are of: see [`Run::parts`].
     fn cpu_of(&self, _part: &BTreeMap<String, String>) -> CpuId {
         self.aim().cpus[0]
@@ -115,10 +138,10 @@ pub trait Errand {
         false
     }
     /// Runs one block of it.
-    fn run(&self, means: Means<'_>) -> Result<Run, RunError>;
+    fn run(&self, means: JobContext<'_>) -> Result<Run, RunError>;
 }
 
-/// What one block of an [`Errand`] gave.
+/// What one block of an [`CustomJob`] gave.
 #[derive(Default)]
 pub struct Run {
     /// What went on around it.
@@ -163,7 +186,7 @@ pub struct Active {
 }
 
 /// Data that is moved.
-pub struct Moved {
+pub struct MemoryJob {
     /// Order of its workload within the area.
     pub order: usize,
     /// The workload.
@@ -213,7 +236,7 @@ impl Cell {
         match &self.work {
             CellWork::Streams(streams) => streams.members.iter().map(|a| a.member.cpu).collect(),
             CellWork::Traffic(moved) => moved.candidates[0].job.cpus(),
-            CellWork::Errand(errand) => errand.aim().cpus,
+            CellWork::CustomJob(errand) => errand.aim().cpus,
         }
     }
 
@@ -221,13 +244,13 @@ impl Cell {
     pub fn is_probed(&self) -> bool {
         match &self.work {
             CellWork::Streams(_) | CellWork::Traffic(_) => true,
-            CellWork::Errand(errand) => errand.is_probed(),
+            CellWork::CustomJob(errand) => errand.is_probed(),
         }
     }
 
     /// Whether it is gone through once.
     pub fn is_once(&self) -> bool {
-        matches!(&self.work, CellWork::Errand(errand) if errand.is_once())
+        matches!(&self.work, CellWork::CustomJob(errand) if errand.is_once())
     }
 
     /// What is executed, each workload once.
@@ -245,8 +268,8 @@ impl Cell {
                 let cpu = moved.candidates[0].job.cpus()[0];
                 vec![Workload { order: moved.order, id: moved.workload, cpu }]
             }
-            CellWork::Errand(errand) => {
-                let Aim { order, workload, cpus } = errand.aim();
+            CellWork::CustomJob(errand) => {
+                let JobTarget { order, workload, cpus } = errand.aim();
                 vec![Workload { order, id: workload, cpu: cpus[0] }]
             }
         };
@@ -265,14 +288,14 @@ impl Cell {
         match &self.work {
             CellWork::Streams(streams) => protocol::duration(&streams.phases),
             CellWork::Traffic(moved) => protocol::JOB_OVERHEAD + moved.candidates[0].job.duration(),
-            CellWork::Errand(errand) => protocol::JOB_OVERHEAD + errand.duration(),
+            CellWork::CustomJob(errand) => protocol::JOB_OVERHEAD + errand.duration(),
         }
     }
 
     /// How long it keeps its CPUs at work.
     pub(crate) fn busy(&self) -> Seconds {
         match &self.work {
-            CellWork::Errand(errand) => protocol::JOB_OVERHEAD + errand.busy(),
+            CellWork::CustomJob(errand) => protocol::JOB_OVERHEAD + errand.busy(),
             CellWork::Streams(_) | CellWork::Traffic(_) => self.duration(),
         }
     }

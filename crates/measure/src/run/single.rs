@@ -6,11 +6,10 @@ use model::areas::Quantity;
 use model::record::Machine as Description;
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable};
 
-use super::area;
-use super::arm::Own;
-use super::plan::{Candidate, Cell, CellWork, Planning};
+use super::arm_env::ArmEnv;
+use super::plan::{Candidate, Cell, CellWork, Planning, UNLIMITED};
 use super::sweep::{Sweeper, Swept};
-use super::{Error, Program, Request, executor};
+use super::{Error, Program, Request, Span, executor};
 use rig::calibration;
 use rig::collect::Taken;
 use rig::executor::{Executor, RunError, Stop};
@@ -27,14 +26,14 @@ pub struct Subject {
     /// The settings of an arm that it heeds.
     pub(crate) heeds: &'static [&'static str],
     /// What is to be measured.
-    pub(crate) request: fn(&Own) -> Request,
+    pub(crate) request: fn(&ArmEnv) -> Request,
     /// Which cell.
     pub(crate) is_it: fn(&Cell) -> bool,
 }
 
 impl Subject {
     /// The run that has it, or what it cannot heed.
-    fn request(&self, own: &Own) -> Result<Request, String> {
+    fn request(&self, own: &ArmEnv) -> Result<Request, String> {
         match own.names().into_iter().find(|name| !self.heeds.contains(name)) {
             Some(name) => {
                 let heeds = self.heeds.join(", ");
@@ -91,7 +90,7 @@ impl<'m> Single<'m> {
     pub(crate) fn prepare(
         &mut self,
         subject: &Subject,
-        own: &Own,
+        own: &ArmEnv,
         quantity: &str,
         beside: Option<&Ready>,
     ) -> Result<Ready, Error> {
@@ -112,8 +111,8 @@ impl<'m> Single<'m> {
         };
         program.cells = vec![program.cells.swap_remove(cell)];
         let area = program.areas[program.cells[0].area];
-        let known = || area.quantities().iter().map(|quantity| quantity.id);
-        let found = area::taken(area).into_iter().find(|(known, _)| known.id == quantity);
+        let known = || area.quantities.iter().map(|quantity| quantity.id);
+        let found = area.taken().into_iter().find(|(known, _)| known.id == quantity);
         let (quantity, taken) = found.ok_or_else(|| {
             let list = known().collect::<Vec<_>>().join(", ");
             asked(format!("there is no quantity `{quantity}`, but {list}"))
@@ -216,7 +215,7 @@ impl Ready {
 fn ways(program: &Program) -> &[Candidate] {
     match &program.cells[0].cell.work {
         CellWork::Traffic(moved) => &moved.candidates,
-        CellWork::Streams(_) | CellWork::Errand(_) => &[],
+        CellWork::Streams(_) | CellWork::CustomJob(_) => &[],
     }
 }
 
@@ -226,5 +225,9 @@ pub(super) fn planning<'a>(
     placement: &'a Placement,
     request: &'a Request,
 ) -> Planning<'a> {
-    Planning { machine, description, placement, streams: &request.streams }
+    let budget = match request.span {
+        Span::Budget(budget) => budget,
+        Span::Blocks(_) | Span::Bounded(_) | Span::All(_) => UNLIMITED,
+    };
+    Planning { machine, description, placement, streams: &request.streams, budget }
 }

@@ -8,8 +8,8 @@ use sst::{Command, Error, Wanted};
 use super::area::Area;
 
 /// What `sst info` shows, where an area asks for it and there is any; or what is in its way where there may be some.
-pub(crate) fn told(machine: &Machine, areas: &[&dyn Area]) -> Option<SpeedSelect> {
-    let asked: Vec<_> = areas.iter().filter_map(|area| area.needs().speed_select).collect();
+pub(crate) fn told(machine: &Machine, areas: &[&Area]) -> Option<SpeedSelect> {
+    let asked: Vec<_> = areas.iter().filter_map(|area| area.needs.speed_select).collect();
     if asked.is_empty() {
         return None;
     }
@@ -36,16 +36,16 @@ mod tests {
     use simulated::{Fault, Model};
 
     use super::*;
-    use crate::areas::sst::Sst;
+    use crate::areas::sst::SST;
 
     fn told_of(name: &str, faults: &[Fault]) -> Option<SpeedSelect> {
         let model = Model { faults: faults.to_vec(), ..Model::named(name).unwrap() };
-        told(&Machine::from(model), &[&Sst as &dyn Area])
+        told(&Machine::from(model), &[&SST])
     }
 
     fn section_of(told: SpeedSelect) -> String {
         let machine = Machine::from(Model::named("guide").unwrap());
-        let look = Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Sheet };
+        let look = Presentation::of(PageKind::Sheet);
         let record = machine::describe(&machine, Vec::new(), look);
         let record = Record { speed_select: Some(told), ..record };
         format!("{:?}", report::speed_select::section(&record))

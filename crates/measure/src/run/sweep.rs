@@ -12,10 +12,12 @@ use model::record::CHANGED;
 use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, Obstacle, Pages, Seconds, Unavailable};
 
-use super::trials::{self, Trial};
+use super::events;
+use super::variant_trials::{self, Trial};
 use super::{Planned, Program, Progress, Request, Rulers, Span};
-use super::{area, events};
-use crate::run::plan::{Active, Aim, CellWork, Errand, Means, Moved, Planning, Streams};
+use crate::run::plan::{
+    Active, CellWork, CustomJob, JobContext, JobTarget, MemoryJob, Planning, Streams,
+};
 use rig::collect::{Collector, Key, rounded};
 use rig::executor::{Executor, RunError, guarded};
 use rig::job::{Around, Repeat};
@@ -266,7 +268,7 @@ impl<'a> Sweeper<'a> {
 
     /// The fastest way to move the first cell's data.
     pub(super) fn choose(&mut self) -> Result<usize, RunError> {
-        self.trials(&[0], trials::longest(self.request.span))?;
+        self.trials(&[0], variant_trials::longest(self.request.span))?;
         Ok(self.chosen[0])
     }
 
@@ -301,7 +303,7 @@ impl<'a> Sweeper<'a> {
         swept.beside(|| "finding what a repetition costs by itself".to_owned(), cost)?;
         self.tell("choosing variants");
         let all: Vec<usize> = (0..self.program.cells.len()).collect();
-        swept.trials = self.trials(&all, trials::longest(self.request.span))?;
+        swept.trials = self.trials(&all, variant_trials::longest(self.request.span))?;
         let of = |once: bool| {
             let all = 0..self.program.cells.len();
             all.filter(|&cell| self.program.cell(cell).cell.is_once() == once).collect()
@@ -373,9 +375,9 @@ impl<'a> Sweeper<'a> {
     fn trials(&mut self, cells: &[usize], time: Seconds) -> Result<Vec<Trial>, RunError> {
         self.bound(time)?;
         self.make_room();
-        let latest = trials::latest(self.request.span);
+        let latest = variant_trials::latest(self.request.span);
         let Sweeper { executor, program, random, chosen, .. } = self;
-        trials::choose(&mut **executor, program, cells, [time, latest], random, chosen)
+        variant_trials::choose(&mut **executor, program, cells, [time, latest], random, chosen)
     }
 
     /// Five blocks of what was left out, as far as they end in time: nothing took longer than planned, or
@@ -491,7 +493,7 @@ impl<'a> Sweeper<'a> {
                 Ok(pieces)
             }
             CellWork::Traffic(moved) => self.moved(moved, self.chosen[cell], swept),
-            CellWork::Errand(errand) => self.errand(&**errand, swept),
+            CellWork::CustomJob(errand) => self.errand(&**errand, swept),
         }
     }
 
@@ -551,7 +553,7 @@ impl<'a> Sweeper<'a> {
     /// Data moved in one way: one piece for all members.
     fn moved(
         &mut self,
-        moved: &Moved,
+        moved: &MemoryJob,
         candidate: usize,
         swept: &mut Swept,
     ) -> Result<Pieces, RunError> {
@@ -570,16 +572,17 @@ impl<'a> Sweeper<'a> {
             .map(|member| member.around)
             .fold(Around { settled: true, ..Around::default() }, Around::and);
         let reduced = reduce::Reduced { haul: Some(haul), ..reduce::Reduced::default() };
-        let Moved { order, workload, .. } = *moved;
+        let MemoryJob { order, workload, .. } = *moved;
         Ok(vec![Piece { order, workload, cpu, parameters: BTreeMap::new(), around, reduced }])
     }
 
     /// What the area makes of its own jobs: one piece for all of its CPUs, and one for each part.
-    fn errand(&mut self, errand: &dyn Errand, swept: &mut Swept) -> Result<Pieces, RunError> {
-        let Aim { order, workload, .. } = errand.aim();
+    fn errand(&mut self, errand: &dyn CustomJob, swept: &mut Swept) -> Result<Pieces, RunError> {
+        let JobTarget { order, workload, .. } = errand.aim();
         self.tell(workload);
         let machine = self.planning.machine;
-        let run = errand.run(Means { executor: self.executor, rulers: &swept.rulers, machine })?;
+        let run =
+            errand.run(JobContext { executor: self.executor, rulers: &swept.rulers, machine })?;
         // Where all numbers are of parts, there are none of the whole.
         let is_split = run.readings.is_empty() && !run.parts.is_empty();
         let whole = (!is_split).then(|| (BTreeMap::new(), run.readings));
@@ -632,7 +635,7 @@ impl<'a> Sweeper<'a> {
             parameters.extend(piece.parameters);
             let key = Key {
                 area_order: planned.area,
-                area: area.id(),
+                area: area.word(),
                 workload_order: piece.order,
                 workload: piece.workload,
                 active_count: active.len(),
@@ -641,7 +644,7 @@ impl<'a> Sweeper<'a> {
                 class: class.map(str::to_owned),
                 parameters,
             };
-            swept.collector.add(key, || area::taken(area), &piece.around, &piece.reduced);
+            swept.collector.add(key, || area.taken(), &piece.around, &piece.reduced);
         }
     }
 

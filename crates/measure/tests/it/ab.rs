@@ -2,7 +2,7 @@
 
 use machine::Machine;
 use measure::ab::{self, AbSubject, Comparing};
-use measure::run::arm::Own;
+use measure::run::arm_env::ArmEnv;
 use model::record::{AbRun, PageKind, Presentation, Record};
 use model::stats::paired::{Beside, Flag};
 use model::{CpuId, CpuSet, Known, Seconds};
@@ -14,11 +14,11 @@ fn compared(change: impl FnOnce(&mut Model)) -> Record {
     let mut model = Model::named("2s-56c").unwrap();
     change(&mut model);
     let machine = Machine::from(model);
-    let one = || Own { cpus: Some(CpuSet::from_iter([CpuId(0)])), ..Own::default() };
+    let one = || ArmEnv { cpus: Some(CpuSet::from_iter([CpuId(0)])), ..ArmEnv::default() };
     let what = AbSubject::Area(measure::areas::subjects::find("turbo").unwrap(), None);
     let comparing =
         Comparing { own: [one(), one()], budget: Seconds(6.0), ..Comparing::usual(what) };
-    let look = Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Ab };
+    let look = Presentation::of(PageKind::Ab);
     let described = machine::describe(&machine, Vec::new(), look);
     ab::run(&machine, &comparing, None, described, &Stop::default(), &mut |_| {}).unwrap()
 }

@@ -12,7 +12,7 @@ use rig::placement::Choice;
 
 /// How the page is laid out.
 pub(crate) const LOOK: Presentation =
-    Presentation { width: 200, colour: false, verbosity: 0, page: PageKind::Turbo };
+    Presentation { width: 200, ..Presentation::of(PageKind::Turbo) };
 
 /// What is measured, with all that is to be said of it.
 pub(crate) fn measure(

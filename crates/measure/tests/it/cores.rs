@@ -18,7 +18,7 @@ fn options(cpus: Option<&str>) -> CoresOptions {
 }
 
 fn run(machine: &Machine, options: CoresOptions) -> Result<Record, Error> {
-    let look = Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Cores };
+    let look = Presentation::of(PageKind::Cores);
     let request = options.request(vec!["cpudyno".to_owned()], look);
     measure(machine, &request, &Stop::default(), &mut |_| ())
 }

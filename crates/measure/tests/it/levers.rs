@@ -2,7 +2,7 @@
 //! back.
 
 use levers::ask::SettingSpec;
-use levers::journal::Shelf;
+use levers::journal::JournalDir;
 use levers::plan::Plan;
 use levers::{Error, Lever, Object, Session, port};
 use machine::Machine;
@@ -24,8 +24,8 @@ fn asked(settings: &[&str]) -> Vec<SettingSpec> {
     settings.iter().map(|text| text.parse().unwrap()).collect()
 }
 
-fn shelf(folder: &TempDir, machine: &Machine) -> Shelf {
-    Shelf::new(folder.path(), machine)
+fn shelf(folder: &TempDir, machine: &Machine) -> JournalDir {
+    JournalDir::new(folder.path(), machine)
 }
 
 fn session<'a>(machine: &'a Machine, folder: &TempDir) -> Session<'a> {
@@ -121,7 +121,7 @@ fn limits_that_were_not_reached_cannot_be_seen() {
 }
 
 fn described(machine: &Machine) -> Record {
-    let look = Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Ab };
+    let look = Presentation::of(PageKind::Ab);
     machine::describe(machine, vec!["test".to_owned()], look)
 }
 

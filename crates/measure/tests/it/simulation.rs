@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use kernels::StreamRow;
 use machine::Machine;
 use measure::run::area::Area;
-use measure::run::plan::{Aim, Cell, CellWork, Errand, Means, Planning, Run, Wishes};
+use measure::run::plan::{
+    Cell, CellWork, CustomJob, JobContext, JobTarget, Planning, Proposal, Run,
+};
 use measure::run::{AreaRequest, Request};
 use measure::sheet;
 use model::areas::Quantity;
@@ -19,7 +21,7 @@ use crate::common::{assert_near, measure};
 
 fn asked(budget: f64, cpus: Option<&str>, streams: Option<Vec<&'static StreamRow>>) -> Request {
     let page = model::record::PageKind::Sheet;
-    let presentation = Presentation { width: 100, colour: false, verbosity: 0, page };
+    let presentation = Presentation::of(page);
     let cpus = cpus.map(|list| list.parse().unwrap());
     sheet::request(Seconds(budget), cpus, streams, vec!["test".to_owned()], presentation)
 }
@@ -104,7 +106,7 @@ fn a_longer_sheet_asks_more_of_neighbours_and_cores() {
     let Outcome::Unavailable { unavailable } = &reason.outcome else { panic!("{reason:?}") };
     assert_eq!(unavailable.remedy.as_deref(), Some("cpudyno turbo --neighbours"));
     let page = format!("{:?}", report::sheet::page(&short, 0));
-    let note = "left out, as are pairs without a number: victim vector, victim latency, ";
+    let note = "not measured: victim vector, victim latency, ";
     assert!(page.contains(note), "{page}");
     let all = ["victim bandwidth", "victim latency", "victim scalar", "victim vector"];
     assert_eq!(victims(&run("sim:laptop", 120.0)), all);
@@ -285,8 +287,8 @@ fn cycles_that_others_did_not_find_are_a_finding() {
         let record = renamed(&record, "Cascade Lake", "avx256_fma", 6.0);
         format!("{:?}", report::areas::turbo::page(&record, verbosity, 100))
     };
-    assert!(page(1).contains("measured and known") && page(1).contains("\"differs\""));
-    assert!(!page(0).contains("measured and known"));
+    assert!(page(1).contains("measured and published") && page(1).contains("\"differs\""));
+    assert!(!page(0).contains("measured and published"));
 }
 
 /// The counters of the core say what the ruler says of the same streams; where they do not, it is told.
@@ -324,37 +326,24 @@ fn counters_and_ruler_agree_on_cycles() {
 }
 
 /// An area whose only workload panics, in the place of the one that it is called like.
-struct Faulty;
-
-impl Area for Faulty {
-    fn id(&self) -> &'static str {
-        "pause"
-    }
-    fn weight(&self) -> f64 {
-        1.0
-    }
-    fn quantities(&self) -> &'static [Quantity] {
-        static OF_NONE: &[Quantity] =
-            &[Quantity::new("clock", "clock", model::Unit::Hertz, None, "none")];
-        OF_NONE
-    }
-    fn wishes(&self, _: &Planning<'_>) -> Wishes {
-        let cell =
-            |work| Cell { work: CellWork::Errand(Box::new(work)), parameters: BTreeMap::new() };
-        Wishes { cells: vec![cell(Panics)], absent: Vec::new() }
-    }
-}
+static FAULTY: Area = {
+    const CLOCK: Quantity = Quantity::new("clock", "clock", model::Unit::Hertz, None, "none");
+    Area::new("pause", &[CLOCK], 1.0, |_| {
+        let work = CellWork::CustomJob(Box::new(Panics));
+        Proposal::from(vec![Cell { work, parameters: BTreeMap::new() }])
+    })
+};
 
 struct Panics;
 
-impl Errand for Panics {
-    fn aim(&self) -> Aim {
-        Aim { order: 0, workload: "faulty", cpus: vec![model::CpuId(0)] }
+impl CustomJob for Panics {
+    fn aim(&self) -> JobTarget {
+        JobTarget { order: 0, workload: "faulty", cpus: vec![model::CpuId(0)] }
     }
     fn duration(&self) -> Seconds {
         Seconds(0.01)
     }
-    fn run(&self, _: Means<'_>) -> Result<Run, RunError> {
+    fn run(&self, _: JobContext<'_>) -> Result<Run, RunError> {
         panic!("no such\nthing")
     }
 }
@@ -366,8 +355,8 @@ fn an_area_that_panics_says_so_in_its_place_and_the_rest_stands() {
         let Request { ask, .. } = request(5.0);
         let ask = move |planning: &Planning<'_>| {
             let mut asked = if others { ask(planning)? } else { Vec::new() };
-            asked.retain(|asked| asked.area.id() != "pause");
-            asked.push(AreaRequest { area: &Faulty, wishes: Faulty.wishes(planning) });
+            asked.retain(|asked| asked.area.id != "pause");
+            asked.push(AreaRequest { area: &FAULTY, proposal: FAULTY.proposal(planning) });
             Ok(asked)
         };
         let request = Request { ask: Box::new(ask), ..request(5.0) };
@@ -391,7 +380,7 @@ fn an_area_that_panics_says_so_in_its_place_and_the_rest_stands() {
     let page = report::sheet::page(&record, 0);
     let sections = page.blocks.windows(2);
     let mut reasons = sections.filter_map(|pair| match pair {
-        [Block::Heading(heading), Block::Remarks(remarks)] if heading == "Pause" => {
+        [Block::Fold { title, .. }, Block::Remarks(remarks)] if title == "Pause" => {
             Some(remarks.iter().map(|remark| remark.text.as_str()).collect::<String>())
         }
         _ => None,

@@ -433,8 +433,7 @@ fn alone() {
     /// What the project promises beside the arrays.
     const MORE: u64 = 20_000_000;
     let machine = Machine::real();
-    let presentation =
-        Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Memory };
+    let presentation = Presentation::of(PageKind::Memory);
     let request = |length| bandwidth(length).request(vec!["test".to_owned()], presentation);
     let huge = outline(&machine, &request(Length::Bytes(1 << 50)));
     assert!(matches!(huge, Err(Error::Asked(_))), "nobody has a pebibyte");

@@ -120,7 +120,7 @@ fn measured(
     let mut options = WakeOptions::about(question);
     options.budget = Some(Seconds(3.0));
     change(&mut options);
-    let look = Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Wake };
+    let look = Presentation::of(PageKind::Wake);
     let request = options.request(vec!["test".to_owned()], look);
     crate::common::measure(machine, &request, &Stop::default(), &mut |_| {}).unwrap()
 }
@@ -232,7 +232,7 @@ fn one_cpu_has_reasons_for_everything_that_needs_two() {
         assert!(series.is_some_and(|series| series.summary().is_none()), "{id}");
     }
     let idle = WakeOptions::about(Question::Idle);
-    let look = Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Wake };
+    let look = Presentation::of(PageKind::Wake);
     let request = idle.request(Vec::new(), look);
     let record = crate::common::measure(&machine, &request, &Stop::default(), &mut |_| {}).unwrap();
     let missing = record.series.iter().find(|series| series.workload == "other-cpu");
@@ -255,7 +255,7 @@ fn pairs_that_cannot_be_used_are_refused() {
     let absent = PairSpec::Pair(CpuPair { first: CpuId(0), second: CpuId(7) });
     let options =
         WakeOptions { pairs: Some(vec![absent]), ..WakeOptions::about(Question::Signals) };
-    let look = Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Wake };
+    let look = Presentation::of(PageKind::Wake);
     let request = options.request(Vec::new(), look);
     let refused = crate::common::measure(&machine, &request, &Stop::default(), &mut |_| {});
     assert!(matches!(refused, Err(measure::run::Error::Placement(_))));

@@ -3,12 +3,16 @@
 //! Who measures writes them, and who explains reads them; neither knows the other.
 
 pub mod cores;
+pub mod interference;
 pub mod memory;
 pub mod openmp;
 pub mod pause;
 pub mod pmu;
+pub mod preferred_cores;
 pub mod sst;
+pub mod sustained;
 pub mod top;
+pub mod transitions;
 pub mod turbo;
 pub mod wake;
 
@@ -68,9 +72,19 @@ impl Quantity {
     }
 }
 
+/// The parameter that names the stream of a series whose workload does not.
+pub const STREAM: &str = "stream";
+
+/// The parameter of series whose samples lie in the order of time, one block.
+pub const TIMELINE: &str = "timeline";
+
 /// What is to be known of an area to name what it measured: one row for each, in the order of a sheet.
 struct AreaRow {
     id: &'static str,
+    /// The word for it in records, where that is another area's.
+    within: Option<&'static str>,
+    /// Whether a workload under that word is one of its own.
+    has: fn(&str) -> bool,
     /// What people call it, as a heading.
     title: &'static str,
     quantities: &'static [Quantity],
@@ -87,12 +101,47 @@ impl AreaRow {
         title: &'static str,
         quantities: &'static [Quantity],
     ) -> AreaRow {
-        AreaRow { id, title, quantities, name_of: |_| None, apart: |_| None }
+        AreaRow {
+            id,
+            within: None,
+            has: |_| false,
+            title,
+            quantities,
+            name_of: |_| None,
+            apart: |_| None,
+        }
+    }
+
+    /// One that asks something else of what another one measures: its series stand under that one's word.
+    const fn within(self, area: &'static str, has: fn(&str) -> bool) -> AreaRow {
+        AreaRow { within: Some(area), has, ..self }
+    }
+
+    /// The word for it in records.
+    fn word(&self) -> &'static str {
+        self.within.unwrap_or(self.id)
     }
 }
 
 const AREAS: &[AreaRow] = &[
-    AreaRow { name_of: turbo::name_of, ..AreaRow::new(turbo::AREA, "Clock", turbo::QUANTITIES) },
+    AreaRow::new(turbo::AREA, "Clock", turbo::QUANTITIES),
+    AreaRow {
+        name_of: transitions::name_of,
+        ..AreaRow::new(transitions::AREA, "Licence transitions", transitions::QUANTITIES)
+            .within(turbo::AREA, |workload| workload == transitions::WORKLOAD)
+    },
+    AreaRow {
+        name_of: sustained::name_of,
+        ..AreaRow::new(sustained::AREA, "Sustained clock", sustained::QUANTITIES)
+            .within(turbo::AREA, |workload| workload == sustained::WORKLOAD)
+    },
+    AreaRow::new(preferred_cores::AREA, "Preferred cores", preferred_cores::QUANTITIES)
+        .within(turbo::AREA, |workload| workload == preferred_cores::WORKLOAD),
+    AreaRow {
+        name_of: interference::name_of,
+        ..AreaRow::new(interference::AREA, "Interference", interference::QUANTITIES)
+            .within(turbo::AREA, interference::has)
+    },
     AreaRow::new(memory::AREA, "Memory", memory::QUANTITIES),
     AreaRow::new(cores::AREA, "Core to core", cores::QUANTITIES),
     AreaRow::new(pause::AREA, "Pause", pause::QUANTITIES),
@@ -117,6 +166,30 @@ fn row(area: &str) -> Option<&'static AreaRow> {
     AREAS.iter().find(|row| row.id == area)
 }
 
+/// The areas whose series stand under a word.
+fn under(word: &str) -> impl Iterator<Item = &'static AreaRow> {
+    AREAS.iter().filter(move |row| row.word() == word)
+}
+
+/// The row of a series.
+fn row_of(series: &Series) -> Option<&'static AreaRow> {
+    let own = under(&series.area).find(|row| (row.has)(&series.workload));
+    own.or_else(|| row(&series.area))
+}
+
+/// What a series is of: its quantity, its stream, and which of the CPUs.
+fn label_of(
+    quantities: &[Quantity],
+    series: &Series,
+    stream: &str,
+    which: Option<String>,
+) -> String {
+    let what = quantities.iter().find(|quantity| quantity.id == series.quantity);
+    let what = what.map_or(series.quantity.as_str(), |quantity| quantity.label);
+    let which = which.map_or(String::new(), |which| format!(" ({which})"));
+    format!("{what} of {stream}{which}")
+}
+
 /// The area that only reads what others measured.
 pub const WAIT: &str = "wait";
 
@@ -132,7 +205,17 @@ pub fn title(area: &str) -> &str {
 
 /// What an area means by a quantity's id; none where neither is known to this build.
 pub fn quantity(area: &str, id: &str) -> Option<&'static Quantity> {
-    row(area)?.quantities.iter().find(|quantity| quantity.id == id)
+    under(area).flat_map(|row| row.quantities).find(|quantity| quantity.id == id)
+}
+
+/// The word for an area in records.
+pub fn word(area: &'static str) -> &'static str {
+    row(area).map_or(area, AreaRow::word)
+}
+
+/// Whether a series is of this area: several may stand under one word.
+pub fn is_of(series: &Series, area: &str) -> bool {
+    row_of(series).map_or(series.area == area, |row| row.id == area)
 }
 
 /// The quantities that machines are judged by, of an area, the usual one first.
@@ -143,7 +226,7 @@ pub fn judged(area: &str) -> impl Iterator<Item = &'static Quantity> {
 
 /// What a series without numbers is called, where that is not its workload.
 pub fn name_of(series: &Series) -> Option<String> {
-    row(&series.area).and_then(|row| (row.name_of)(series))
+    row_of(series).and_then(|row| (row.name_of)(series))
 }
 
 /// What tells series of one workload apart beside the active CPUs, in words, by their parameters.

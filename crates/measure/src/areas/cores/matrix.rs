@@ -151,8 +151,7 @@ mod tests {
     const FOUR: &str = ",,,\n5.25,,,\n20.5,21,,\n22,23.75,6,\n";
 
     fn read(text: &str) -> Result<Record, String> {
-        let presentation =
-            Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Cores };
+        let presentation = Presentation::of(PageKind::Cores);
         let time = Some("2026-01-01T00:00:00Z".to_owned());
         of_matrix(text, time, presentation).map_err(|error| error.to_string())
     }
@@ -177,7 +176,9 @@ mod tests {
             let rows: Vec<String> = rows.collect();
             assert_eq!(rows, ["- 5 20 22", "5 - 21 24", "20 21 - 6", "22 24 6 -"]);
             let text = format!("{page:?}");
-            for said in ["a matrix in a file of 2026-", "all 6\"", "usable with care.", PROGRAM] {
+            for said in
+                ["a matrix in a file of 2026-", "all 6\"", "fair, see the findings", PROGRAM]
+            {
                 assert!(text.contains(said), "no `{said}` in {text}");
             }
             for unsaid in ["quiet", "sweeps", "64 lines", "nine tenths", "()"] {

@@ -14,18 +14,14 @@ pub use matrix::{MatrixError, is_matrix, of_matrix};
 pub use messages::{MESSAGES, Message};
 pub use request::{CoresOptions, Home};
 
-use model::areas::Quantity;
 use model::areas::cores::{AREA, LATENCY, QUANTITIES};
 use model::{CpuId, Unavailable};
 
 use crate::run::area::{Area, Names};
-use crate::run::plan::{Planning, Wishes};
+use crate::run::plan::{Planning, Proposal};
 use rig::collect::{Take, Taken};
 use rig::executor::{Executor, RunError};
-use tell::Tell;
-
-/// The area.
-pub struct Cores;
+use tell::MessageJob;
 
 /// Seconds from one CPU to the other on each line, by that message: one block, for comparisons with other
 /// programs.
@@ -35,37 +31,26 @@ pub fn block(
     pair: [CpuId; 2],
 ) -> Result<Result<Vec<f64>, Unavailable>, RunError> {
     let (is_probed, is_simulated) = (false, false);
-    let tell = Tell { order: 0, message, pair, home: None, is_probed, is_simulated };
+    let tell = MessageJob { order: 0, message, pair, home: None, is_probed, is_simulated };
     let mut run = tell.block(executor)?;
     Ok(run.readings.remove(LATENCY).unwrap_or_else(|| Ok(Vec::new())))
 }
 
-impl Area for Cores {
-    fn id(&self) -> &'static str {
-        AREA
-    }
+/// The area.
+pub static CORES: Area = Area { taken, names, ..Area::new(AREA, QUANTITIES, 1.0, proposal) };
 
-    fn weight(&self) -> f64 {
-        1.0
+fn taken(quantity: &str) -> Taken {
+    match quantity {
+        LATENCY => Taken::by(Take::Named).always(),
+        _ => Taken::NAMED,
     }
+}
 
-    fn quantities(&self) -> &'static [Quantity] {
-        QUANTITIES
-    }
+fn names() -> Names {
+    let workloads = MESSAGES.iter().map(|message| message.id).collect();
+    Names { workloads, ..Names::default() }
+}
 
-    fn taken(&self, quantity: &str) -> Taken {
-        match quantity {
-            LATENCY => Taken::by(Take::Named).always(),
-            _ => Taken::NAMED,
-        }
-    }
-
-    fn names(&self) -> Names {
-        let workloads = MESSAGES.iter().map(|message| message.id).collect();
-        Names { workloads, ..Names::default() }
-    }
-
-    fn wishes(&self, plan: &Planning<'_>) -> Wishes {
-        request::in_brief(plan)
-    }
+fn proposal(plan: &Planning<'_>) -> Proposal {
+    request::in_brief(plan)
 }

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use model::record::Presentation;
 use model::{CpuId, Obstacle, Seconds, Unavailable};
 
-use super::Cores;
+use super::CORES;
 use super::messages::{MESSAGES, Message};
 use super::pairs::{pairs, spread};
-use super::tell::{LINES, Tell};
-use crate::run::plan::{Cell, CellWork, Planning, Wishes};
+use super::tell::{LINES, MessageJob};
+use crate::run::plan::{Cell, CellWork, Planning, Proposal};
 use crate::run::{Error, Request, Span};
 use rig::placement::Choice;
 use rig::protocol::JOB_OVERHEAD;
@@ -46,11 +46,11 @@ impl CoresOptions {
     pub fn request(self, command: Vec<String>, presentation: Presentation) -> Request {
         let budget = self.budget.unwrap_or(TIME);
         let (span, cpus) = (Span::All(budget), self.cpus.clone());
-        let wishes = move |plan: &Planning<'_>| self.wishes(plan, budget);
-        Request { cpus, ..Request::of(&Cores, span, wishes, command, presentation) }
+        let proposal = move |plan: &Planning<'_>| self.proposal(plan, budget);
+        Request { cpus, ..Request::of(&CORES, span, proposal, command, presentation) }
     }
 
-    fn wishes(&self, plan: &Planning<'_>, budget: Seconds) -> Result<Wishes, Error> {
+    fn proposal(&self, plan: &Planning<'_>, budget: Seconds) -> Result<Proposal, Error> {
         let cpus = &plan.placement.cpus;
         if let [alone] = cpus.as_slice() {
             return match self.cpus.cpus {
@@ -79,7 +79,7 @@ impl CoresOptions {
         };
         let cost = messages
             .iter()
-            .fold(Seconds(0.0), |sum, message| sum + JOB_OVERHEAD + Tell::planned(message));
+            .fold(Seconds(0.0), |sum, message| sum + JOB_OVERHEAD + MessageJob::planned(message));
         // One block of each pair is the least, and calibration takes its time.
         let count = (budget / (cost * 1.2)) as usize;
         let chosen = pairs(plan.topology(), cpus, count, plan.machine.host.seed());
@@ -94,8 +94,8 @@ fn lonely(cpu: CpuId) -> Unavailable {
         .with_remedy("allow more CPUs: `taskset`, `--cpus`, the cpuset of the container")
 }
 
-fn alone(cpu: CpuId) -> Wishes {
-    Wishes { cells: Vec::new(), absent: vec![(MESSAGES[0].id, lonely(cpu))] }
+fn alone(cpu: CpuId) -> Proposal {
+    Proposal { cells: Vec::new(), absent: vec![(MESSAGES[0].id, lonely(cpu))] }
 }
 
 /// Of up to so many CPUs all messages are measured.
@@ -109,7 +109,7 @@ fn cells(
     messages: &[&'static Message],
     pairs: &[[CpuId; 2]],
     home: Home,
-) -> Wishes {
+) -> Proposal {
     let topology = plan.topology();
     let several = topology.usable_nodes().count() > 1;
     let node_of = |cpu| topology.place(cpu).and_then(|place| place.node).filter(|_| several);
@@ -130,7 +130,7 @@ fn cells(
                 ("lines", lines),
             ];
             let parameters = parameters.into_iter().filter_map(|(k, v)| Some((k.to_owned(), v?)));
-            let tell = Tell {
+            let tell = MessageJob {
                 order: MESSAGES.iter().position(|row| row.id == message.id).unwrap_or(0),
                 message,
                 pair,
@@ -139,14 +139,14 @@ fn cells(
                 is_simulated: plan.machine.simulated.is_some(),
             };
             let parameters: BTreeMap<String, String> = parameters.collect();
-            cells.push(Cell { work: CellWork::Errand(Box::new(tell)), parameters });
+            cells.push(Cell { work: CellWork::CustomJob(Box::new(tell)), parameters });
         }
     }
-    Wishes { cells, absent: Vec::new() }
+    Proposal { cells, absent: Vec::new() }
 }
 
 /// What the data sheet asks: every pair of a few CPUs, which lie as far apart as they can.
-pub(super) fn in_brief(plan: &Planning<'_>) -> Wishes {
+pub(super) fn in_brief(plan: &Planning<'_>) -> Proposal {
     const CPUS_MAX: usize = 8;
     let cpus = &plan.placement.cpus;
     if let [alone] = cpus.as_slice() {

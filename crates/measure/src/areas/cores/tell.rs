@@ -5,7 +5,7 @@ use model::{CpuId, Obstacle, Rate, Seconds, Ticks, Unavailable, stats};
 
 use super::LATENCY;
 use super::messages::Message;
-use crate::run::plan::{Aim, Errand, Means, Run};
+use crate::run::plan::{CustomJob, JobContext, JobTarget, Run};
 use rig::exchange::{Exchange, Pace, RawExchange, Trip};
 use rig::executor::{Executor, RunError};
 use rig::job::Interval;
@@ -23,7 +23,7 @@ const ROUND_TRIPS: u32 = 25;
 const ROUND_TRIP: Seconds = Seconds(0.4e-6);
 
 /// Two CPUs and how they tell each other.
-pub(super) struct Tell {
+pub(super) struct MessageJob {
     pub(super) order: usize,
     pub(super) message: &'static Message,
     pub(super) pair: [CpuId; 2],
@@ -33,7 +33,7 @@ pub(super) struct Tell {
     pub(super) is_simulated: bool,
 }
 
-impl Tell {
+impl MessageJob {
     /// How long one block of such a cell takes, as planned.
     pub(super) fn planned(message: &Message) -> Seconds {
         let (rest, directions) = match message.pace {
@@ -71,25 +71,25 @@ impl Tell {
     }
 }
 
-impl Errand for Tell {
-    fn aim(&self) -> Aim {
-        Aim { order: self.order, workload: self.message.id, cpus: self.pair.to_vec() }
+impl CustomJob for MessageJob {
+    fn aim(&self) -> JobTarget {
+        JobTarget { order: self.order, workload: self.message.id, cpus: self.pair.to_vec() }
     }
 
     fn duration(&self) -> Seconds {
-        Tell::planned(self.message)
+        MessageJob::planned(self.message)
     }
 
     fn is_probed(&self) -> bool {
         self.is_probed
     }
 
-    fn run(&self, means: Means<'_>) -> Result<Run, RunError> {
+    fn run(&self, means: JobContext<'_>) -> Result<Run, RunError> {
         self.block(means.executor)
     }
 }
 
-impl Tell {
+impl MessageJob {
     /// One block of it.
     pub(super) fn block(&self, executor: &mut dyn Executor) -> Result<Run, RunError> {
         let [a, b] = self.pair;

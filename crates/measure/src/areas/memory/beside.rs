@@ -11,7 +11,7 @@ use super::classic;
 use super::request::MemoryOptions;
 use crate::original::{Checked, Function, Original, Rate, Validation};
 use crate::run::Error;
-use crate::run::plan::Planning;
+use crate::run::plan::{Planning, UNLIMITED};
 
 /// Where the original runs, and how long its arrays are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub fn extent(machine: &Machine, options: &MemoryOptions) -> Result<Extent, Erro
     let description = facts::machine(machine);
     let placement = options.cpus.place(&description.topology)?;
     let (description, placement) = (&description, &placement);
-    let plan = Planning { machine, description, placement, streams: &[] };
+    let plan = Planning { machine, description, placement, streams: &[], budget: UNLIMITED };
     let scope = options.scope(&plan, PART)?;
     let cpus = scope.asked_cpus().to_vec();
     Ok(Extent { elements: scope.fitting(&cpus)?, cpus })

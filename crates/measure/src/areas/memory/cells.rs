@@ -10,7 +10,7 @@ use model::record::Topology;
 use model::{CpuId, CpuSet, Pages, Seconds, Unavailable};
 
 use super::CHASE;
-use crate::run::plan::{Candidate, Cell, CellWork, Moved, Planning};
+use crate::run::plan::{Candidate, Cell, CellWork, MemoryJob, Planning};
 use rig::streams;
 use rig::traffic::{Begin, Party, Store, Task, Traffic, Transfer};
 
@@ -170,7 +170,7 @@ pub(super) fn trips(
             },
         }
     };
-    let moved = Moved {
+    let moved = MemoryJob {
         order: order(kernel),
         workload: kernel.id,
         candidates: transfers.iter().map(candidate).collect(),
@@ -257,7 +257,7 @@ impl Chase {
             job: Traffic { members, repetitions, target },
         };
         let (order, candidates) = (TABLE.len(), vec![candidate]);
-        let moved = Moved { order, workload: CHASE, candidates, counted: false };
+        let moved = MemoryJob { order, workload: CHASE, candidates, counted: false };
         let mut parameters = self.parameters();
         parameters.extend(more);
         Cell { work: CellWork::Traffic(moved), parameters }

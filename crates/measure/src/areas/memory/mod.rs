@@ -18,66 +18,51 @@ pub(super) use model::areas::memory::{ALONE, CHASE};
 use model::areas::memory::{AREA, QUANTITIES};
 
 use crate::run::area::{Area, Names};
-use crate::run::plan::{Planning, Wishes};
+use crate::run::plan::{Planning, Proposal};
 use rig::collect::{Take, Taken};
-
-/// The area.
-pub struct Memory;
 
 /// The kernels of STREAM, in its order.
 pub fn classic() -> Vec<&'static MemoryKernel> {
     ["copy", "scale", "add", "triad"].into_iter().filter_map(find).collect()
 }
 
-impl Area for Memory {
-    fn id(&self) -> &'static str {
-        AREA
-    }
+/// The area.
+pub static MEMORY: Area =
+    Area { taken, offers, names, ..Area::new(AREA, QUANTITIES, 3.0, proposal) };
 
-    fn weight(&self) -> f64 {
-        3.0
-    }
-
-    fn quantities(&self) -> &'static [Quantity] {
-        QUANTITIES
-    }
-
-    fn taken(&self, quantity: &str) -> Taken {
-        match quantity {
-            "bandwidth" => Taken::by(Take::Haul(|haul| &haul.bandwidth)),
-            "latency" => Taken::by(Take::Haul(|haul| &haul.latency)),
-            "latency_cycles" => Taken::by(Take::Haul(|haul| &haul.cycles)),
-            "background" => Taken::by(Take::Haul(|haul| &haul.background)),
-            "skew" => Taken::by(Take::Haul(|haul| &haul.skew)),
-            "measured_read" => Taken::by(Take::Counted(|counted| &counted.read)),
-            "measured_write" => Taken::by(Take::Counted(|counted| &counted.written)),
-            "measured_beyond" => Taken::by(Take::Counted(|counted| &counted.beyond)),
-            "measured_read_per_asked" => {
-                Taken::by(Take::Counted(|counted| &counted.read_per_asked))
-            }
-            "measured_write_per_asked" => {
-                Taken::by(Take::Counted(|counted| &counted.written_per_asked))
-            }
-            "measured_left_out" => Taken::by(Take::Haul(|haul| &haul.uncounted)),
-            "answer_error" => Taken::by(Take::Haul(|haul| &haul.error)),
-            _ => Taken::NAMED,
+fn taken(quantity: &str) -> Taken {
+    match quantity {
+        "bandwidth" => Taken::by(Take::MemorySamples(|haul| &haul.bandwidth)),
+        "latency" => Taken::by(Take::MemorySamples(|haul| &haul.latency)),
+        "latency_cycles" => Taken::by(Take::MemorySamples(|haul| &haul.cycles)),
+        "background" => Taken::by(Take::MemorySamples(|haul| &haul.background)),
+        "skew" => Taken::by(Take::MemorySamples(|haul| &haul.skew)),
+        "measured_read" => Taken::by(Take::Counted(|counted| &counted.read)),
+        "measured_write" => Taken::by(Take::Counted(|counted| &counted.written)),
+        "measured_beyond" => Taken::by(Take::Counted(|counted| &counted.beyond)),
+        "measured_read_per_asked" => Taken::by(Take::Counted(|counted| &counted.read_per_asked)),
+        "measured_write_per_asked" => {
+            Taken::by(Take::Counted(|counted| &counted.written_per_asked))
         }
+        "measured_left_out" => Taken::by(Take::MemorySamples(|haul| &haul.uncounted)),
+        "answer_error" => Taken::by(Take::MemorySamples(|haul| &haul.error)),
+        _ => Taken::NAMED,
     }
+}
 
-    fn offers(&self, workload: &str, quantity: &Quantity) -> bool {
-        quantity.id == if workload == CHASE { "latency" } else { "bandwidth" }
-    }
+fn offers(workload: &str, quantity: &Quantity) -> bool {
+    quantity.id == if workload == CHASE { "latency" } else { "bandwidth" }
+}
 
-    fn names(&self) -> Names {
-        let kernels = kernels::memory::TABLE.iter().map(|kernel| kernel.id);
-        Names {
-            workloads: kernels.chain([CHASE]).collect(),
-            meant: &[(CHASE, "latency")],
-            ..Names::default()
-        }
+fn names() -> Names {
+    let kernels = kernels::memory::TABLE.iter().map(|kernel| kernel.id);
+    Names {
+        workloads: kernels.chain([CHASE]).collect(),
+        meant: &[(CHASE, "latency")],
+        ..Names::default()
     }
+}
 
-    fn wishes(&self, plan: &Planning<'_>) -> Wishes {
-        request::in_brief(plan)
-    }
+fn proposal(plan: &Planning<'_>) -> Proposal {
+    request::in_brief(plan)
 }

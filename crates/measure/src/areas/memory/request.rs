@@ -7,8 +7,8 @@ use model::{Obstacle, Pages, Seconds, Unavailable};
 
 use super::questions::{LINE, QuestionContext, RING_MAX, SMALLEST, miss};
 use super::size::Length;
-use super::{CHASE, Memory, cells};
-use crate::run::plan::{Planning, Wishes};
+use super::{CHASE, MEMORY, cells};
+use crate::run::plan::{Planning, Proposal};
 use crate::run::{Error, Request, Span};
 use rig::placement::{Choice, Refusal};
 
@@ -104,15 +104,15 @@ impl MemoryOptions {
     pub fn request(self, command: Vec<String>, presentation: Presentation) -> Request {
         let (span, cpus) = (Span::All(self.time()), self.cpus.clone());
         let bytes = Some(self.bytes);
-        let wishes = move |plan: &Planning<'_>| self.wishes(plan);
-        Request { cpus, bytes, ..Request::of(&Memory, span, wishes, command, presentation) }
+        let proposal = move |plan: &Planning<'_>| self.proposal(plan);
+        Request { cpus, bytes, ..Request::of(&MEMORY, span, proposal, command, presentation) }
     }
 
-    fn wishes(&self, plan: &Planning<'_>) -> Result<Wishes, Error> {
-        let mut wishes = self.scope(plan, 1.0)?.wishes()?;
-        cells::asked(&mut wishes.cells, self.question.word());
-        cells::counted(&mut wishes.cells, plan.topology());
-        Ok(wishes)
+    fn proposal(&self, plan: &Planning<'_>) -> Result<Proposal, Error> {
+        let mut proposal = self.scope(plan, 1.0)?.proposal()?;
+        cells::asked(&mut proposal.cells, self.question.word());
+        cells::counted(&mut proposal.cells, plan.topology());
+        Ok(proposal)
     }
 
     /// How long it may take.
@@ -212,10 +212,10 @@ const NODES_MAX: usize = 4;
 
 /// What the data sheet asks: the four kernels, latencies by size, a little of loaded latency, and latency
 /// from node to node.
-pub(super) fn in_brief(plan: &Planning<'_>) -> Wishes {
+pub(super) fn in_brief(plan: &Planning<'_>) -> Proposal {
     const QUESTIONS: [Question; 4] =
         [Question::Bandwidth, Question::Sweep, Question::Loaded, Question::Numa];
-    let mut wishes = Wishes::default();
+    let mut proposal = Proposal::default();
     let mut latencies = Vec::new();
     let nodes = plan.topology().usable_nodes().count();
     let is_asked = |it: &Question| *it != Question::Numa || (2..=NODES_MAX).contains(&nodes);
@@ -231,11 +231,11 @@ pub(super) fn in_brief(plan: &Planning<'_>) -> Wishes {
             Ok(mut asked) => {
                 cells::asked(&mut asked.cells, question.word());
                 if question == Question::Bandwidth {
-                    wishes.cells.append(&mut asked.cells);
+                    proposal.cells.append(&mut asked.cells);
                 } else {
                     latencies.push(asked.cells);
                 }
-                asked.absent.into_iter().for_each(|(id, why)| miss(&mut wishes, id, why));
+                asked.absent.into_iter().for_each(|(id, why)| miss(&mut proposal, id, why));
             }
             Err(error) => {
                 let reason = match error {
@@ -243,12 +243,12 @@ pub(super) fn in_brief(plan: &Planning<'_>) -> Wishes {
                     other => Unavailable::new(Obstacle::Measurement, "memory", other.to_string()),
                 };
                 let workload = if question == Question::Bandwidth { "copy" } else { CHASE };
-                miss(&mut wishes, workload, reason);
+                miss(&mut proposal, workload, reason);
             }
         }
     }
-    wishes.cells.extend(merged(latencies));
-    wishes
+    proposal.cells.extend(merged(latencies));
+    proposal
 }
 
 /// All lists as one, each spread evenly over it, so that a part of it has the same part of each.

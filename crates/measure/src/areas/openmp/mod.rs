@@ -14,34 +14,21 @@ pub(super) use model::areas::openmp::AREA;
 use model::areas::openmp::QUANTITIES;
 
 use crate::run::area::{Area, Names};
-use crate::run::plan::{Planning, Wishes};
+use crate::run::plan::{Planning, Proposal};
 
 /// The area.
-pub struct Openmp;
+// A child takes a fifth of a second, where others have cells of milliseconds.
+pub static OPENMP: Area =
+    Area { offers, names: bounded, ..Area::new(AREA, QUANTITIES, 2.0, proposal) };
 
-impl Area for Openmp {
-    fn id(&self) -> &'static str {
-        AREA
-    }
+fn offers(_workload: &str, quantity: &Quantity) -> bool {
+    quantity.id == "loop_time"
+}
 
-    fn weight(&self) -> f64 {
-        // A child takes a fifth of a second, where others have cells of milliseconds.
-        2.0
-    }
+fn bounded() -> Names {
+    Names { workloads: vec!["libgomp", "libomp", "libiomp5"], ..Names::default() }
+}
 
-    fn quantities(&self) -> &'static [Quantity] {
-        QUANTITIES
-    }
-
-    fn offers(&self, _workload: &str, quantity: &Quantity) -> bool {
-        quantity.id == "loop_time"
-    }
-
-    fn names(&self) -> Names {
-        Names { workloads: vec!["libgomp", "libomp", "libiomp5"], ..Names::default() }
-    }
-
-    fn wishes(&self, plan: &Planning<'_>) -> Wishes {
-        request::in_brief(plan)
-    }
+fn proposal(plan: &Planning<'_>) -> Proposal {
+    request::in_brief(plan)
 }

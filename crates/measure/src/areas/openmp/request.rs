@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use model::record::Presentation;
 use model::{CpuId, Obstacle, Seconds, Unavailable};
 
-use super::Openmp;
+use super::OPENMP;
 use super::found::{FAMILIES, FoundRuntime, runtimes};
-use crate::run::plan::{Aim, Cell, CellWork, Errand, Means, Planning, Run, Wishes};
+use crate::run::plan::{Cell, CellWork, CustomJob, JobContext, JobTarget, Planning, Proposal, Run};
 use crate::run::{Error, Request, Span};
 use rig::executor::RunError;
 use rig::job::Around;
@@ -64,8 +64,8 @@ impl OpenmpOptions {
     /// The run that answers it.
     pub fn request(self, command: Vec<String>, presentation: Presentation) -> Request {
         let (span, cpus) = (Span::All(self.budget()), self.cpus.clone());
-        let wishes = move |plan: &Planning<'_>| self.wishes(plan);
-        Request { cpus, ..Request::of(&Openmp, span, wishes, command, presentation) }
+        let proposal = move |plan: &Planning<'_>| self.proposal(plan);
+        Request { cpus, ..Request::of(&OPENMP, span, proposal, command, presentation) }
     }
 
     /// Small regions take five seconds each.
@@ -75,7 +75,7 @@ impl OpenmpOptions {
         self.budget.unwrap_or(if self.small { SMALL } else { USUAL })
     }
 
-    fn wishes(&self, plan: &Planning<'_>) -> Result<Wishes, Error> {
+    fn proposal(&self, plan: &Planning<'_>) -> Result<Proposal, Error> {
         self.check(plan.placement.cpus.len())?;
         let is_asked = |id: &str| {
             self.runtimes.as_ref().is_none_or(|names| names.iter().any(|name| name == id))
@@ -102,7 +102,7 @@ impl OpenmpOptions {
         let cell = |(runtime, waiting, threads): (&FoundRuntime, Waiting, usize)| {
             cell(plan, runtime, waiting, &cpus[..threads], effort, self.outer)
         };
-        Ok(Wishes { cells: teams.into_iter().map(cell).collect(), absent })
+        Ok(Proposal { cells: teams.into_iter().map(cell).collect(), absent })
     }
 
     /// The first library that was found, with these variables.
@@ -112,7 +112,7 @@ impl OpenmpOptions {
         found: &[FoundRuntime],
         absent: Vec<(&'static str, Unavailable)>,
         variables: &BTreeMap<String, String>,
-    ) -> Wishes {
+    ) -> Proposal {
         let waiting =
             variables.iter().find_map(|(name, value)| Some((name, Waiting::of(name, value)?)));
         let mut further = variables.clone();
@@ -136,7 +136,7 @@ impl OpenmpOptions {
         };
         let team = (&cpus[..threads], waiting, &further);
         let cell = |runtime| cell_with(plan, runtime, team, effort, self.outer);
-        Wishes { cells: found.first().map(cell).into_iter().collect(), absent }
+        Proposal { cells: found.first().map(cell).into_iter().collect(), absent }
     }
 
     /// What goes together, with so many CPUs.
@@ -194,7 +194,7 @@ impl OpenmpOptions {
 }
 
 /// What the data sheet asks: each runtime as it is, and with threads that sleep.
-pub(super) fn in_brief(plan: &Planning<'_>) -> Wishes {
+pub(super) fn in_brief(plan: &Planning<'_>) -> Proposal {
     brief(plan, |kind| match kind {
         RuntimeKind::Kmpc => vec![Waiting::Default, Waiting::BlockTime(Some(0))],
         RuntimeKind::Gomp | RuntimeKind::Own => vec![Waiting::Default, Waiting::Passive],
@@ -202,7 +202,7 @@ pub(super) fn in_brief(plan: &Planning<'_>) -> Wishes {
 }
 
 /// What advice on waiting asks: the settings that have a number.
-pub(in super::super) fn to_advise(plan: &Planning<'_>) -> Wishes {
+pub(in super::super) fn to_advise(plan: &Planning<'_>) -> Proposal {
     let counted = |waiting: &Waiting| match waiting {
         Waiting::BlockTime(_) | Waiting::SpinCount(_) => true,
         Waiting::Default | Waiting::Active | Waiting::Passive => false,
@@ -211,7 +211,7 @@ pub(in super::super) fn to_advise(plan: &Planning<'_>) -> Wishes {
 }
 
 /// The loop alone, on all CPUs, with one runtime of each family.
-fn brief(plan: &Planning<'_>, waits: impl Fn(RuntimeKind) -> Vec<Waiting>) -> Wishes {
+fn brief(plan: &Planning<'_>, waits: impl Fn(RuntimeKind) -> Vec<Waiting>) -> Proposal {
     let all = &plan.placement.cpus;
     let (found, mut absent) = runtimes(plan.machine, all, |_| true);
     if !found.is_empty() && all.len() == 1 {
@@ -240,7 +240,7 @@ fn brief(plan: &Planning<'_>, waits: impl Fn(RuntimeKind) -> Vec<Waiting>) -> Wi
     let cell = |(_, runtime, waiting): (usize, &FoundRuntime, Waiting)| {
         cell(plan, runtime, waiting, all, effort, OUTER)
     };
-    Wishes { cells: teams.into_iter().map(cell).collect(), absent }
+    Proposal { cells: teams.into_iter().map(cell).collect(), absent }
 }
 
 /// Why settings of waiting are not compared.
@@ -327,7 +327,7 @@ fn cell_with(
         effort,
     };
     let (order, id) = (runtime.order, runtime.id);
-    Cell { work: CellWork::Errand(Box::new(Crew { order, id, job })), parameters }
+    Cell { work: CellWork::CustomJob(Box::new(Crew { order, id, job })), parameters }
 }
 
 /// A team with a setting.
@@ -337,16 +337,16 @@ struct Crew {
     job: Regions,
 }
 
-impl Errand for Crew {
-    fn aim(&self) -> Aim {
-        Aim { order: self.order, workload: self.id, cpus: self.job.cpus.clone() }
+impl CustomJob for Crew {
+    fn aim(&self) -> JobTarget {
+        JobTarget { order: self.order, workload: self.id, cpus: self.job.cpus.clone() }
     }
 
     fn duration(&self) -> Seconds {
         START + self.job.effort.duration()
     }
 
-    fn run(&self, means: Means<'_>) -> Result<Run, RunError> {
+    fn run(&self, means: JobContext<'_>) -> Result<Run, RunError> {
         let raw = means.executor.regions(&self.job)?;
         let around = Around { settled: true, ..Around::default() };
         Ok(Run { around, readings: reduce(&raw), ..Run::default() })

@@ -5,20 +5,16 @@
 
 use kernels::{Kind, StreamRow};
 use model::Seconds;
-use model::areas::Quantity;
 use model::areas::pause::{AREA, QUANTITIES};
 use model::record::Presentation;
 
 use crate::run::area::{Area, Names};
-use crate::run::plan::{Cell, DATA, Planning, Wishes};
+use crate::run::plan::{Cell, DATA, Planning, Proposal};
 use crate::run::{Request, Span};
 use rig::collect::{Take, Taken};
 use rig::placement::Choice;
 use rig::protocol;
 use rig::streams;
-
-/// The area.
-pub struct Pause;
 
 /// The instructions that wait on purpose, the usual one first.
 pub fn waits() -> Vec<&'static StreamRow> {
@@ -36,48 +32,37 @@ pub fn request(
     /// Machines of hundreds of CPUs need a few sweeps.
     const TIME: Seconds = Seconds(5.0);
     let span = Span::All(budget.unwrap_or(TIME));
-    let wishes = |plan: &Planning<'_>| Ok(Pause.wishes(plan));
+    let proposal = |plan: &Planning<'_>| Ok(proposal(plan));
     let streams = rows.unwrap_or_else(waits);
-    Request { cpus, streams, ..Request::of(&Pause, span, wishes, command, presentation) }
+    Request { cpus, streams, ..Request::of(&PAUSE, span, proposal, command, presentation) }
 }
 
-impl Area for Pause {
-    fn id(&self) -> &'static str {
-        AREA
-    }
+/// The area.
+pub static PAUSE: Area = Area { taken, names, ..Area::new(AREA, QUANTITIES, 1.0, proposal) };
 
-    fn weight(&self) -> f64 {
-        1.0
+fn taken(quantity: &str) -> Taken {
+    match quantity {
+        "time_per_op" => Taken::by(Take::PerOp(|reduced| &reduced.seconds)).always(),
+        "cycles_per_op" => Taken::by(Take::PerOp(|reduced| &reduced.cycles)).always(),
+        _ => Taken::NAMED,
     }
+}
 
-    fn quantities(&self) -> &'static [Quantity] {
-        QUANTITIES
-    }
+fn names() -> Names {
+    Names { workloads: vec!["pause_only"], ..Names::default() }
+}
 
-    fn taken(&self, quantity: &str) -> Taken {
-        match quantity {
-            "time_per_op" => Taken::by(Take::PerOp(|reduced| &reduced.seconds)).always(),
-            "cycles_per_op" => Taken::by(Take::PerOp(|reduced| &reduced.cycles)).always(),
-            _ => Taken::NAMED,
-        }
-    }
-
-    fn names(&self) -> Names {
-        Names { workloads: vec!["pause_only"], ..Names::default() }
-    }
-
-    fn wishes(&self, plan: &Planning<'_>) -> Wishes {
-        let mut wishes = Wishes::default();
-        let rows = plan.streams.iter().filter(|row| row.kind == Kind::Spin);
-        for (order, row) in rows.enumerate() {
-            match streams::load(plan.machine, row, DATA) {
-                Err(reason) => wishes.absent.push((row.id, reason)),
-                Ok(load) => {
-                    let alone = |cpu: &_| Cell::uniform(order, load, &[*cpu], protocol::cycles());
-                    wishes.cells.extend(plan.placement.cpus.iter().map(alone));
-                }
+fn proposal(plan: &Planning<'_>) -> Proposal {
+    let mut proposal = Proposal::default();
+    let rows = plan.streams.iter().filter(|row| row.kind == Kind::Spin);
+    for (order, row) in rows.enumerate() {
+        match streams::load(plan.machine, row, DATA) {
+            Err(reason) => proposal.absent.push((row.id, reason)),
+            Ok(load) => {
+                let alone = |cpu: &_| Cell::uniform(order, load, &[*cpu], protocol::cycles());
+                proposal.cells.extend(plan.placement.cpus.iter().map(alone));
             }
         }
-        wishes
     }
+    proposal
 }

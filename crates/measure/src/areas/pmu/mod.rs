@@ -9,8 +9,7 @@ use std::collections::BTreeMap;
 use ::pmu::counting::{KernelCounts, Session, Spec, Under, can_count, difference};
 use kernels::{Kind, StreamRow};
 use machine::Machine;
-use machine::permits::Question;
-use model::areas::Quantity;
+use machine::permissions::Question;
 use model::areas::pmu::{AREA, CYCLES, INSTRUCTIONS, QUANTITIES};
 use model::{CpuId, Known, Seconds, Unavailable};
 use rig::executor::RunError;
@@ -18,10 +17,9 @@ use rig::reduce::Readings;
 use simulated::Model;
 
 use crate::run::area::Area;
-use crate::run::plan::{Aim, Cell, CellWork, DATA, Errand, Means, Planning, Run, Wishes};
-
-/// The area.
-pub struct Pmu;
+use crate::run::plan::{
+    Cell, CellWork, CustomJob, DATA, JobContext, JobTarget, Planning, Proposal, Run,
+};
 
 /// A stream on one CPU, counted.
 struct CountedStream {
@@ -39,9 +37,9 @@ const OPS: u64 = 50_000;
 /// How often: the samples of a block.
 const TIMES: usize = 3;
 
-impl Errand for CountedStream {
-    fn aim(&self) -> Aim {
-        Aim { order: self.order, workload: self.workload, cpus: vec![self.cpu] }
+impl CustomJob for CountedStream {
+    fn aim(&self) -> JobTarget {
+        JobTarget { order: self.order, workload: self.workload, cpus: vec![self.cpu] }
     }
 
     fn duration(&self) -> Seconds {
@@ -56,7 +54,7 @@ impl Errand for CountedStream {
     }
 
     /// The calling thread counts itself; the executor has nothing to do.
-    fn run(&self, _: Means<'_>) -> Result<Run, RunError> {
+    fn run(&self, _: JobContext<'_>) -> Result<Run, RunError> {
         let machine = self.model.clone().map_or_else(Machine::real, Machine::from);
         let counted = Session::on(&machine, Some(self.cpu)).and_then(|session| {
             let session = session.without_metrics();
@@ -101,44 +99,33 @@ fn chosen(plan: &Planning<'_>) -> Vec<&'static StreamRow> {
     of(Kind::Latency).chain(of(Kind::Throughput)).collect()
 }
 
-impl Area for Pmu {
-    fn id(&self) -> &'static str {
-        AREA
-    }
+/// The area.
+pub static PMU: Area = Area::new(AREA, QUANTITIES, 0.2, proposal);
 
-    fn weight(&self) -> f64 {
-        0.2
+fn proposal(plan: &Planning<'_>) -> Proposal {
+    let mut proposal = Proposal::default();
+    let machine = plan.machine;
+    let Some(&cpu) = plan.placement.cpus.first() else { return proposal };
+    // What was captured can open nothing, and says whether it could.
+    let able = match &machine.elsewhere {
+        Some(_) => machine.permits.ask(Question::PerfCyclesUser).map(drop),
+        None => can_count(machine, cpu),
+    };
+    if let Err(reason) = able {
+        let workload = plan.streams.first().map_or("counters", |row| row.id);
+        proposal.absent.push((workload, reason));
+        return proposal;
     }
-
-    fn quantities(&self) -> &'static [Quantity] {
-        QUANTITIES
-    }
-
-    fn wishes(&self, plan: &Planning<'_>) -> Wishes {
-        let mut wishes = Wishes::default();
-        let machine = plan.machine;
-        let Some(&cpu) = plan.placement.cpus.first() else { return wishes };
-        // What was captured can open nothing, and says whether it could.
-        let able = match &machine.elsewhere {
-            Some(_) => machine.permits.ask(Question::PerfCyclesUser).map(drop),
-            None => can_count(machine, cpu),
+    for (order, row) in chosen(plan).into_iter().enumerate() {
+        let counted = CountedStream {
+            order,
+            workload: row.id,
+            spec: Spec::Stream(row),
+            cpu,
+            model: machine.simulated.clone(),
         };
-        if let Err(reason) = able {
-            let workload = plan.streams.first().map_or("counters", |row| row.id);
-            wishes.absent.push((workload, reason));
-            return wishes;
-        }
-        for (order, row) in chosen(plan).into_iter().enumerate() {
-            let counted = CountedStream {
-                order,
-                workload: row.id,
-                spec: Spec::Stream(row),
-                cpu,
-                model: machine.simulated.clone(),
-            };
-            let work = CellWork::Errand(Box::new(counted));
-            wishes.cells.push(Cell { work, parameters: BTreeMap::new() });
-        }
-        wishes
+        let work = CellWork::CustomJob(Box::new(counted));
+        proposal.cells.push(Cell { work, parameters: BTreeMap::new() });
     }
+    proposal
 }

@@ -5,37 +5,16 @@
 
 mod watch;
 
-use model::areas::Quantity;
 pub use model::areas::top::AREA;
 use model::areas::top::QUANTITIES;
 pub(super) use model::areas::top::{COLUMN, HIDDEN, INTERVAL, WORKLOAD};
 
 use crate::run::area::{Area, Needs};
-use crate::run::plan::{Planning, Wishes};
+use crate::run::plan::Proposal;
 pub use watch::{NOTE, Watch};
 
-/// The area.
-pub struct Top;
-
-impl Area for Top {
-    fn id(&self) -> &'static str {
-        AREA
-    }
-
-    fn weight(&self) -> f64 {
-        0.0
-    }
-
-    fn quantities(&self) -> &'static [Quantity] {
-        QUANTITIES
-    }
-
-    fn needs(&self) -> Needs {
-        Needs { activity: Some(watch::over), ..Needs::default() }
-    }
-
-    /// It is read around the whole run, and asks for no time of its own.
-    fn wishes(&self, _: &Planning<'_>) -> Wishes {
-        Wishes::default()
-    }
-}
+/// The area: it is read around the whole run, and asks for no time of its own.
+pub static TOP: Area = Area {
+    needs: Needs { activity: Some(watch::over), ..Needs::NONE },
+    ..Area::new(AREA, QUANTITIES, 0.0, |_| Proposal::default())
+};

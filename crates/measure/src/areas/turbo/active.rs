@@ -1,7 +1,7 @@
 //! How many cores are active in a run, and which.
 
 use model::CpuId;
-use model::record::Relation;
+use model::record::{CpuPlace, Relation};
 
 use crate::run::plan::Planning;
 
@@ -30,11 +30,24 @@ pub(super) fn counts(plan: &Planning<'_>, kind: Option<&str>, cpus: &[CpuId]) ->
 }
 
 /// The chosen CPUs that are in other cores than this one.
-pub(super) fn others(plan: &Planning<'_>, cpu: CpuId) -> Vec<CpuId> {
+pub(in crate::areas) fn others(plan: &Planning<'_>, cpu: CpuId) -> Vec<CpuId> {
     let topology = plan.topology();
     let is_own =
         |other: CpuId| other == cpu || topology.relation(cpu, other) == Some(Relation::Sibling);
     plan.placement.cpus.iter().copied().filter(|other| !is_own(*other)).collect()
+}
+
+/// The CPUs of each type of core: types never share a row.
+pub(in crate::areas) fn kinds(plan: &Planning<'_>) -> Vec<(Option<String>, Vec<CpuId>)> {
+    let mut kinds: Vec<(Option<String>, Vec<CpuId>)> = Vec::new();
+    for &cpu in &plan.placement.cpus {
+        let kind = plan.topology().place(cpu).and_then(|place: &CpuPlace| place.kind.clone());
+        match kinds.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, cpus)) => cpus.push(cpu),
+            None => kinds.push((kind, vec![cpu])),
+        }
+    }
+    kinds
 }
 
 #[cfg(test)]

@@ -1,35 +1,29 @@
 //! Which clock the cores hold, under which instructions, with how many of them active; and what each
 //! instruction costs in cycles of that clock.
 
-mod active;
-mod asked;
-mod favoured;
-mod neighbours;
-mod questions;
+pub(super) mod active;
+pub(super) mod asked;
 mod request;
-pub(crate) mod soak;
-mod trace;
 
-pub use questions::{Questions, questions};
 pub use request::{Tests, TurboOptions};
 
 use kernels::{Kind, StreamRow};
-use model::areas::Quantity;
 pub(crate) use model::areas::turbo::AREA;
 use model::areas::turbo::QUANTITIES;
 
 use crate::run::area::{Area, Names, Needs};
-use crate::run::plan::{Cell, DATA, Planning, Wishes};
+use crate::run::plan::{Cell, DATA, Planning, Proposal};
 use rig::collect::{Guard, Take, Taken};
 use rig::job::Phase;
 use rig::protocol;
 use rig::streams;
 
-/// The area.
-pub struct Turbo;
-
-/// They come after all streams.
-const ORDER_OF_QUESTIONS: usize = 1000;
+/// What explains a clock: limits and what took time, and what levels and classes take from it.
+pub(super) const CLOCKS: Needs = {
+    use sst::Part::{Associations, Classes, Properties, TurboFreq};
+    const PARTS: &[sst::Part] = &[Properties, TurboFreq, Classes, Associations];
+    Needs { clocks: true, activity: None, speed_select: Some(PARTS) }
+};
 
 /// The stream that other areas report.
 const NOT_HERE: &str = "pause_only";
@@ -47,102 +41,68 @@ fn is_heavy(row: &StreamRow) -> bool {
     }
 }
 
-impl Area for Turbo {
-    fn id(&self) -> &'static str {
-        AREA
-    }
+/// The area.
+pub static TURBO: Area =
+    Area { taken, names, needs: CLOCKS, ..Area::new(AREA, QUANTITIES, 4.0, proposal) };
 
-    fn weight(&self) -> f64 {
-        4.0
+fn taken(quantity: &str) -> Taken {
+    match quantity {
+        "clock" => {
+            Taken::by(Take::Samples(|reduced| reduced.clock.clone())).always().guarded(Guard::Clock)
+        }
+        "clock_in_loop" => Taken::by(Take::Samples(|reduced| reduced.clock_in_loop.clone()))
+            .guarded(Guard::Witness),
+        "clock_in_loop_half" => {
+            Taken::by(Take::Samples(|reduced| reduced.clock_in_loop_half.clone()))
+                .guarded(Guard::Witness)
+        }
+        "cycles_per_op" => {
+            Taken::by(Take::PerOp(|reduced| &reduced.cycles)).always().guarded(Guard::Witness)
+        }
+        "time_per_op" => Taken::by(Take::PerOp(|reduced| &reduced.seconds)).always(),
+        "overlap" => {
+            Taken::by(Take::Samples(|reduced| reduced.overlap.into_iter().collect())).always()
+        }
+        "aperf_per_mperf" => Taken::by(Take::Reading(|reduced| {
+            Some(reduced.counters.clone()?.map(|clock| clock.aperf_per_mperf))
+        }))
+        .always(),
+        "mperf_rate" => Taken::by(Take::Reading(|reduced| {
+            Some(reduced.counters.clone()?.map(|clock| clock.mperf_hertz))
+        }))
+        .always(),
+        _ => Taken::NAMED,
     }
+}
 
-    fn quantities(&self) -> &'static [Quantity] {
-        QUANTITIES
-    }
+fn names() -> Names {
+    let workloads = kernels::streams::TABLE.iter().map(|row| row.id).collect();
+    Names { workloads, ..Names::default() }
+}
 
-    fn needs(&self) -> Needs {
-        // What levels and classes take from a clock.
-        use sst::Part::{Associations, Classes, Properties, TurboFreq};
-        const PARTS: &[sst::Part] = &[Properties, TurboFreq, Classes, Associations];
-        Needs { clocks: true, speed_select: Some(PARTS), ..Needs::default() }
-    }
-
-    fn taken(&self, quantity: &str) -> Taken {
-        match quantity {
-            "clock" => Taken::by(Take::Samples(|reduced| reduced.clock.clone()))
-                .always()
-                .guarded(Guard::Clock),
-            "clock_in_loop" => Taken::by(Take::Samples(|reduced| reduced.clock_in_loop.clone()))
-                .guarded(Guard::Witness),
-            "clock_in_loop_half" => {
-                Taken::by(Take::Samples(|reduced| reduced.clock_in_loop_half.clone()))
-                    .guarded(Guard::Witness)
-            }
-            "cycles_per_op" => {
-                Taken::by(Take::PerOp(|reduced| &reduced.cycles)).always().guarded(Guard::Witness)
-            }
-            "time_per_op" => Taken::by(Take::PerOp(|reduced| &reduced.seconds)).always(),
-            "overlap" => {
-                Taken::by(Take::Samples(|reduced| reduced.overlap.into_iter().collect())).always()
-            }
-            "aperf_per_mperf" => Taken::by(Take::Reading(|reduced| {
-                Some(reduced.counters.clone()?.map(|clock| clock.aperf_per_mperf))
-            }))
-            .always(),
-            "mperf_rate" => Taken::by(Take::Reading(|reduced| {
-                Some(reduced.counters.clone()?.map(|clock| clock.mperf_hertz))
-            }))
-            .always(),
-            favoured::CLOCK => Taken::NAMED.guarded(Guard::Witness),
-            _ => Taken::NAMED,
+/// All streams on one core, then on all, then on the numbers between, so that a small budget
+/// loses the middle of the sweep first.
+fn proposal(plan: &Planning<'_>) -> Proposal {
+    let mut proposal = Proposal::default();
+    let mut loads = Vec::new();
+    for (order, row) in plan.streams.iter().enumerate().filter(|(_, row)| row.id != NOT_HERE) {
+        match streams::load(plan.machine, row, DATA) {
+            Ok(load) => loads.push((order, load, phases(row))),
+            Err(reason) => proposal.absent.push((row.id, reason)),
         }
     }
-
-    fn offers(&self, workload: &str, quantity: &Quantity) -> bool {
-        match workload {
-            favoured::WORKLOAD => quantity.id == favoured::CLOCK,
-            soak::WORKLOAD => {
-                quantity.id.starts_with("soak_")
-                    && ![soak::LIMITED, soak::REST].contains(&quantity.id)
-            }
-            trace::WORKLOAD => quantity.id == trace::VISIBLE,
-            class if neighbours::is_class(class) => quantity.id == neighbours::RATE.ratio,
-            victim if neighbours::VICTIMS.contains(&victim) => {
-                neighbours::measures(victim).iter().any(|measure| measure.has(quantity.id))
-            }
-            _ => !self.taken(quantity.id).is_named(),
-        }
+    let mut counts = plan.placement.active_counts(plan.topology());
+    if counts.len() > 2 {
+        let all = counts.pop();
+        counts.splice(1..1, all);
     }
-
-    fn names(&self) -> Names {
-        let workloads = kernels::streams::TABLE.iter().map(|row| row.id).collect();
-        Names { workloads, ..Names::default() }
+    for count in counts {
+        let cpus = &plan.placement.cpus[..count];
+        proposal.cells.extend(
+            loads
+                .iter()
+                .map(|(order, load, phases)| Cell::uniform(*order, *load, cpus, phases.clone())),
+        );
     }
-
-    /// All streams on one core, then on all, then on the numbers between, so that a small budget
-    /// loses the middle of the sweep first.
-    fn wishes(&self, plan: &Planning<'_>) -> Wishes {
-        let mut wishes = Wishes::default();
-        let mut loads = Vec::new();
-        for (order, row) in plan.streams.iter().enumerate().filter(|(_, row)| row.id != NOT_HERE) {
-            match streams::load(plan.machine, row, DATA) {
-                Ok(load) => loads.push((order, load, phases(row))),
-                Err(reason) => wishes.absent.push((row.id, reason)),
-            }
-        }
-        let mut counts = plan.placement.active_counts(plan.topology());
-        if counts.len() > 2 {
-            let all = counts.pop();
-            counts.splice(1..1, all);
-        }
-        for count in counts {
-            let cpus = &plan.placement.cpus[..count];
-            wishes.cells.extend(
-                loads.iter().map(|(order, load, phases)| {
-                    Cell::uniform(*order, *load, cpus, phases.clone())
-                }),
-            );
-        }
-        wishes
-    }
+    proposal
 }

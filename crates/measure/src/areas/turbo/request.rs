@@ -2,13 +2,18 @@
 
 use kernels::StreamRow;
 use machine::instruments::clock::RateChoice;
-use model::record::{CpuPlace, Presentation};
+use model::record::Presentation;
 use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, Obstacle, Seconds, Unavailable};
 
-use super::{Turbo, active, asked, favoured, is_heavy, neighbours, phases, soak, trace};
-use crate::run::plan::{Active, Cell, DATA, Planning, Wishes};
-use crate::run::{Error, Request, Span};
+use super::super::interference::{self, INTERFERENCE};
+use super::super::preferred_cores::{self, PREFERRED_CORES};
+use super::super::sustained::{self, SUSTAINED};
+use super::super::transitions::{self, TRANSITIONS};
+use super::{TURBO, active, asked, is_heavy, phases};
+use crate::run::area::Area;
+use crate::run::plan::{Active, Cell, DATA, Planning, Proposal};
+use crate::run::{AreaRequest, Error, Request, Span};
 use rig::job::{Manner, Member, Phase};
 use rig::placement::{Choice, Refusal};
 use rig::protocol;
@@ -64,7 +69,7 @@ impl TurboOptions {
             manner: self.manner,
             rate: self.rate,
             remark: self.remark(),
-            ..Request::of(&Turbo, span, move |plan| self.wishes(plan), command, presentation)
+            ..Request::new(span, move |plan| self.asked(plan), command, presentation)
         }
     }
 
@@ -87,43 +92,47 @@ impl TurboOptions {
         Some(format!("{asked} ops in each repetition, and twice that{rounding}"))
     }
 
-    fn wishes(&self, plan: &Planning<'_>) -> Result<Wishes, Error> {
+    fn asked(&self, plan: &Planning<'_>) -> Result<Vec<AreaRequest>, Error> {
+        let of = |area: &'static Area, proposal| Ok(vec![AreaRequest { area, proposal }]);
         match &self.tests {
-            Tests::Streams(rows) => self.streams(plan, rows),
-            Tests::Spec(spec) => self.spec(plan, spec),
+            Tests::Streams(rows) => of(&TURBO, self.streams(plan, rows)?),
+            Tests::Spec(spec) => of(&TURBO, self.spec(plan, spec)?),
             Tests::Why => {
-                let mut wishes = self.streams(plan, &self.tests.rows())?;
-                wishes.cells.extend(favoured::cells(plan));
-                Ok(wishes)
+                let streams = self.streams(plan, &self.tests.rows())?;
+                let each = Proposal::from(preferred_cores::cells(plan));
+                Ok(vec![
+                    AreaRequest { area: &TURBO, proposal: streams },
+                    AreaRequest { area: &PREFERRED_CORES, proposal: each },
+                ])
             }
             Tests::Trace(rows, period) => {
-                let extent = trace::Extent::whole(*period);
-                Ok(trace::wishes(plan, rows, extent).map_err(cannot)?)
+                let extent = transitions::Extent::whole(*period);
+                of(&TRANSITIONS, transitions::of_streams(plan, rows, extent).map_err(cannot)?)
             }
             Tests::Neighbours => {
-                let matrix = neighbours::Matrix::whole();
-                Ok(neighbours::wishes(plan, &matrix).map_err(cannot)?)
+                let matrix = interference::Matrix::whole();
+                of(&INTERFERENCE, interference::of_matrix(plan, &matrix).map_err(cannot)?)
             }
             Tests::Sustain(duration) => {
-                let cell = soak::cell(plan, *duration, &asked::streams()).map_err(cannot)?;
-                Ok(Wishes { cells: vec![cell], absent: Vec::new() })
+                let cell = sustained::cell(plan, *duration, &asked::light_and_heavy());
+                of(&SUSTAINED, Proposal::from(vec![cell.map_err(cannot)?]))
             }
         }
     }
 
-    fn streams(&self, plan: &Planning<'_>, rows: &[&'static StreamRow]) -> Result<Wishes, Error> {
-        let mut wishes = Wishes::default();
+    fn streams(&self, plan: &Planning<'_>, rows: &[&'static StreamRow]) -> Result<Proposal, Error> {
+        let mut proposal = Proposal::default();
         let mut loads = Vec::new();
         for (order, row) in rows.iter().enumerate() {
             match streams::load(plan.machine, row, DATA) {
                 Ok(load) => loads.push((order, *row, load)),
-                Err(reason) => wishes.absent.push((row.id, reason)),
+                Err(reason) => proposal.absent.push((row.id, reason)),
             }
         }
-        if let (true, Some((_, reason))) = (loads.is_empty(), wishes.absent.first()) {
+        if let (true, Some((_, reason))) = (loads.is_empty(), proposal.absent.first()) {
             return Err(cannot(reason.clone()));
         }
-        for (kind, cpus) in kinds(plan) {
+        for (kind, cpus) in active::kinds(plan) {
             for count in self.counts(plan, kind.as_deref(), &cpus)? {
                 for (order, row, load) in &loads {
                     let member = |&cpu| self.active(*order, row, Member::new(cpu, *load));
@@ -131,18 +140,18 @@ impl TurboOptions {
                     let mut cell = Cell::streams(members, self.phases(&[row]));
                     cell.parameters.extend(kind.clone().map(|kind| ("core_type".to_owned(), kind)));
                     cell.parameters.extend(self.whole_ops(&[row]));
-                    wishes.cells.push(cell);
+                    proposal.cells.push(cell);
                 }
             }
         }
-        self.one_if_held(wishes)
+        self.one_if_held(proposal)
     }
 
     fn spec(
         &self,
         plan: &Planning<'_>,
         spec: &[(&'static StreamRow, usize)],
-    ) -> Result<Wishes, Error> {
+    ) -> Result<Proposal, Error> {
         let (asked, chosen) = (spec.iter().map(|(_, n)| n).sum(), plan.placement.cpus.len());
         if asked > chosen {
             return Err(Refusal::TooMany { asked, chosen }.into());
@@ -159,7 +168,7 @@ impl TurboOptions {
         let mut cell = Cell::streams(members, self.phases(&rows));
         cell.parameters.insert("spec".to_owned(), words.join(","));
         cell.parameters.extend(self.whole_ops(&rows));
-        self.one_if_held(Wishes { cells: vec![cell], absent: Vec::new() })
+        self.one_if_held(Proposal::from(vec![cell]))
     }
 
     /// A member with the iterations that were asked for.
@@ -219,11 +228,11 @@ impl TurboOptions {
     }
 
     /// Only one cell can be held.
-    fn one_if_held(&self, wishes: Wishes) -> Result<Wishes, Error> {
-        if self.duration.is_none() || wishes.cells.len() == 1 {
-            return Ok(wishes);
+    fn one_if_held(&self, proposal: Proposal) -> Result<Proposal, Error> {
+        if self.duration.is_none() || proposal.cells.len() == 1 {
+            return Ok(proposal);
         }
-        let why = format!("a duration is for one test, and these are {}", wishes.cells.len());
+        let why = format!("a duration is for one test, and these are {}", proposal.cells.len());
         let refusal = Unavailable::new(Obstacle::Measurement, "tests", why);
         let remedy = "name one: --test scalar_iadd --min-threads 1 --max-threads 1";
         Err(Error::Asked(refusal.with_remedy(remedy)))
@@ -244,7 +253,7 @@ impl Tests {
     fn span(&self) -> Span {
         match self {
             Tests::Sustain(_) | Tests::Trace(..) => Span::Blocks(1),
-            Tests::Neighbours => Span::Bounded(neighbours::BLOCKS),
+            Tests::Neighbours => Span::Bounded(interference::BLOCKS),
             Tests::Streams(_) | Tests::Spec(_) | Tests::Why => {
                 Span::Blocks(BLOCKS_FOR_INTERVAL as u64)
             }
@@ -255,8 +264,8 @@ impl Tests {
     fn rows(&self) -> Vec<&'static StreamRow> {
         match self {
             Tests::Streams(rows) | Tests::Trace(rows, _) => rows.clone(),
-            Tests::Why | Tests::Sustain(_) => asked::streams(),
-            Tests::Neighbours => neighbours::streams(),
+            Tests::Why | Tests::Sustain(_) => asked::light_and_heavy(),
+            Tests::Neighbours => interference::streams(),
             Tests::Spec(spec) => {
                 let mut rows: Vec<&'static StreamRow> = Vec::new();
                 for (row, _) in spec {
@@ -274,17 +283,4 @@ impl Tests {
 fn phases_of(rows: &[&StreamRow]) -> Vec<Phase> {
     let row = rows.iter().find(|row| is_heavy(row)).or(rows.first());
     row.map_or_else(protocol::heavy, |row| phases(row))
-}
-
-/// The CPUs of each type of core: types never share a row.
-pub(super) fn kinds(plan: &Planning<'_>) -> Vec<(Option<String>, Vec<CpuId>)> {
-    let mut kinds: Vec<(Option<String>, Vec<CpuId>)> = Vec::new();
-    for &cpu in &plan.placement.cpus {
-        let kind = plan.topology().place(cpu).and_then(|place: &CpuPlace| place.kind.clone());
-        match kinds.iter_mut().find(|(known, _)| *known == kind) {
-            Some((_, cpus)) => cpus.push(cpu),
-            None => kinds.push((kind, vec![cpu])),
-        }
-    }
-    kinds
 }

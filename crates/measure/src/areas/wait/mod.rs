@@ -7,23 +7,19 @@
 //! algorithms for non-uniform problems, SODA 1990).
 
 use model::Seconds;
-use model::areas::Quantity;
 use model::record::Presentation;
 
-use super::cores::Cores;
-use super::openmp::{self, Openmp};
-use super::pause::Pause;
-use super::wake::Wake;
+use super::cores::CORES;
+use super::openmp::{self, OPENMP};
+use super::pause::PAUSE;
+use super::wake::WAKE;
 use crate::run::area::Area;
-use crate::run::plan::{Planning, Wishes};
+use crate::run::plan::{Planning, Proposal};
 use crate::run::{AreaRequest, Request, Span};
 use rig::placement::Choice;
 
-/// The area.
-pub struct Wait;
-
 /// Whose numbers it rests on.
-static RESTS_ON: &[&dyn Area] = &[&Pause, &Cores, &Wake, &Openmp];
+static RESTS_ON: &[&Area] = &[&PAUSE, &CORES, &WAKE, &OPENMP];
 
 /// The run that measures what advice rests on.
 pub fn request(
@@ -34,12 +30,12 @@ pub fn request(
 ) -> Request {
     const TIME: Seconds = Seconds(25.0);
     let ask = |plan: &Planning<'_>| {
-        let wishes = |area: &dyn Area| match area.id() {
+        let proposal = |area: &Area| match area.id {
             // The sheet needs fewer settings.
             openmp::AREA => openmp::to_advise(plan),
-            _ => area.wishes(plan),
+            _ => area.proposal(plan),
         };
-        let asked = |area: &&'static dyn Area| AreaRequest { area: *area, wishes: wishes(*area) };
+        let asked = |area: &&'static Area| AreaRequest { area, proposal: proposal(area) };
         Ok(RESTS_ON.iter().map(asked).collect())
     };
     let span = Span::Budget(budget.unwrap_or(TIME));
@@ -47,20 +43,5 @@ pub fn request(
     Request { cpus, streams, ..Request::new(span, ask, command, presentation) }
 }
 
-impl Area for Wait {
-    fn id(&self) -> &'static str {
-        "wait"
-    }
-
-    fn weight(&self) -> f64 {
-        0.0
-    }
-
-    fn quantities(&self) -> &'static [Quantity] {
-        &[]
-    }
-
-    fn wishes(&self, _plan: &Planning<'_>) -> Wishes {
-        Wishes::default()
-    }
-}
+/// The area.
+pub static WAIT: Area = Area::new(model::areas::WAIT, &[], 0.0, |_| Proposal::default());

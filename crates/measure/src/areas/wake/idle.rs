@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use machine::instruments::idle::{IdleCount, IdleCounters};
-use machine::latency_limit::LatencyLimits;
+use machine::pm_qos::LatencyLimits;
 use model::record::Relation;
 use model::{Obstacle, Seconds, Unavailable};
 
 use super::pairs::{self, CpuPair};
 use super::{IDLE, LIMIT, PAIR, QUESTION, REST, STATE};
-use crate::run::plan::{Aim, Cell, CellWork, Errand, Means, Run};
+use crate::run::plan::{Cell, CellWork, CustomJob, JobContext, JobTarget, Run};
 use rig::exchange::{Exchange, Pace, RawExchange};
 use rig::executor::{Executor, RunError};
 use rig::reduce::Readings;
@@ -49,7 +49,7 @@ impl Rested {
         if let Some((limit, _)) = &self.limit {
             parameters.insert(LIMIT.to_owned(), microseconds(*limit));
         }
-        Cell { work: CellWork::Errand(Box::new(self)), parameters }
+        Cell { work: CellWork::CustomJob(Box::new(self)), parameters }
     }
 
     fn measure(&self, executor: &mut dyn Executor) -> Result<Run, RunError> {
@@ -179,8 +179,8 @@ pub(super) fn microseconds(seconds: Seconds) -> String {
     format!("{:.0}", seconds.0 * 1e6)
 }
 
-impl Errand for Rested {
-    fn aim(&self) -> Aim {
+impl CustomJob for Rested {
+    fn aim(&self) -> JobTarget {
         super::aim(self.method, self.pair)
     }
 
@@ -190,7 +190,7 @@ impl Errand for Rested {
         (self.rest + TRIP) * f64::from(self.trips() + 1)
     }
 
-    fn run(&self, means: Means<'_>) -> Result<Run, RunError> {
+    fn run(&self, means: JobContext<'_>) -> Result<Run, RunError> {
         super::or_reason(self.measure(means.executor), &["round_trip"])
     }
 }

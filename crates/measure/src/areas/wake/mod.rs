@@ -21,7 +21,7 @@ use model::areas::wake::{
 use model::{CpuId, Obstacle, Unavailable};
 
 use crate::run::area::{Area, Names};
-use crate::run::plan::{Aim, Planning, Run, Wishes};
+use crate::run::plan::{JobTarget, Planning, Proposal, Run};
 use rig::exchange::Channel;
 use rig::executor::RunError;
 use rig::line::Line;
@@ -29,43 +29,29 @@ use rig::reduce::Readings;
 use rig::signals::Method;
 
 /// The area.
-pub struct Wake;
+pub static WAKE: Area = Area { offers, names, ..Area::new(AREA, QUANTITIES, 1.0, proposal) };
 
-impl Area for Wake {
-    fn id(&self) -> &'static str {
-        AREA
-    }
+fn offers(workload: &str, quantity: &Quantity) -> bool {
+    let is_timer = timer::WAYS.iter().any(|way| way.id == workload);
+    quantity.id == if is_timer { "lateness" } else { "round_trip" }
+}
 
-    fn weight(&self) -> f64 {
-        1.0
-    }
-
-    fn quantities(&self) -> &'static [Quantity] {
-        QUANTITIES
-    }
-
-    fn offers(&self, workload: &str, quantity: &Quantity) -> bool {
-        let is_timer = timer::WAYS.iter().any(|way| way.id == workload);
-        quantity.id == if is_timer { "lateness" } else { "round_trip" }
-    }
-
-    fn names(&self) -> Names {
-        Names {
-            workloads: rig::signals::TABLE.iter().map(|method| method.id).collect(),
-            // What most programs sleep on.
-            short: &[("latency", "futex", "time_per_signal")],
-            ..Names::default()
-        }
-    }
-
-    fn wishes(&self, plan: &Planning<'_>) -> Wishes {
-        request::in_brief(plan)
+fn names() -> Names {
+    Names {
+        workloads: rig::signals::TABLE.iter().map(|method| method.id).collect(),
+        // What most programs sleep on.
+        short: &[("latency", "futex", "time_per_signal")],
+        ..Names::default()
     }
 }
 
+fn proposal(plan: &Planning<'_>) -> Proposal {
+    request::in_brief(plan)
+}
+
 /// A method between two CPUs, as what an errand measures.
-fn aim(method: &Method, pair: CpuPair) -> Aim {
-    Aim { order: method.order(), workload: method.id, cpus: pair.cpus() }
+fn aim(method: &Method, pair: CpuPair) -> JobTarget {
+    JobTarget { order: method.order(), workload: method.id, cpus: pair.cpus() }
 }
 
 /// What a method signals through; the first CPU is who begins.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fastrand::Rng;
 use machine::instruments::idle::IdleCounters;
-use machine::latency_limit::LatencyLimits;
+use machine::pm_qos::LatencyLimits;
 use model::record::{Presentation, Relation};
 use model::{CpuSet, Known, Obstacle, Seconds, Unavailable};
 
@@ -13,8 +13,8 @@ use super::idle::{RESTS, Rested};
 use super::pairs::{self, CpuPair, PairSpec};
 use super::signals::Signals;
 use super::timer::{Alarms, WAYS, Way};
-use super::{Wake, idle};
-use crate::run::plan::{Planning, Wishes};
+use super::{WAKE, idle};
+use crate::run::plan::{Planning, Proposal};
 use crate::run::{Error, Request, Span};
 use rig::placement::{Choice, Order, Refusal};
 use rig::protocol::JOB_OVERHEAD;
@@ -97,35 +97,35 @@ impl WakeOptions {
             order: Order::Package,
             at_most: None,
         };
-        let wishes = move |plan: &Planning<'_>| self.wishes(plan);
-        Request { cpus, ..Request::of(&Wake, span, wishes, command, presentation) }
+        let proposal = move |plan: &Planning<'_>| self.proposal(plan);
+        Request { cpus, ..Request::of(&WAKE, span, proposal, command, presentation) }
     }
 
-    fn wishes(&self, plan: &Planning<'_>) -> Result<Wishes, Error> {
+    fn proposal(&self, plan: &Planning<'_>) -> Result<Proposal, Error> {
         let asked = self.pairs.as_deref().unwrap_or_default();
         let missing = pairs::unusable(asked, &plan.topology().usable);
         if !missing.is_empty() {
             let usable = plan.topology().usable.clone();
             return Err(Refusal::Missing { asked: missing, usable }.into());
         }
-        let mut wishes = Wishes::default();
+        let mut proposal = Proposal::default();
         match self.question {
-            Question::Signals => self.signals(plan, &mut wishes),
-            Question::Idle => self.idle(plan, &mut wishes),
-            Question::Timer => self.timer(plan, &mut wishes),
+            Question::Signals => self.signals(plan, &mut proposal),
+            Question::Idle => self.idle(plan, &mut proposal),
+            Question::Timer => self.timer(plan, &mut proposal),
         }
-        Ok(wishes)
+        Ok(proposal)
     }
 
-    fn signals(&self, plan: &Planning<'_>, wishes: &mut Wishes) {
+    fn signals(&self, plan: &Planning<'_>, proposal: &mut Proposal) {
         let (topology, cpus) = (plan.topology(), &plan.placement.cpus);
         let any_two = pairs::unsaid_two(topology, cpus).map(PairSpec::Pair);
         let every_kind: Vec<PairSpec> =
             pairs::kinds(topology).map(PairSpec::Relation).chain(any_two).collect();
         let asked = self.pairs.as_deref().unwrap_or(&every_kind);
-        let methods = self.methods(plan, signals::TABLE, wishes);
+        let methods = self.methods(plan, signals::TABLE, proposal);
         for asked in asked {
-            let Some((kind, pair)) = pair(plan, *asked, wishes) else { continue };
+            let Some((kind, pair)) = pair(plan, *asked, proposal) else { continue };
             for &method in &methods {
                 if kind == Some(Relation::SameCpu) && method.waits != Waits::Sleeping {
                     continue;
@@ -134,26 +134,26 @@ impl WakeOptions {
                     Some(signals) => signals.div_ceil(blocks(signals)),
                     None => Signals::usual(method),
                 };
-                wishes.cells.push(Signals { method, pair, kind, count }.cell());
+                proposal.cells.push(Signals { method, pair, kind, count }.cell());
             }
         }
         for method in methods.iter().filter(|method| method.waits != Waits::Sleeping) {
             if asked.iter().all(|asked| is_alone(plan, *asked)) {
                 let why = "who spins keeps the only CPU from who is to signal it";
                 let reason = Unavailable::new(Obstacle::Hardware, method.id, why);
-                wishes.absent.push((method.id, reason));
+                proposal.absent.push((method.id, reason));
             }
         }
     }
 
-    fn idle(&self, plan: &Planning<'_>, wishes: &mut Wishes) {
+    fn idle(&self, plan: &Planning<'_>, proposal: &mut Proposal) {
         let futex: Vec<&'static Method> = signals::find("futex").into_iter().collect();
-        let methods = self.methods(plan, &futex, wishes);
+        let methods = self.methods(plan, &futex, proposal);
         let limit = self.limit.and_then(|limit| match LatencyLimits::of(plan.machine) {
             Ok(limits) => Some((limit, Arc::new(limits))),
             Err(reason) => {
                 let what = format!("wake-ups limited to {} us", idle::microseconds(limit));
-                wishes.absent.push(("limited", Unavailable { what, ..reason }));
+                proposal.absent.push(("limited", Unavailable { what, ..reason }));
                 None
             }
         });
@@ -161,35 +161,35 @@ impl WakeOptions {
             None => match pairs::nearest_two(plan.topology(), &plan.placement.cpus) {
                 Ok(pair) => vec![PairSpec::Pair(pair)],
                 Err(reason) => {
-                    wishes.absent.push((OTHER_CPU, reason));
+                    proposal.absent.push((OTHER_CPU, reason));
                     return;
                 }
             },
             Some(asked) => asked.clone(),
         };
-        wishes.absent.extend(without_states(plan));
+        proposal.absent.extend(without_states(plan));
         for asked in pairs {
-            let Some((kind, pair)) = pair(plan, asked, wishes) else { continue };
+            let Some((kind, pair)) = pair(plan, asked, proposal) else { continue };
             if kind == Some(Relation::SameCpu) {
                 let word = Relation::SameCpu.word();
                 let why = "who wakes must stay awake meanwhile, on another CPU than the sleeper";
-                wishes.absent.push((word, Unavailable::new(Obstacle::Hardware, word, why)));
+                proposal.absent.push((word, Unavailable::new(Obstacle::Hardware, word, why)));
                 continue;
             }
             for &method in &methods {
                 let limits = [None, limit.clone()];
                 let limits = &limits[..=usize::from(limit.is_some())];
-                rested(plan, wishes, (method, pair, kind), &RESTS, limits);
+                rested(plan, proposal, (method, pair, kind), &RESTS, limits);
             }
         }
     }
 
     /// Alarms on each CPU; if there is no time for all, on some that are spread over the machine.
-    fn timer(&self, plan: &Planning<'_>, wishes: &mut Wishes) {
+    fn timer(&self, plan: &Planning<'_>, proposal: &mut Proposal) {
         /// Each CPU has as many blocks at least.
         const BLOCKS: f64 = 2.0;
         let known: Vec<&'static Way> =
-            WAYS.iter().filter(|way| has_cost(plan, way, wishes)).collect();
+            WAYS.iter().filter(|way| has_cost(plan, way, proposal)).collect();
         let budget = self.budget.unwrap_or(self.question.time());
         let sweep = (Alarms::planned() + JOB_OVERHEAD) * (known.len().max(1) as f64 * BLOCKS);
         let cpus = &plan.placement.cpus;
@@ -202,7 +202,7 @@ impl WakeOptions {
                 let counters = IdleCounters::of(plan.machine, cpu).ok().map(Arc::new);
                 let seed = plan.machine.host.seed() ^ u64::from(cpu.0);
                 let random = RefCell::new(Rng::with_seed(seed));
-                wishes.cells.push(Alarms { way, cpu, counters, random }.cell());
+                proposal.cells.push(Alarms { way, cpu, counters, random }.cell());
             }
         }
         if !left.is_empty() {
@@ -213,9 +213,9 @@ impl WakeOptions {
                 Unavailable::new(Obstacle::Measurement, format!("alarms on CPUs {left}"), why);
             let remedy =
                 format!("give it more time: --budget {:.0}s; or --cpus LIST", all.0.ceil());
-            wishes.absent.push(("alarms", reason.with_remedy(remedy)));
+            proposal.absent.push(("alarms", reason.with_remedy(remedy)));
         }
-        wishes.absent.extend(without_states(plan));
+        proposal.absent.extend(without_states(plan));
     }
 
     /// Those of the methods that this machine has.
@@ -223,23 +223,23 @@ impl WakeOptions {
         &self,
         plan: &Planning<'_>,
         usual: &[&'static Method],
-        wishes: &mut Wishes,
+        proposal: &mut Proposal,
     ) -> Vec<&'static Method> {
         let asked = self.methods.as_deref().unwrap_or(usual);
-        available(plan, asked, wishes)
+        available(plan, asked, proposal)
     }
 }
 
 fn available(
     plan: &Planning<'_>,
     asked: &[&'static Method],
-    wishes: &mut Wishes,
+    proposal: &mut Proposal,
 ) -> Vec<&'static Method> {
     let mut known = Vec::new();
     for &method in asked {
         match method.missing(plan.machine) {
             None => known.push(method),
-            Some(reason) => wishes.absent.push((method.id, reason)),
+            Some(reason) => proposal.absent.push((method.id, reason)),
         }
     }
     known
@@ -263,7 +263,7 @@ fn is_alone(plan: &Planning<'_>, asked: PairSpec) -> bool {
 fn pair(
     plan: &Planning<'_>,
     asked: PairSpec,
-    wishes: &mut Wishes,
+    proposal: &mut Proposal,
 ) -> Option<(Option<Relation>, CpuPair)> {
     match asked {
         PairSpec::Pair(pair) => Some((pair.kind(plan.topology()), pair)),
@@ -271,7 +271,7 @@ fn pair(
             match pairs::of_kind(plan.topology(), &plan.placement.cpus, kind) {
                 Ok(pair) => Some((Some(kind), pair)),
                 Err(reason) => {
-                    wishes.absent.push((kind.word(), reason));
+                    proposal.absent.push((kind.word(), reason));
                     None
                 }
             }
@@ -282,7 +282,7 @@ fn pair(
 /// Sleepers that rest, with each limit.
 fn rested(
     plan: &Planning<'_>,
-    wishes: &mut Wishes,
+    proposal: &mut Proposal,
     (method, pair, kind): (&'static Method, CpuPair, Option<Relation>),
     rests: &[Seconds],
     limits: &[Option<(Seconds, Arc<LatencyLimits>)>],
@@ -292,17 +292,17 @@ fn rested(
     for limit in limits {
         for &rest in rests {
             let (limit, counters) = (limit.clone(), counters.clone());
-            wishes.cells.push(Rested { method, pair, kind, rest, limit, counters }.cell());
+            proposal.cells.push(Rested { method, pair, kind, rest, limit, counters }.cell());
         }
     }
 }
 
 /// Whether alarms of that kind can be had; the reason where a simulated machine has no cost for them.
-fn has_cost(plan: &Planning<'_>, way: &Way, wishes: &mut Wishes) -> bool {
+fn has_cost(plan: &Planning<'_>, way: &Way, proposal: &mut Proposal) -> bool {
     let lacks = plan.machine.simulated.as_ref().filter(|model| !model.signals.contains_key(way.id));
     if let Some(model) = lacks {
         let why = format!("sim:{} has no cost for it", model.name);
-        wishes.absent.push((way.id, Unavailable::new(Obstacle::Hardware, way.id, why)));
+        proposal.absent.push((way.id, Unavailable::new(Obstacle::Hardware, way.id, why)));
     }
     lacks.is_none()
 }
@@ -320,33 +320,33 @@ fn without_states(plan: &Planning<'_>) -> Option<(&'static str, Unavailable)> {
 
 /// What the data sheet asks: a few methods between the nearest two cores and on one CPU, and what deep
 /// sleep adds.
-pub(super) fn in_brief(plan: &Planning<'_>) -> Wishes {
+pub(super) fn in_brief(plan: &Planning<'_>) -> Proposal {
     const BETWEEN: [&str; 4] = ["futex", "pipe", "condvar", "spin-pause"];
     const ALONE: [&str; 1] = ["futex"];
     /// Light sleep, deeper sleep, and a rest in which every CPU sleeps as deeply as it can.
     const RESTS: [Seconds; 3] = [Seconds(10e-6), Seconds(100e-6), Seconds(1e-3)];
-    let mut wishes = Wishes::default();
+    let mut proposal = Proposal::default();
     let cpus = &plan.placement.cpus;
     let two = pairs::nearest_two(plan.topology(), cpus);
     let alone = pairs::of_kind(plan.topology(), cpus, Relation::SameCpu);
     let all: Vec<&'static Method> = BETWEEN.iter().filter_map(|id| signals::find(id)).collect();
-    let known = available(plan, &all, &mut wishes);
+    let known = available(plan, &all, &mut proposal);
     for (pair, ids) in [(&two, &BETWEEN[..]), (&alone, &ALONE[..])] {
         let Ok(pair) = pair else { continue };
         let kind = pair.kind(plan.topology());
         for method in known.iter().filter(|method| ids.contains(&method.id)) {
             let count = Signals::usual(method);
-            wishes.cells.push(Signals { method, pair: *pair, kind, count }.cell());
+            proposal.cells.push(Signals { method, pair: *pair, kind, count }.cell());
         }
     }
     let futex = known.iter().find(|method| method.id == "futex");
     match (two, futex) {
         (Ok(pair), Some(futex)) => {
             let kind = pair.kind(plan.topology());
-            rested(plan, &mut wishes, (futex, pair, kind), &RESTS, &[None]);
+            rested(plan, &mut proposal, (futex, pair, kind), &RESTS, &[None]);
         }
-        (Err(reason), _) => wishes.absent.push((OTHER_CPU, reason)),
+        (Err(reason), _) => proposal.absent.push((OTHER_CPU, reason)),
         (Ok(_), None) => {}
     }
-    wishes
+    proposal
 }

@@ -8,7 +8,7 @@ use model::{Obstacle, Seconds, Unavailable, stats};
 
 use super::pairs::{self, CpuPair};
 use super::{PAIR, QUESTION, SIGNALS};
-use crate::run::plan::{Aim, Cell, CellWork, Errand, Means, Run};
+use crate::run::plan::{Cell, CellWork, CustomJob, JobContext, JobTarget, Run};
 use rig::exchange::{Exchange, Pace, RawExchange};
 use rig::executor::{Executor, RunError};
 use rig::line::{LINE, Line};
@@ -61,7 +61,7 @@ impl Signals {
             ("signals", (u64::from(self.stretches()) * u64::from(self.stretch()) * 2).to_string()),
         ];
         let parameters = words.map(|(name, word)| (name.to_owned(), word));
-        Cell { work: CellWork::Errand(Box::new(self)), parameters: BTreeMap::from(parameters) }
+        Cell { work: CellWork::CustomJob(Box::new(self)), parameters: BTreeMap::from(parameters) }
     }
 
     /// Timed stretches of a block.
@@ -192,8 +192,8 @@ fn disagree([low, high]: [Seconds; 2]) -> Option<Unavailable> {
     Some(Unavailable::new(Obstacle::Measurement, "one-way time", why))
 }
 
-impl Errand for Signals {
-    fn aim(&self) -> Aim {
+impl CustomJob for Signals {
+    fn aim(&self) -> JobTarget {
         super::aim(self.method, self.pair)
     }
 
@@ -203,7 +203,7 @@ impl Errand for Signals {
         JOBS + self.planned() * (self.count as f64 + 4.0 * f64::from(STAMPED))
     }
 
-    fn run(&self, means: Means<'_>) -> Result<Run, RunError> {
+    fn run(&self, means: JobContext<'_>) -> Result<Run, RunError> {
         super::or_reason(self.measure(means.executor), &["time_per_signal", "round_trip"])
     }
 }

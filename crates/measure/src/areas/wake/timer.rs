@@ -11,7 +11,7 @@ use model::{CpuId, Seconds};
 
 use super::idle::attributed;
 use super::{DISTANCE, QUESTION, TIMER};
-use crate::run::plan::{Aim, Cell, CellWork, Errand, Means, Run};
+use crate::run::plan::{Cell, CellWork, CustomJob, JobContext, JobTarget, Run};
 use rig::alarm::{Alarm, By};
 use rig::executor::{Executor, RunError};
 use rig::reduce::Readings;
@@ -48,7 +48,7 @@ impl Alarms {
     /// The cell, which says what it is.
     pub(super) fn cell(self) -> Cell {
         let parameters = BTreeMap::from([(QUESTION.to_owned(), TIMER.to_owned())]);
-        Cell { work: CellWork::Errand(Box::new(self)), parameters }
+        Cell { work: CellWork::CustomJob(Box::new(self)), parameters }
     }
 
     /// Every logarithm of a distance is as likely as another one, within each range.
@@ -102,17 +102,17 @@ impl Alarms {
     }
 }
 
-impl Errand for Alarms {
-    fn aim(&self) -> Aim {
+impl CustomJob for Alarms {
+    fn aim(&self) -> JobTarget {
         let order = rig::signals::TABLE.len() + usize::from(self.way.by == By::TimerFile);
-        Aim { order, workload: self.way.id, cpus: vec![self.cpu] }
+        JobTarget { order, workload: self.way.id, cpus: vec![self.cpu] }
     }
 
     fn duration(&self) -> Seconds {
         Alarms::planned()
     }
 
-    fn run(&self, means: Means<'_>) -> Result<Run, RunError> {
+    fn run(&self, means: JobContext<'_>) -> Result<Run, RunError> {
         super::or_reason(self.measure(means.executor), &["lateness"])
     }
 }

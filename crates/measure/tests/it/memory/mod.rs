@@ -31,7 +31,7 @@ const QUESTIONS: [Question; 7] = [
 ];
 
 fn look(page: PageKind) -> Presentation {
-    Presentation { width: 200, colour: false, verbosity: 0, page }
+    Presentation { width: 200, ..Presentation::of(page) }
 }
 
 fn asked(question: Question) -> MemoryOptions {

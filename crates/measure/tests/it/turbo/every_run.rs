@@ -24,7 +24,7 @@ fn account<'a>(record: &'a Record, stream: &str, moment: Option<&str>) -> &'a Cl
     let lost: f64 = account.steps.iter().map(|step| step.hertz).sum();
     let sum = account.advertised.value().unwrap().hertz - lost - account.unexplained.unwrap();
     assert_near(sum, account.delivered, 1e-9, "the steps add up to the distance");
-    let way = table(record, "from the advertised clock to the delivered one, MHz");
+    let way = table(record, "Advertised clock to delivered clock, MHz");
     assert_eq!(way.columns.len(), accounts.len() + 1);
     account
 }
@@ -53,10 +53,10 @@ fn each_stream_of_a_mix_has_an_account() {
     assert!(own.contains(light.cpu), "{light:?}");
     assert_near(step(light, "active-cores").hertz, 0.1e9, 1e-6, "3.5 to 3.4 GHz");
     explained(light);
-    let way = table(&record, "from the advertised clock to the delivered one, MHz");
+    let way = table(&record, "Advertised clock to delivered clock, MHz");
     let titles: Vec<&str> = way.columns.iter().map(|(title, _)| title.as_str()).collect();
     assert_eq!(titles[1..], ["avx512_fma_t on 1 of 4 cores", "scalar_iadd on 3 of 4 cores"]);
-    let promised = table(&record, "promised by licence and active cores, MHz");
+    let promised = table(&record, "Promised clock by licence and active cores, MHz");
     let measured = promised.rows.last().unwrap();
     assert_eq!(measured[0].text, "measured, 4 active");
     let numbers = measured.iter().filter(|cell| cell.text.parse::<f64>().is_ok());

@@ -240,7 +240,7 @@ fn speed_select_is_advised_where_it_is() {
 fn shades_are_losses() {
     let page = report::areas::turbo::page(&taxed(), 0, 100);
     let map = page.blocks.iter().find_map(|block| match block {
-        Block::HeatMap(map) if map.caption.starts_with("what neighbours change") => Some(map),
+        Block::HeatMap(map) if map.caption.starts_with("Change against running alone") => Some(map),
         _ => None,
     });
     let map = map.unwrap();
@@ -354,10 +354,10 @@ fn the_matrix_agrees_with_the_numbers_below_it() {
     let (mut matrix, mut numbers) = (None, None);
     for block in page.blocks {
         match block {
-            Block::HeatMap(map) if map.caption.starts_with("what neighbours change") => {
+            Block::HeatMap(map) if map.caption.starts_with("Change against running alone") => {
                 matrix = Some(map);
             }
-            Block::Table(table) if table.caption.starts_with("alone to beside") => {
+            Block::Table(table) if table.caption.starts_with("Alone and with neighbours") => {
                 numbers = Some(table);
             }
             _ => {}
@@ -383,7 +383,8 @@ fn the_matrix_agrees_with_the_numbers_below_it() {
     let first = &matrix.groups[0];
     let scalar = first.iter().find(|row| row.label == "scalar, other cores").unwrap();
     let HeatCell::Value { text, .. } = &scalar.cells[0] else { panic!("{scalar:?}") };
-    let note =
-        format!("neighbours that are merely active (other cores) change scalar MHz {text}, ");
+    let note = format!(
+        "baseline: neighbours that run scalar adds (other cores) change scalar MHz {text}, "
+    );
     assert!(matrix.notes.iter().any(|it| it.starts_with(&note)), "{note}: {:?}", matrix.notes);
 }

@@ -50,7 +50,7 @@ fn a_limit_of_some_cores_is_a_step_of_theirs_alone() {
         tables.flatten().map(cells).collect()
     };
     // What each may have, and had: none of them is said to be slow.
-    let promised = rows("promised and measured clock");
+    let promised = rows("Promised and measured clock");
     for (cores, of_promised) in
         [("112, CPUs 0-55", "3000 3800 3000"), ("112, CPUs 56-111", "3000 2000 2000")]
     {
@@ -88,11 +88,11 @@ fn many_limits_make_no_endless_page() {
         });
         found.unwrap_or_else(|| panic!("no table {caption}"))
     };
-    let shown = table("from the advertised clock");
+    let shown = table("Advertised clock to delivered clock");
     assert_eq!(shown.columns.len(), 1 + 16);
     let note = format!("{} more accounts are in the record", accounts - 16);
     assert!(shown.notes.contains(&note), "{:?}", shown.notes);
-    let promised = table("promised and measured clock");
+    let promised = table("Promised and measured clock");
     let all = promised.rows.iter().filter(|row| row[0].text.starts_with("56,")).count();
     assert_eq!(all, 8);
     let note = "48 more groups of CPUs with limits of their own are in the record";
@@ -208,7 +208,7 @@ fn chosen_cores_and_others_have_accounts_of_their_own() {
         }
     }
     // What each is promised, by the firmware.
-    let (rows, _) = table(&record, "promised and measured clock");
+    let (rows, _) = table(&record, "Promised and measured clock");
     for (cores, promised) in [("2, CPU 0", "3600"), ("2, CPU 5", "2000")] {
         let row = rows.iter().find(|row| row[0] == cores).unwrap_or_else(|| panic!("{rows:?}"));
         assert_eq!(row[1..3], ["-", promised], "{row:?}");
@@ -222,7 +222,7 @@ fn chosen_cores_and_others_have_accounts_of_their_own() {
 fn limits_of_a_package_that_is_left_alone_are_not_named() {
     let machine = with_turbo_freq("2s-28c", &[0], 3);
     let record = asked(&machine, Tests::Why, "0-7");
-    let (_, notes) = table(&record, "promised and measured clock");
+    let (_, notes) = table(&record, "Promised and measured clock");
     assert!(notes.iter().all(|it| !it.starts_with("turbo limit")), "{notes:?}");
     let claims = report::sheet::claims::claims(&record);
     let claim = claims.iter().find(|it| it.what.starts_with("turbo, ")).unwrap();
@@ -231,7 +231,7 @@ fn limits_of_a_package_that_is_left_alone_are_not_named() {
     assert_eq!(claim.claimed, "3600 MHz");
     // Of both packages, each has its own.
     let record = asked(&machine, Tests::Why, "0,5,28");
-    let (rows, notes) = table(&record, "promised and measured clock");
+    let (rows, notes) = table(&record, "Promised and measured clock");
     assert!(notes.iter().any(|it| it.starts_with("turbo limit: MSR 1ADh")), "{notes:?}");
     let of = |cores: &str| rows.iter().find(|row| row[0] == cores).map(|row| row[1..3].to_vec());
     assert_eq!(of("3, CPU 28").unwrap(), ["3500", "-"], "{rows:?}");

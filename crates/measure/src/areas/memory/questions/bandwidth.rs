@@ -10,7 +10,7 @@ use super::super::cells::{Effort, Which};
 use super::super::size;
 use super::{QuestionContext, Thinning, limit, part_of, some_cells};
 use crate::run::Error;
-use crate::run::plan::{Cell, Wishes};
+use crate::run::plan::{Cell, Proposal};
 use rig::placement::{Choice, Order};
 
 /// Where there is no room for all, others compare by these.
@@ -19,7 +19,7 @@ const ASKED_FOR: [&str; 2] = [ALONE, "triad"];
 const EFFORT: Effort = Effort { repetitions: 2, target: Seconds(2e-3) };
 
 impl QuestionContext<'_> {
-    pub(super) fn bandwidth(&self) -> Result<Wishes, Error> {
+    pub(super) fn bandwidth(&self) -> Result<Proposal, Error> {
         let choices = match &self.options.variant {
             Some(name) => vec![Which::Named(name.clone())],
             None => vec![Which::Any, Which::Ordinary],
@@ -29,20 +29,20 @@ impl QuestionContext<'_> {
 
     /// For the sheet: the best on all cores, then on one, the kernels that people ask for first; and one kernel on
     /// numbers of cores between.
-    pub(super) fn bandwidth_in_brief(&self) -> Result<Wishes, Error> {
+    pub(super) fn bandwidth_in_brief(&self) -> Result<Proposal, Error> {
         let mut counts = self.counts();
         counts.reverse();
-        let mut wishes = self.of_counts(&self.kernels(), &counts, &[Which::Widest])?;
+        let mut proposal = self.of_counts(&self.kernels(), &counts, &[Which::Widest])?;
         let rank = |cell: &Cell| {
             let id = cell.workloads().first().map(|workload| workload.id);
             ASKED_FOR.iter().position(|known| Some(*known) == id).unwrap_or(ASKED_FOR.len())
         };
-        wishes.cells.sort_by_key(rank);
+        proposal.cells.sort_by_key(rank);
         let between: Vec<usize> = self.between();
         if let Some(kernel) = find(ALONE).filter(|_| !between.is_empty()) {
-            wishes.cells.extend(self.of_counts(&[kernel], &between, &[Which::Widest])?.cells);
+            proposal.cells.extend(self.of_counts(&[kernel], &between, &[Which::Widest])?.cells);
         }
-        Ok(wishes)
+        Ok(proposal)
     }
 
     /// Powers of two, and each whole package, between one CPU and all.
@@ -71,28 +71,28 @@ impl QuestionContext<'_> {
         kernels: &[&'static MemoryKernel],
         counts: &[usize],
         choices: &[Which],
-    ) -> Result<Wishes, Error> {
+    ) -> Result<Proposal, Error> {
         let groups: Vec<&[CpuId]> = counts.iter().map(|&count| &self.cpus()[..count]).collect();
         let (arrays, fit) = self.fitted(kernels, &groups)?;
-        let mut wishes = Wishes::default();
+        let mut proposal = Proposal::default();
         for cpus in groups {
             let elements = self.each(cpus, fit.share);
             for (index, which) in choices.iter().enumerate() {
                 // What stores nothing has no second table: it would be the first one again.
                 let kernels: Vec<_> =
                     kernels.iter().copied().filter(|k| index == 0 || k.writes > 0).collect();
-                self.on(&mut wishes, (which, &kernels), &arrays, (cpus, elements), EFFORT);
+                self.on(&mut proposal, (which, &kernels), &arrays, (cpus, elements), EFFORT);
             }
         }
-        limit(&mut wishes.cells, &fit);
-        some_cells(wishes)
+        limit(&mut proposal.cells, &fit);
+        some_cells(proposal)
     }
 
-    pub(super) fn scaling(&self) -> Result<Wishes, Error> {
+    pub(super) fn scaling(&self) -> Result<Proposal, Error> {
         self.in_time(|thinning| self.scaling_at(thinning))
     }
 
-    fn scaling_at(&self, thinning: &Thinning) -> Result<Wishes, Error> {
+    fn scaling_at(&self, thinning: &Thinning) -> Result<Proposal, Error> {
         let kernels = self.kernels();
         let orders = self.orders(self.asked_cpus().len());
         let groups: Vec<(&str, &[CpuId])> = orders
@@ -105,17 +105,17 @@ impl QuestionContext<'_> {
         let cpus: Vec<&[CpuId]> = groups.iter().map(|(_, cpus)| *cpus).collect();
         let (arrays, fit) = self.fitted(&kernels, &cpus)?;
         let which = self.which_or(Which::Widest);
-        let mut wishes = Wishes::default();
+        let mut proposal = Proposal::default();
         for (word, cpus) in groups {
-            let begun = wishes.cells.len();
+            let begun = proposal.cells.len();
             let elements = self.each(cpus, fit.share);
-            self.on(&mut wishes, (&which, &kernels), &arrays, (cpus, elements), EFFORT);
-            for cell in &mut wishes.cells[begun..] {
+            self.on(&mut proposal, (&which, &kernels), &arrays, (cpus, elements), EFFORT);
+            for cell in &mut proposal.cells[begun..] {
                 cell.parameters.insert("order".to_owned(), word.to_owned());
             }
         }
-        limit(&mut wishes.cells, &fit);
-        some_cells(wishes)
+        limit(&mut proposal.cells, &fit);
+        some_cells(proposal)
     }
 
     /// Compact and spread, where they differ; and each node by itself, where there are several.
@@ -145,7 +145,7 @@ impl QuestionContext<'_> {
     }
 
     /// Arrays of once to so many times the caches, on as many threads as asked for or all.
-    pub(super) fn factors(&self, most: u32) -> Result<Wishes, Error> {
+    pub(super) fn factors(&self, most: u32) -> Result<Proposal, Error> {
         let (kernels, cpus) = (self.kernels(), self.asked_cpus());
         let caches = size::caches(self.plan.topology(), cpus);
         let each = |factor: u64, share: f64| part_of(caches * factor / 8, cpus.len(), share);
@@ -165,16 +165,16 @@ impl QuestionContext<'_> {
         }
         let (arrays, which) = (reserve(1.0), self.which_or(Which::WidestOrdinary));
         self.in_time(|thinning| {
-            let mut wishes = Wishes::default();
+            let mut proposal = Proposal::default();
             for factor in thinning.numbers(most.into()) {
-                let begun = wishes.cells.len();
+                let begun = proposal.cells.len();
                 let elements = each(factor, 1.0);
-                self.on(&mut wishes, (&which, &kernels), &arrays, (cpus, elements), EFFORT);
-                for cell in &mut wishes.cells[begun..] {
+                self.on(&mut proposal, (&which, &kernels), &arrays, (cpus, elements), EFFORT);
+                for cell in &mut proposal.cells[begun..] {
                     cell.parameters.insert("factor".to_owned(), factor.to_string());
                 }
             }
-            some_cells(wishes)
+            some_cells(proposal)
         })
     }
 }

@@ -7,7 +7,7 @@ use super::super::cells::{Chase, Effort};
 use super::super::size;
 use super::{LINE, QuestionContext, SMALLEST, limit, lines_of};
 use crate::run::Error;
-use crate::run::plan::Wishes;
+use crate::run::plan::Proposal;
 use model::areas::memory::data_caches;
 use rig::traffic::{Begin, Store};
 
@@ -20,7 +20,7 @@ struct MemoryLevel {
 }
 
 impl QuestionContext<'_> {
-    pub(super) fn latency(&self) -> Result<Wishes, Error> {
+    pub(super) fn latency(&self) -> Result<Proposal, Error> {
         let cpu = self.cpus()[0];
         let largest = self.largest_ring(cpu);
         let kinds: Vec<Pages> = match self.options.pages {
@@ -34,7 +34,7 @@ impl QuestionContext<'_> {
         };
         let fit = self.fit(reserve)?;
         let beyond = size::beyond_caches(self.plan, cpu);
-        let mut wishes = Wishes::default();
+        let mut proposal = Proposal::default();
         for store in reserve(fit.share) {
             for MemoryLevel { name, bytes } in self.levels(cpu, store.bytes) {
                 let begin = if bytes > beyond { Begin::Cold } else { Begin::Lap };
@@ -46,28 +46,28 @@ impl QuestionContext<'_> {
                     let chase = Chase { cpu, store, bytes, walk, chains, begin };
                     let mut cell = chase.cell(EFFORT);
                     cell.parameters.insert("level".to_owned(), name.clone());
-                    wishes.cells.push(cell);
+                    proposal.cells.push(cell);
                 }
             }
         }
-        limit(&mut wishes.cells, &fit);
-        Ok(wishes)
+        limit(&mut proposal.cells, &fit);
+        Ok(proposal)
     }
 
     /// One chain from each line to the next, in memory.
-    pub(super) fn stride(&self) -> Result<Wishes, Error> {
+    pub(super) fn stride(&self) -> Result<Proposal, Error> {
         let cpu = self.cpus()[0];
         let largest = self.largest_ring(cpu);
         let reserve = |share: f64| vec![Store::of_ring(lines_of(largest, share), self.pages)];
         let fit = self.fit(reserve)?;
-        let mut wishes = Wishes::default();
+        let mut proposal = Proposal::default();
         for store in reserve(fit.share) {
             let (bytes, walk, begin) = (store.bytes, Walk::Ascending, Begin::Cold);
             let chase = Chase { cpu, store, bytes, walk, chains: 1, begin };
-            wishes.cells.push(chase.cell(EFFORT));
+            proposal.cells.push(chase.cell(EFFORT));
         }
-        limit(&mut wishes.cells, &fit);
-        Ok(wishes)
+        limit(&mut proposal.cells, &fit);
+        Ok(proposal)
     }
 
     /// Sizes that lie within each cache, by what the machine says of it, and the largest one: it is

@@ -8,7 +8,7 @@ use super::super::cells::{self, Arrays, Chase, Effort, Which};
 use super::super::size;
 use super::{QuestionContext, limit, lines_of, part_of};
 use crate::run::Error;
-use crate::run::plan::{Planning, Wishes};
+use crate::run::plan::{Planning, Proposal};
 use rig::placement::Refusal;
 use rig::traffic::{Begin, Store, Transfer};
 
@@ -20,7 +20,7 @@ const EFFORT: Effort = Effort { repetitions: 3, target: Seconds(2e-3) };
 
 impl QuestionContext<'_> {
     /// One CPU follows pointers, the others move data with ever longer pauses.
-    pub(super) fn loaded(&self, pauses: &[f64]) -> Result<Wishes, Error> {
+    pub(super) fn loaded(&self, pauses: &[f64]) -> Result<Proposal, Error> {
         let [cpu, others @ ..] = self.asked_cpus() else {
             return Err(Refusal::Nobody.into());
         };
@@ -45,8 +45,8 @@ impl QuestionContext<'_> {
         let loads = part_of(elements, others.len(), fit.share) * others.len() as u64;
         let (walk, begin) = (Walk::Random, Begin::Cold);
         let chase = Chase { cpu: *cpu, store, bytes: store.bytes, walk, chains: 1, begin };
-        let mut wishes = Wishes::default();
-        wishes.cells.push(chase.cell(EFFORT));
+        let mut proposal = Proposal::default();
+        proposal.cells.push(chase.cell(EFFORT));
         for &pause in pauses {
             for (name, transfer) in &mixes {
                 let load = |&cpu| cells::load(cpu, &arrays, *transfer, Seconds(pause * 1e-6));
@@ -59,11 +59,11 @@ impl QuestionContext<'_> {
                     ("pause_us".to_owned(), pause.to_string()),
                     ("beside".to_owned(), transfer.kernel.id.to_owned()),
                 ]);
-                wishes.cells.push(chase.with(others.iter().map(load).collect(), more, EFFORT));
+                proposal.cells.push(chase.with(others.iter().map(load).collect(), more, EFFORT));
             }
         }
-        limit(&mut wishes.cells, &fit);
-        Ok(wishes)
+        limit(&mut proposal.cells, &fit);
+        Ok(proposal)
     }
 
     fn nobody_beside(&self) -> Error {

@@ -17,7 +17,7 @@ use super::classic;
 use super::request::{MemoryOptions, Question};
 use super::size::{self, Fit, Length};
 use crate::run::Error;
-use crate::run::plan::{Cell, Planning, Wishes};
+use crate::run::plan::{Cell, Planning, Proposal};
 use rig::traffic::Store;
 
 /// A line, in which a chase has one pointer.
@@ -40,11 +40,11 @@ pub(super) struct QuestionContext<'a> {
 
 impl QuestionContext<'_> {
     /// The answer to its question, with a word where more might run than is known.
-    pub(super) fn wishes(&self) -> Result<Wishes, Error> {
-        self.answer().map(|wishes| self.with_unknown(wishes))
+    pub(super) fn proposal(&self) -> Result<Proposal, Error> {
+        self.answer().map(|proposal| self.with_unknown(proposal))
     }
 
-    fn answer(&self) -> Result<Wishes, Error> {
+    fn answer(&self) -> Result<Proposal, Error> {
         match self.options.question {
             Question::Bandwidth => self.bandwidth(),
             Question::Scaling => self.scaling(),
@@ -58,24 +58,24 @@ impl QuestionContext<'_> {
     }
 
     /// The same for the data sheet.
-    pub(super) fn briefly(&self) -> Result<Wishes, Error> {
+    pub(super) fn briefly(&self) -> Result<Proposal, Error> {
         match self.options.question {
             Question::Bandwidth => self.bandwidth_in_brief(),
             Question::Sweep => self.sweep(sweep::STEPS_IN_BRIEF),
             Question::Loaded => self.loaded(loaded::PAUSES_IN_BRIEF),
             _ => self.answer(),
         }
-        .map(|wishes| self.with_unknown(wishes))
+        .map(|proposal| self.with_unknown(proposal))
     }
 
     /// Where nobody says which instruction sets there are, transfers are those that every CPU executes.
-    fn with_unknown(&self, mut wishes: Wishes) -> Wishes {
+    fn with_unknown(&self, mut proposal: Proposal) -> Proposal {
         const WIDER: &str = "wider variants";
         if let Some(reason) = rig::streams::isa_unknown(self.plan.machine) {
             let reason = Unavailable { what: WIDER.to_owned(), ..reason };
-            miss(&mut wishes, WIDER, reason);
+            miss(&mut proposal, WIDER, reason);
         }
-        wishes
+        proposal
     }
 
     /// As many elements of each array as asked for or by the rule, or fewer where there is no room for
@@ -103,21 +103,21 @@ impl QuestionContext<'_> {
         &all[..self.options.threads.unwrap_or(all.len())]
     }
 
-    /// The wishes with as many points as fit into the time, where thinning tells them how sparse to be.
+    /// The proposal with as many points as fit into the time, where thinning tells them how sparse to be.
     fn in_time(
         &self,
-        wishes: impl Fn(&Thinning) -> Result<Wishes, Error>,
-    ) -> Result<Wishes, Error> {
+        proposal: impl Fn(&Thinning) -> Result<Proposal, Error>,
+    ) -> Result<Proposal, Error> {
         let time = self.options.time();
         let [finest @ .., coarsest] = &THINNINGS;
         for thinning in finest {
-            let wishes = wishes(thinning)?;
-            let sweep = wishes.cells.iter().fold(Seconds(0.0), |sum, cell| sum + cell.duration());
+            let proposal = proposal(thinning)?;
+            let sweep = proposal.cells.iter().fold(Seconds(0.0), |sum, cell| sum + cell.duration());
             if sweep * thinning.sweeps <= time {
-                return Ok(wishes);
+                return Ok(proposal);
             }
         }
-        wishes(coarsest)
+        proposal(coarsest)
     }
 
     /// The kernels asked for, or else these.
@@ -196,7 +196,7 @@ impl QuestionContext<'_> {
     /// The cells of kernels on these threads; kernels that cannot run are absent.
     fn on(
         &self,
-        wishes: &mut Wishes,
+        proposal: &mut Proposal,
         (which, kernels): (&Which, &[&'static MemoryKernel]),
         arrays: &Arrays,
         (cpus, elements): (&[CpuId], u64),
@@ -206,9 +206,9 @@ impl QuestionContext<'_> {
             match which.transfers(self.plan, kernel) {
                 Ok(transfers) => {
                     let ways = (which, transfers.as_slice());
-                    wishes.cells.push(cells::trips(kernel, ways, cpus, arrays, elements, effort));
+                    proposal.cells.push(cells::trips(kernel, ways, cpus, arrays, elements, effort));
                 }
-                Err(reason) => miss(wishes, kernel.id, reason),
+                Err(reason) => miss(proposal, kernel.id, reason),
             }
         }
     }
@@ -256,10 +256,10 @@ fn lines_of(bytes: u64, share: f64) -> u64 {
 }
 
 /// Notes once that there is no such workload.
-pub(super) fn miss(wishes: &mut Wishes, workload: &'static str, reason: Unavailable) {
+pub(super) fn miss(proposal: &mut Proposal, workload: &'static str, reason: Unavailable) {
     let absent = (workload, reason);
-    if !wishes.absent.contains(&absent) {
-        wishes.absent.push(absent);
+    if !proposal.absent.contains(&absent) {
+        proposal.absent.push(absent);
     }
 }
 
@@ -272,11 +272,11 @@ fn limit(cells: &mut [Cell], fit: &Fit) {
     }
 }
 
-/// The wishes, if there is anything to measure; else why there is not.
-fn some_cells(wishes: Wishes) -> Result<Wishes, Error> {
-    match (wishes.cells.is_empty(), wishes.absent.first()) {
+/// The proposal, if there is anything to measure; else why there is not.
+fn some_cells(proposal: Proposal) -> Result<Proposal, Error> {
+    match (proposal.cells.is_empty(), proposal.absent.first()) {
         (true, Some((_, reason))) => Err(Error::Asked(reason.clone())),
-        _ => Ok(wishes),
+        _ => Ok(proposal),
     }
 }
 

@@ -8,7 +8,7 @@ use super::super::cells::{Arrays, Chase, Effort, Which};
 use super::super::size;
 use super::{QuestionContext, limit, lines_of, part_of, some_cells};
 use crate::run::Error;
-use crate::run::plan::Wishes;
+use crate::run::plan::Proposal;
 use rig::traffic::{Begin, Store};
 
 const EFFORT: Effort = Effort { repetitions: 3, target: Seconds(2e-3) };
@@ -25,7 +25,7 @@ struct NodePair {
 }
 
 impl QuestionContext<'_> {
-    pub(super) fn numa(&self) -> Result<Wishes, Error> {
+    pub(super) fn numa(&self) -> Result<Proposal, Error> {
         let pairs = self.pairs();
         if pairs.is_empty() {
             let why = if self.plan.topology().nodes.is_empty() {
@@ -52,22 +52,22 @@ impl QuestionContext<'_> {
         })?;
         let which = self.which_or(Which::WidestOrdinary);
         let (walk, begin) = (Walk::Random, Begin::Cold);
-        let mut wishes = Wishes::default();
+        let mut proposal = Proposal::default();
         for pair in &pairs {
             let (arrays, store) = reserve(pair, fit.share);
             let cpu = pair.cpus[0];
             let elements = part_of(pair.elements, pair.cpus.len(), fit.share);
             let chase = Chase { cpu, store, bytes: store.bytes, walk, chains: 1, begin };
-            let begun = wishes.cells.len();
-            wishes.cells.push(chase.cell(EFFORT));
-            self.on(&mut wishes, (&which, &kernels), &arrays, (&pair.cpus, elements), EFFORT);
-            for cell in &mut wishes.cells[begun..] {
+            let begun = proposal.cells.len();
+            proposal.cells.push(chase.cell(EFFORT));
+            self.on(&mut proposal, (&which, &kernels), &arrays, (&pair.cpus, elements), EFFORT);
+            for cell in &mut proposal.cells[begun..] {
                 cell.parameters.insert("from_node".to_owned(), pair.from.to_string());
                 cell.parameters.insert("to_node".to_owned(), pair.to.to_string());
             }
         }
-        limit(&mut wishes.cells, &fit);
-        some_cells(wishes)
+        limit(&mut proposal.cells, &fit);
+        some_cells(proposal)
     }
 
     /// From each node with chosen CPUs to each with memory that this process may have.

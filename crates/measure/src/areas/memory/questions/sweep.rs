@@ -10,7 +10,7 @@ use super::super::cells::{Arrays, Chase, Effort, Which};
 use super::super::size;
 use super::{QuestionContext, SMALLEST, limit, lines_of, some_cells};
 use crate::run::Error;
-use crate::run::plan::Wishes;
+use crate::run::plan::Proposal;
 use rig::traffic::{Begin, Store};
 
 /// Points each time that the size doubles.
@@ -20,7 +20,7 @@ pub(super) const STEPS_IN_BRIEF: u32 = 1;
 const EFFORT: Effort = Effort { repetitions: 3, target: Seconds(0.7e-3) };
 
 impl QuestionContext<'_> {
-    pub(super) fn sweep(&self, per_octave: u32) -> Result<Wishes, Error> {
+    pub(super) fn sweep(&self, per_octave: u32) -> Result<Proposal, Error> {
         let cpu = self.cpus()[0];
         let usual: Vec<&'static MemoryKernel> = find("load").into_iter().collect();
         let kernels = self.kernels_or(&usual);
@@ -39,19 +39,19 @@ impl QuestionContext<'_> {
         let (arrays, store) = reserve(fit.share);
         let which = self.which_or(Which::WidestOrdinary);
         let beyond = size::beyond_caches(self.plan, cpu);
-        let mut wishes = Wishes::default();
+        let mut proposal = Proposal::default();
         // What does not fit into a budget leaves a coarser curve.
         for bytes in coarse_first(&sizes(store.bytes, per_octave)) {
             let begin = if bytes > beyond { Begin::Cold } else { Begin::Lap };
             let chase = Chase { cpu, store, bytes, walk: Walk::Random, chains: 1, begin };
-            wishes.cells.push(chase.cell(EFFORT));
+            proposal.cells.push(chase.cell(EFFORT));
             for kernel in &kernels {
                 let elements = elements_in(bytes, kernel);
-                self.on(&mut wishes, (&which, &[*kernel]), &arrays, (&[cpu], elements), EFFORT);
+                self.on(&mut proposal, (&which, &[*kernel]), &arrays, (&[cpu], elements), EFFORT);
             }
         }
-        limit(&mut wishes.cells, &fit);
-        some_cells(wishes)
+        limit(&mut proposal.cells, &fit);
+        some_cells(proposal)
     }
 }
 

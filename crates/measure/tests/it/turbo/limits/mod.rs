@@ -291,7 +291,8 @@ fn the_limit_of_the_kernel_stands_beside_what_was_measured() {
         model::page::Block::Table(table) => Some(table),
         _ => None,
     });
-    let promised = tables.into_iter().find(|it| it.caption.starts_with("promised")).unwrap();
+    let promised =
+        tables.into_iter().find(|it| it.caption.starts_with("Promised and measured")).unwrap();
     let column = promised.columns.iter().position(|(name, _)| name == "kernel allows").unwrap();
     assert_eq!(promised.rows[0][column].text, "2500");
     assert_near(step(account(&record, "scalar_iadd", 1), "kernel").hertz, 1.3e9, 1e-6, "kernel");
@@ -303,7 +304,9 @@ fn what_each_licence_is_promised_is_shown() {
     let record = why(&machine("sapphire", |_| {}));
     let page = report::areas::turbo::page(&record, 0, 200);
     let table = page.blocks.into_iter().find_map(|block| match block {
-        model::page::Block::Table(it) if it.caption.starts_with("promised by licence") => Some(it),
+        model::page::Block::Table(it) if it.caption.starts_with("Promised clock by licence") => {
+            Some(it)
+        }
         _ => None,
     });
     let table = table.unwrap();
@@ -509,7 +512,9 @@ fn every_way_down_is_drawn() {
         .blocks
         .iter()
         .filter_map(|block| match block {
-            Block::Bars(bars) if bars.caption.starts_with("what each step takes") => Some(bars),
+            Block::Bars(bars) if bars.caption.starts_with("Steps from the advertised clock") => {
+                Some(bars)
+            }
             _ => None,
         })
         .collect();

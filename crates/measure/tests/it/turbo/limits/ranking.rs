@@ -67,7 +67,7 @@ fn equal_cores_share_a_rank() {
     let record = why(&machine("laptop", |_| {}));
     let page = report::areas::turbo::page(&record, 0, 100);
     let table = page.blocks.iter().find_map(|block| match block {
-        Block::Table(table) if table.caption.starts_with("each core alone") => Some(table),
+        Block::Table(table) if table.caption.starts_with("Clock of each core alone") => Some(table),
         _ => None,
     });
     let table = table.unwrap();

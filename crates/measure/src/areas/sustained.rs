@@ -15,14 +15,18 @@ use kernels::StreamRow;
 use machine::Machine;
 use machine::activity::{Activity, Column, Interval};
 use machine::limits::{Looked, Reasons};
-pub(crate) use model::areas::turbo::soak::TIMELINE;
-pub(super) use model::areas::turbo::soak::{
-    CLOCK, GROUP, LIMIT, LIMITED, LOST, POWER, REST, STREAM, TEMPERATURE, TIME, TIME_CONSTANTS,
-    WINDOWS_MIN, WORKLOAD, time_constant,
+pub(super) use model::areas::sustained::{
+    AREA, CLOCK, GROUP, LIMIT, LIMITED, LOST, POWER, QUANTITIES, REST, TEMPERATURE, TIME,
+    TIME_CONSTANTS, WINDOWS_MIN, WORKLOAD, time_constant,
 };
+use model::areas::{Quantity, STREAM, TIMELINE};
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable, in_order};
 
-use crate::run::plan::{Aim, Cell, CellWork, DATA, Errand, Means, Planning, Run};
+use super::turbo::{CLOCKS, asked};
+use crate::run::area::Area;
+use crate::run::plan::{
+    Cell, CellWork, CustomJob, DATA, JobContext, JobTarget, Planning, Proposal, Run,
+};
 use crate::run::speed_select;
 use model::areas::turbo::promise;
 use rig::executor::{Executor, RunError};
@@ -40,8 +44,30 @@ const WINDOW: Seconds = Seconds(1.0);
 /// So many jobs are a window that nobody disturbs.
 const JOBS: f64 = 5.0;
 
+/// The area.
+pub static SUSTAINED: Area =
+    Area { offers, needs: CLOCKS, ..Area::new(AREA, QUANTITIES, 0.5, proposal) };
+
+fn offers(_workload: &str, quantity: &Quantity) -> bool {
+    ![LIMITED, REST].contains(&quantity.id)
+}
+
+/// The lightest stream and the heaviest for some seconds on all cores.
+fn proposal(plan: &Planning<'_>) -> Proposal {
+    /// The share of the sheet's time that is sustained, and its ends.
+    const SHARE: f64 = 0.05;
+    const SUSTAINED: [f64; 2] = [0.5, 3.0];
+    let seconds = Seconds((plan.budget.0 * SHARE).clamp(SUSTAINED[0], SUSTAINED[1]));
+    asked::of_heaviest(plan, WORKLOAD, |heaviest| {
+        let light = asked::light_and_heavy().first().copied().unwrap_or(heaviest);
+        // Two streams, and a rest between them.
+        let cell = cell(plan, seconds / 3.0, &[light, heaviest])?;
+        Ok(Proposal::from(vec![cell]))
+    })
+}
+
 /// One stream after the other on all of these CPUs.
-struct Soak {
+struct SustainedJob {
     cpus: Vec<CpuId>,
     /// The same by type of core.
     kinds: Vec<CpuSet>,
@@ -74,9 +100,9 @@ pub(super) fn cell(
     let kind = |cpu: &CpuId| plan.topology().place(*cpu).and_then(|place| place.kind.as_deref());
     let of_kind = |wanted| cpus.iter().filter(|cpu| kind(cpu) == wanted).copied().collect();
     let kinds = in_order(cpus.iter().map(kind)).into_iter().map(of_kind).collect();
-    let soak = Soak { cpus, kinds, loads, duration, rest, tools };
+    let soak = SustainedJob { cpus, kinds, loads, duration, rest, tools };
     let parameters = BTreeMap::from([(TIMELINE.to_owned(), "windows".to_owned())]);
-    Ok(Cell { work: CellWork::Errand(Box::new(soak)), parameters })
+    Ok(Cell { work: CellWork::CustomJob(Box::new(soak)), parameters })
 }
 
 /// Until averages of power have forgotten a stream, but no longer than that stream took; half of that where
@@ -125,13 +151,13 @@ impl SoakClock {
     }
 }
 
-impl Soak {
+impl SustainedJob {
     /// The CPUs by type, and by what they are allowed.
     fn groups(&self, machine: &Machine) -> Vec<CpuSet> {
         let cpus: CpuSet = self.cpus.iter().copied().collect();
         let looked = Reasons::of(machine, &cpus).look(machine);
         let clock = looked.and(&looked, machine, &cpus);
-        let said = speed_select::told(machine, &[&super::Turbo]);
+        let said = speed_select::told(machine, &[&SUSTAINED]);
         let alike = |kind: &CpuSet| promise::alike(Some(&clock), said.as_ref(), kind);
         self.kinds.iter().flat_map(alike).collect()
     }
@@ -216,9 +242,9 @@ impl Soak {
         loop {
             let begun = executor.elapsed();
             let raw = executor.repeat(job)?;
-            lost.extend(Soak::lost(&raw));
+            lost.extend(SustainedJob::lost(&raw));
             for clock in &mut windows.clocks {
-                match Soak::clock(job, &raw, &clock.cpus, executor, rulers) {
+                match SustainedJob::clock(job, &raw, &clock.cpus, executor, rulers) {
                     Ok(hertz) => clock.of_jobs.push(hertz),
                     Err(reason) => clock.absent = Some(reason),
                 }
@@ -257,7 +283,7 @@ impl Soak {
             }
             // Windows end on a grid, so that those which last too long do not move the others.
             let end = begun + window * ((at / window).round() + 1.0);
-            let lost = match Soak::one(&job, end, &mut windows, executor, rulers) {
+            let lost = match SustainedJob::one(&job, end, &mut windows, executor, rulers) {
                 // What was seen until then stands.
                 Err(RunError::Interrupted | RunError::OutOfTime) if !windows.time.is_empty() => {
                     break;
@@ -342,11 +368,10 @@ impl Windows {
     }
 }
 
-impl Errand for Soak {
-    fn aim(&self) -> Aim {
+impl CustomJob for SustainedJob {
+    fn aim(&self) -> JobTarget {
         // What a duty cycle does is seen before cores are hot, and stands before it.
-        let order = super::ORDER_OF_QUESTIONS + 500;
-        Aim { order, workload: WORKLOAD, cpus: self.cpus.clone() }
+        JobTarget { order: 0, workload: WORKLOAD, cpus: self.cpus.clone() }
     }
 
     fn cpu_of(&self, part: &BTreeMap<String, String>) -> CpuId {
@@ -371,8 +396,8 @@ impl Errand for Soak {
         true
     }
 
-    fn run(&self, means: Means<'_>) -> Result<Run, RunError> {
-        let Means { executor, rulers, machine } = means;
+    fn run(&self, means: JobContext<'_>) -> Result<Run, RunError> {
+        let JobContext { executor, rulers, machine } = means;
         let cpus: CpuSet = self.cpus.iter().copied().collect();
         let sensors = Sensors::open(machine, &cpus);
         let mut run = Run::default();
@@ -482,12 +507,12 @@ mod tests {
     #[test]
     fn a_clock_that_falls_takes_no_time() {
         let falls = rounds((0..400).map(|round| 1000 + 2 * round));
-        assert!(Soak::lost(&falls).unwrap() < 1e-4);
+        assert!(SustainedJob::lost(&falls).unwrap() < 1e-4);
         let steps = rounds((0..400).map(|round| if round < 240 { 1000 } else { 2000 }));
-        assert!(Soak::lost(&steps).unwrap() < 1e-4);
+        assert!(SustainedJob::lost(&steps).unwrap() < 1e-4);
         // One round in forty took three times as long.
         let taken = rounds((0..400).map(|round| if round % 40 == 7 { 3000 } else { 1000 }));
-        let lost = Soak::lost(&taken).unwrap();
+        let lost = SustainedJob::lost(&taken).unwrap();
         assert!((lost - 0.05 / 1.05).abs() < 1e-9, "{lost}");
     }
 }

@@ -8,7 +8,7 @@ use model::stats::paired::{
 };
 use model::{Finding, Known, Obstacle, Seconds, Unavailable};
 
-use super::seat::{Bench, Measurer, Stopped};
+use super::arm_runner::{ArmRunner, Measurer, Stopped};
 use super::{AbSubject, Metric};
 use crate::proof::SWITCHES;
 use crate::run::{Error, Progress};
@@ -26,7 +26,7 @@ const QUADS_MAX: u64 = 1000;
 /// Of so many quads it is judged whether too many have no number.
 const TRIED_MIN: usize = 8;
 
-impl Bench<'_, '_, '_> {
+impl ArmRunner<'_, '_, '_> {
     /// All of it; and a remark where a CPU was lost.
     pub(super) fn compare(
         &mut self,
@@ -193,7 +193,7 @@ impl Bench<'_, '_, '_> {
     }
 
     fn conclude(&self, run: &mut AbRun, began: Seconds) {
-        run.beside = self.beside.as_ref().and_then(super::beside::ControlChain::told);
+        run.beside = self.beside.as_ref().and_then(super::companion::ControlChain::told);
         run.ran = self.ran();
         let refusal = run.failures.first().map(|failure| {
             let why = format!("{} fails: {}", failure.arm, failure.why);

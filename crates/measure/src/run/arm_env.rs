@@ -11,7 +11,7 @@ use rig::signals::{self, Method};
 
 /// How an arm runs.
 #[derive(Clone, Default)]
-pub struct Own {
+pub struct ArmEnv {
     /// Variables of the environment.
     pub variables: BTreeMap<String, String>,
     /// The CPUs that it may use.
@@ -36,7 +36,7 @@ pub struct ArmRow {
     pub doc: &'static str,
     /// What it takes, in words.
     pub takes: &'static str,
-    take: fn(&mut Own, &str) -> Option<()>,
+    take: fn(&mut ArmEnv, &str) -> Option<()>,
 }
 
 /// All of them.
@@ -94,7 +94,7 @@ pub static ROWS: &[ArmRow] = &[
     },
 ];
 
-impl Own {
+impl ArmEnv {
     /// Takes a setting; none: it is none of these. An error says what it takes.
     pub fn take(&mut self, name: &str, value: &str) -> Option<Result<(), String>> {
         if let Some(variable) = name.strip_prefix("env.") {
@@ -111,9 +111,9 @@ impl Own {
     }
 
     /// Whether another arm runs as this one does.
-    pub(crate) fn is_like(&self, other: &Own) -> bool {
-        let wake = |own: &Own| own.wake.map(|method| method.id);
-        let rest = |own: &Own| (own.cpus.clone(), own.threads, own.pages, own.nice);
+    pub(crate) fn is_like(&self, other: &ArmEnv) -> bool {
+        let wake = |own: &ArmEnv| own.wake.map(|method| method.id);
+        let rest = |own: &ArmEnv| (own.cpus.clone(), own.threads, own.pages, own.nice);
         self.variables == other.variables && wake(self) == wake(other) && rest(self) == rest(other)
     }
 

@@ -10,14 +10,14 @@ use model::record::{ArmFailure, BusyClocks, CpuRole, Proof, Ran};
 use model::stats::paired::{Arm as Side, Better, Kind, Quad, Rules, Slot};
 use model::{CpuId, CpuSet, Known, Obstacle, Reading, Seconds, Unavailable};
 
-use super::beside::ControlChain;
 use super::busy::Busy;
+use super::companion::ControlChain;
 use super::watch::Watch;
 use super::{AbSubject, Comparing, command};
 use crate::ab::Metric;
 use crate::proof::{self, Observer};
 use crate::run::Error;
-use crate::run::arm::Own;
+use crate::run::arm_env::ArmEnv;
 use crate::run::single::{Ready, Single};
 use rig::executor::{RunError, Stop};
 use rig::placement::Choice;
@@ -28,7 +28,7 @@ pub(super) enum Measurer<'m> {
     Command { words: Vec<String>, metric: Metric },
 }
 
-pub(super) struct Bench<'m, 's, 'c> {
+pub(super) struct ArmRunner<'m, 's, 'c> {
     pub(super) measurer: Measurer<'m>,
     session: Option<&'s mut Session<'m>>,
     pub(super) comparing: &'c Comparing,
@@ -82,13 +82,13 @@ impl From<RunError> for Stopped {
     }
 }
 
-impl<'m, 's, 'c> Bench<'m, 's, 'c> {
+impl<'m, 's, 'c> ArmRunner<'m, 's, 'c> {
     pub(super) fn new(
         machine: &'m Machine,
         comparing: &'c Comparing,
         session: Option<&'s mut Session<'m>>,
         stop: &Stop,
-    ) -> Result<Bench<'m, 's, 'c>, Error> {
+    ) -> Result<ArmRunner<'m, 's, 'c>, Error> {
         let (measurer, of_arms) = measurer(machine, comparing, stop)?;
         let [a, b] = &of_arms;
         // On a CPU that only one arm uses it would tell how unlike the CPUs are.
@@ -109,7 +109,7 @@ impl<'m, 's, 'c> Bench<'m, 's, 'c> {
         let stop = stop.clone();
         let all: CpuSet = of_arms.iter().chain(&comparing.busy).flat_map(CpuSet::iter).collect();
         let watch = comparing.watches_clocks.then(|| Watch::open(machine, &all));
-        Ok(Bench {
+        Ok(ArmRunner {
             measurer,
             session,
             comparing,
@@ -392,7 +392,7 @@ fn measurer<'m>(
         }
         AbSubject::Command(words, metric) => {
             let topology = facts::machine(machine).topology;
-            let of = |own: &Own| match &own.cpus {
+            let of = |own: &ArmEnv| match &own.cpus {
                 Some(cpus) => {
                     Choice::usual(Some(cpus.clone())).place(&topology).map(|_| cpus.clone())
                 }

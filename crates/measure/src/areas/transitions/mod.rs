@@ -3,18 +3,21 @@
 use std::collections::BTreeMap;
 
 use kernels::StreamRow;
-pub(super) use model::areas::turbo::trace::{
-    AT, BURST_US, CLOCK, CORE, CORE_TYPE, EVENT, FOLDED_CLOCK, FOLDED_TIME, GAP, GAP_RATE,
+pub(super) use model::areas::transitions::{
+    AREA, AT, BURST_US, CLOCK, CORE, CORE_TYPE, EVENT, FOLDED_CLOCK, FOLDED_TIME, GAP, GAP_RATE,
     GAP_SHARE, HALT, HALT_SHARE, HOLD, HOLD_VISIBLE, LOADED, LOOKED, LOW, OTHER, OWN, PASS, PERIOD,
-    PERIOD_US, QUIET, RELAXED, STRETCH, THROTTLED, THROTTLED_RATIO, THROTTLED_VISIBLE, TIME,
-    VISIBLE, VISIBLE_BESIDE, WORKLOAD,
+    PERIOD_US, QUANTITIES, QUIET, RELAXED, STRETCH, THROTTLED, THROTTLED_RATIO, THROTTLED_VISIBLE,
+    TIME, VISIBLE, VISIBLE_BESIDE, WORKLOAD,
 };
+use model::areas::{Quantity, STREAM, TIMELINE};
 use model::ticks::Stamp;
 use model::{CpuId, Obstacle, Rate, Seconds, Unavailable};
 
-use super::soak::{STREAM, TIMELINE};
-use super::{active, request};
-use crate::run::plan::{Aim, Cell, CellWork, DATA, Errand, Means, Planning, Run, Wishes};
+use super::turbo::{CLOCKS, active, asked};
+use crate::run::area::Area;
+use crate::run::plan::{
+    Cell, CellWork, CustomJob, DATA, JobContext, JobTarget, Planning, Proposal, Run,
+};
 use rig::calibration;
 use rig::executor::{Executor, RunError};
 use rig::job::{Around, Load, Tools};
@@ -57,8 +60,21 @@ impl Extent {
         Extent { period: Seconds(2e-3 * UNEVEN), periods: 60, quiet: 15, kept: 1, looks: 400 };
 }
 
+/// The area.
+pub static TRANSITIONS: Area =
+    Area { offers, needs: CLOCKS, ..Area::new(AREA, QUANTITIES, 0.5, proposal) };
+
+fn offers(_workload: &str, quantity: &Quantity) -> bool {
+    quantity.id == VISIBLE
+}
+
+/// The heaviest stream in a duty cycle.
+fn proposal(plan: &Planning<'_>) -> Proposal {
+    asked::of_heaviest(plan, WORKLOAD, |row| of_streams(plan, &[row], Extent::SHORT))
+}
+
 /// A stream in a duty cycle.
-struct Followed {
+struct TransitionJob {
     order: usize,
     load: Load,
     cpu: CpuId,
@@ -68,17 +84,17 @@ struct Followed {
 }
 
 /// A cell for each of these streams on the first CPU of each type of core.
-pub(super) fn wishes(
+pub(super) fn of_streams(
     plan: &Planning<'_>,
     rows: &[&'static StreamRow],
     extent: Extent,
-) -> Result<Wishes, Unavailable> {
+) -> Result<Proposal, Unavailable> {
     let tools = streams::tools(plan.machine)?;
     let kept = if rows.len() == 1 { extent.kept } else { extent.kept.min(1) };
     let extent = Extent { kept, ..extent };
     let period = extent.period;
-    let mut wishes = Wishes::default();
-    let firsts = request::kinds(plan).into_iter();
+    let mut proposal = Proposal::default();
+    let firsts = active::kinds(plan).into_iter();
     let firsts: Vec<_> = firsts.filter_map(|(kind, of)| Some((kind, *of.first()?, of))).collect();
     if firsts.is_empty() {
         return Err(Unavailable::new(Obstacle::Hardware, "trace", "there is no CPU"));
@@ -92,14 +108,14 @@ pub(super) fn wishes(
                 Ok(load) => load,
                 Err(reason) => {
                     let what = format!("trace of {}", row.id);
-                    let is_new = !wishes.absent.iter().any(|(id, _)| *id == row.id);
-                    wishes
+                    let is_new = !proposal.absent.iter().any(|(id, _)| *id == row.id);
+                    proposal
                         .absent
                         .extend(is_new.then_some((row.id, Unavailable { what, ..reason })));
                     continue;
                 }
             };
-            let followed = Followed { order, load, cpu, beside, extent, tools };
+            let followed = TransitionJob { order, load, cpu, beside, extent, tools };
             let word = |seconds: f64| format!("{:.0}", seconds * 1e6);
             let mut parameters = BTreeMap::from([
                 (STREAM.to_owned(), row.id.to_owned()),
@@ -108,14 +124,14 @@ pub(super) fn wishes(
                 (TIMELINE.to_owned(), "periods".to_owned()),
             ]);
             parameters.extend(kind.clone().map(|kind| (CORE_TYPE.to_owned(), kind)));
-            wishes.cells.push(Cell { work: CellWork::Errand(Box::new(followed)), parameters });
+            proposal.cells.push(Cell { work: CellWork::CustomJob(Box::new(followed)), parameters });
         }
     }
-    match wishes.absent.pop() {
-        Some((_, reason)) if wishes.cells.is_empty() => Err(reason),
+    match proposal.absent.pop() {
+        Some((_, reason)) if proposal.cells.is_empty() => Err(reason),
         last => {
-            wishes.absent.extend(last);
-            Ok(wishes)
+            proposal.absent.extend(last);
+            Ok(proposal)
         }
     }
 }
@@ -144,7 +160,7 @@ struct Begun {
     scales: BTreeMap<CpuId, Result<Scale, Unavailable>>,
 }
 
-impl Followed {
+impl TransitionJob {
     fn cpus(&self) -> Vec<CpuId> {
         std::iter::once(self.cpu).chain(self.beside).collect()
     }
@@ -613,10 +629,10 @@ fn not_back(job: &Trace) -> Unavailable {
     reason.with_remedy(format!("give it a longer one: --period {:.0}ms", longer * 1e3))
 }
 
-impl Errand for Followed {
-    fn aim(&self) -> Aim {
-        let order = super::ORDER_OF_QUESTIONS + 10 + self.order;
-        Aim { order, workload: WORKLOAD, cpus: self.cpus() }
+impl CustomJob for TransitionJob {
+    fn aim(&self) -> JobTarget {
+        let order = self.order;
+        JobTarget { order, workload: WORKLOAD, cpus: self.cpus() }
     }
 
     fn cpu_of(&self, part: &BTreeMap<String, String>) -> CpuId {
@@ -632,7 +648,7 @@ impl Errand for Followed {
         true
     }
 
-    fn run(&self, means: Means<'_>) -> Result<Run, RunError> {
+    fn run(&self, means: JobContext<'_>) -> Result<Run, RunError> {
         Ok(Run::or_reason(self.measure(means.executor, means.rulers)?, [VISIBLE]))
     }
 }

@@ -5,13 +5,13 @@ use machine::disturbances::{self, Counters};
 use model::record::{Fact, Ran};
 use model::{CpuSet, Finding, Seconds};
 
-use crate::run::neighbours::Rivals;
+use crate::run::other_load::OtherLoad;
 
 /// What went on since a moment.
 pub(crate) struct InterferenceWatch {
     cpus: CpuSet,
     counters: Counters,
-    rivals: Rivals,
+    rivals: OtherLoad,
     begun: Seconds,
 }
 
@@ -27,7 +27,7 @@ impl InterferenceWatch {
     /// From now on, about these CPUs.
     pub(crate) fn watch(machine: &Machine, cpus: CpuSet, now: Seconds) -> InterferenceWatch {
         let counters = disturbances::read(machine, &cpus);
-        InterferenceWatch { cpus, counters, rivals: Rivals::watch(machine), begun: now }
+        InterferenceWatch { cpus, counters, rivals: OtherLoad::watch(machine), begun: now }
     }
 
     /// Until now. `ran` is what the kernel says of a command.

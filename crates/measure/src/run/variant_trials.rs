@@ -6,11 +6,11 @@ use fastrand::Rng;
 use model::{CpuId, Seconds};
 
 use super::{Program, Span};
-use crate::run::plan::{Candidate, CellWork, Moved};
-use rig::contest::Contest;
+use crate::run::plan::{Candidate, CellWork, MemoryJob};
 use rig::executor::{Executor, RunError, guarded};
 use rig::job::Tools;
 use rig::traffic;
+use rig::variant_selection::Contest;
 
 /// One of the ways to do a thing, as it was tried.
 pub(super) struct Trial {
@@ -36,7 +36,7 @@ pub(super) fn choose(
     let mut trials = Vec::new();
     let open = |index: &usize| match &program.cell(*index).cell.work {
         CellWork::Traffic(moved) => moved.candidates.len() > 1,
-        CellWork::Streams(_) | CellWork::Errand(_) => false,
+        CellWork::Streams(_) | CellWork::CustomJob(_) => false,
     };
     let cells: Vec<usize> = among.iter().copied().filter(open).collect();
     for (done, &cell) in cells.iter().enumerate() {
@@ -99,7 +99,7 @@ fn parameters(
 fn compete(
     executor: &mut dyn Executor,
     tools: &Tools,
-    moved: &Moved,
+    moved: &MemoryJob,
     until: Seconds,
     random: &mut Rng,
 ) -> Result<Contest, RunError> {

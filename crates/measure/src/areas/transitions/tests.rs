@@ -7,11 +7,11 @@ use machine::instruments::traffic::TrafficCounters;
 use model::Rate;
 use model::ticks::Stamp;
 use rig::alarm::{Alarm, RawAlarm};
+use rig::background_load::Neighbour;
 use rig::exchange::{Exchange, RawExchange};
 use rig::executor::Stop;
 use rig::executor::simulated::Simulated;
 use rig::job::{RawRepeat, Repeat};
-use rig::neighbour::Neighbour;
 use rig::regions::{RawRegions, Regions};
 use rig::traffic::{Placed, RawTraffic, Traffic};
 use simulated::Model;
@@ -121,7 +121,7 @@ fn seen_in(extent: Extent, slow: usize, late: u64) -> TracedSamples {
     }
     rig::ruler::share(&mut rulers, |_| ());
     let (cpu, beside) = (cpus[0], Some(cpus[1]));
-    let followed = Followed { order: 0, load, cpu, beside, extent, tools };
+    let followed = TransitionJob { order: 0, load, cpu, beside, extent, tools };
     let mut executor = Disturbed { inner, slow, late };
     let run = followed.measure(&mut executor, &rulers).unwrap().unwrap();
     let of = |(parameters, readings): TraceSeries| {

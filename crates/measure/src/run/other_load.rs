@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use machine::Machine;
-use machine::busy::{self, BusySnapshot, Others};
+use machine::cpu_load::{self, BusySnapshot, Others};
 use model::record::{BUSY_CPUS, Fact, FactValue, NONE_BUSY};
 use model::{CpuId, CpuSet, Finding, Unavailable};
 
@@ -65,7 +65,7 @@ impl Watch {
             let named: Vec<CpuId> = busy.iter().take(NAMED_MAX).map(|(cpu, _)| *cpu).collect();
             let mut culprits = match named.as_slice() {
                 [] => BTreeMap::new(),
-                named => busy::culprits(machine, named),
+                named => cpu_load::culprits(machine, named),
             };
             let of = |(cpu, share)| Neighbour { cpu, share, process: culprits.remove(&cpu) };
             Ok(busy.into_iter().map(of).collect::<Vec<_>>())
@@ -97,16 +97,16 @@ fn words(neighbours: &[Neighbour]) -> String {
 }
 
 /// Other processes that use CPUs while this one does, the same ones or others.
-pub(crate) struct Rivals(Option<(Others, Instant)>);
+pub(crate) struct OtherLoad(Option<(Others, Instant)>);
 
 /// The kernel counts a process's time in steps of 10 ms: of less time than this nobody knows who used how much.
 pub(crate) const TELLING: Duration = Duration::from_millis(200);
 
-impl Rivals {
+impl OtherLoad {
     /// From now on. A simulated machine has none.
-    pub(crate) fn watch(machine: &Machine) -> Rivals {
+    pub(crate) fn watch(machine: &Machine) -> OtherLoad {
         let now = || (Others::scan(machine), Instant::now());
-        Rivals(machine.simulated.is_none().then(now))
+        OtherLoad(machine.simulated.is_none().then(now))
     }
 
     /// Those that used much since, those on these CPUs first; and which share of these CPUs they used.

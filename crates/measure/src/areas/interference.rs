@@ -8,19 +8,22 @@ use std::collections::BTreeMap;
 use kernels::StreamRow;
 use kernels::memory::chase::Walk;
 use kernels::memory::{MemoryKernel, Stores, TABLE};
-pub(super) use model::areas::turbo::neighbours::{
-    BANDWIDTH, BESIDE, CLOCK, MOVED, Measure, PLACE, Place, RATE, SCALAR, SCALAR_CLASS, VECTOR,
-    VICTIMS, WAIT, is_class, named_in_matrix,
+pub(super) use model::areas::interference::{
+    AREA, BANDWIDTH, BESIDE, CLOCK, MOVED, Measure, PLACE, Place, QUANTITIES, RATE, SCALAR,
+    SCALAR_CLASS, VECTOR, VICTIMS, WAIT, is_class, named_in_matrix,
 };
+use model::areas::{Quantity, STREAM};
 use model::stats::{mean, median};
 use model::{CpuId, Obstacle, Pages, Seconds, Unavailable};
 
-use super::soak::STREAM;
-use super::{active, phases};
-use crate::run::plan::{Aim, Cell, CellWork, DATA, Errand, Means, Planning, Run, Wishes};
+use super::turbo::{CLOCKS, active, asked, phases};
+use crate::run::area::Area;
+use crate::run::plan::{
+    Cell, CellWork, CustomJob, DATA, JobContext, JobTarget, Planning, Proposal, Run, takes,
+};
+use rig::background_load::{Busy, Neighbour};
 use rig::executor::{Executor, RunError};
 use rig::job::{Around, Load, Manner, Member, Phase, Repeat, Tools};
-use rig::neighbour::{Busy, Neighbour};
 use rig::protocol;
 use rig::reduce::{self, Readings};
 use rig::ruler::Rulers;
@@ -33,16 +36,16 @@ pub(super) const BLOCKS: u64 = 12;
 
 /// The streams of victims and neighbours.
 pub(super) fn streams() -> Vec<&'static kernels::StreamRow> {
-    let stream = |(_, work): &(&str, Doing)| match work {
-        Doing::Stream(id) => named(id),
-        Doing::Memory | Doing::Lock => None,
+    let stream = |(_, work): &(&str, NeighbourWork)| match work {
+        NeighbourWork::Stream(id) => named(id),
+        NeighbourWork::Memory | NeighbourWork::Lock => None,
     };
     DOING.iter().filter_map(stream).collect()
 }
 
 /// What neighbours do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Doing {
+pub(super) enum NeighbourWork {
     /// They move memory.
     Memory,
     /// They execute a stream.
@@ -53,16 +56,16 @@ pub(super) enum Doing {
 
 /// What neighbours do, with the word for it. Those that cost most come first: of a matrix for which there is no time,
 /// the last ones are left out.
-pub(super) const DOING: [(&str, Doing); 9] = [
-    ("memory", Doing::Memory),
-    (SCALAR_CLASS, Doing::Stream("scalar_iadd")),
-    ("tiles", Doing::Stream("amx_bf16_t")),
-    ("heavy 512 bit", Doing::Stream("avx512_fma_t")),
-    ("heavy 256 bit", Doing::Stream("avx256_fma_t")),
-    ("light 512 bit", Doing::Stream("avx512_iadd_t")),
-    ("light 256 bit", Doing::Stream("avx256_iadd_t")),
-    ("lock spinner", Doing::Lock),
-    ("pause", Doing::Stream("pause_only")),
+pub(super) const DOING: [(&str, NeighbourWork); 9] = [
+    ("memory", NeighbourWork::Memory),
+    (SCALAR_CLASS, NeighbourWork::Stream("scalar_iadd")),
+    ("tiles", NeighbourWork::Stream("amx_bf16_t")),
+    ("heavy 512 bit", NeighbourWork::Stream("avx512_fma_t")),
+    ("heavy 256 bit", NeighbourWork::Stream("avx256_fma_t")),
+    ("light 512 bit", NeighbourWork::Stream("avx512_iadd_t")),
+    ("light 256 bit", NeighbourWork::Stream("avx256_iadd_t")),
+    ("lock spinner", NeighbourWork::Lock),
+    ("pause", NeighbourWork::Stream("pause_only")),
 ];
 
 /// What is put beside what.
@@ -73,7 +76,7 @@ pub(super) struct Matrix {
 /// A class of neighbours, where they are, and who suffers from them.
 struct NeighbourClass {
     class: &'static str,
-    work: Doing,
+    work: NeighbourWork,
     places: &'static [Place],
     victims: &'static [&'static str],
 }
@@ -89,48 +92,101 @@ impl Matrix {
     /// What a sheet has time for: its heaviest stream beside scalar code, and others who move memory beside one
     /// who does.
     pub(super) fn short(heaviest: &StreamRow) -> Matrix {
-        let row = |(class, work): (&'static str, Doing)| match work {
-            Doing::Memory => Some(NeighbourClass {
+        let row = |(class, work): (&'static str, NeighbourWork)| match work {
+            NeighbourWork::Memory => Some(NeighbourClass {
                 class,
                 work,
                 places: &[Place::Others],
                 victims: &[BANDWIDTH],
             }),
-            Doing::Stream(id) if id == heaviest.id => {
+            NeighbourWork::Stream(id) if id == heaviest.id => {
                 Some(NeighbourClass { class, work, places: &Place::ALL, victims: &[SCALAR] })
             }
             // What being active costs is none of the heaviest one's doing.
-            Doing::Stream(_) if class == SCALAR_CLASS => {
+            NeighbourWork::Stream(_) if class == SCALAR_CLASS => {
                 Some(NeighbourClass { class, work, places: &[Place::Others], victims: &[SCALAR] })
             }
-            Doing::Stream(_) | Doing::Lock => None,
+            NeighbourWork::Stream(_) | NeighbourWork::Lock => None,
         };
         Matrix { rows: DOING.into_iter().filter_map(row).collect() }
     }
 }
 
+/// The area.
+pub static INTERFERENCE: Area =
+    Area { offers, needs: CLOCKS, ..Area::new(AREA, QUANTITIES, 0.75, proposal) };
+
+fn offers(workload: &str, quantity: &Quantity) -> bool {
+    if is_class(workload) {
+        return quantity.id == RATE.ratio;
+    }
+    measures(workload).iter().any(|measure| measure.has(quantity.id))
+}
+
+fn proposal(plan: &Planning<'_>) -> Proposal {
+    asked::of_heaviest(plan, SCALAR, |heaviest| within(plan, heaviest))
+}
+
+/// What the heaviest neighbours cost, and of all others as much as a tenth of the time has room for; what is left out
+/// altogether has its reason.
+fn within(plan: &Planning<'_>, heaviest: &StreamRow) -> Result<Proposal, Unavailable> {
+    const SHARE: f64 = 0.1;
+    let mut proposal = of_matrix(plan, &Matrix::short(heaviest))?;
+    let all = of_matrix(plan, &Matrix::whole())?;
+    let name = |cell: &Cell| (cell.workloads()[0].id, cell.parameters.clone());
+    let known: Vec<_> = proposal.cells.iter().map(name).collect();
+    let mut room = plan.budget.0 * SHARE - takes(&proposal.cells);
+    let mut left_out = Vec::new();
+    for cell in all.cells.into_iter().filter(|cell| !known.contains(&name(cell))) {
+        let seconds = takes(std::slice::from_ref(&cell));
+        // One that does not fit ends it: those after it are wanted less.
+        if seconds <= room && left_out.is_empty() {
+            room -= seconds;
+            proposal.cells.push(cell);
+        } else {
+            left_out.push(cell);
+        }
+    }
+    let is_in = |cells: &[Cell], what: &str| {
+        cells.iter().any(|cell| {
+            let beside = cell.parameters.get(BESIDE);
+            cell.workloads()[0].id == what || beside.is_some_and(|class| class == what)
+        })
+    };
+    let missing =
+        named_in_matrix().filter(|it| is_in(&left_out, it) && !is_in(&proposal.cells, it));
+    let why = format!("a tenth of {} s has no room for it", plan.budget.0);
+    let reason = |what: &'static str| {
+        let reason = Unavailable::new(Obstacle::Measurement, format!("neighbours: {what}"), &*why);
+        (what, reason.with_remedy("cpudyno turbo --neighbours"))
+    };
+    let missing: Vec<_> = missing.map(reason).collect();
+    proposal.absent.extend(missing);
+    Ok(proposal)
+}
+
 /// What a victim does.
-enum Toil {
+enum VictimWork {
     Stream(Load, Vec<Phase>),
     Traffic(Traffic),
 }
 
 /// One victim beside one class of neighbours.
-struct Tax {
+struct InterferenceJob {
     victim: &'static str,
     cpu: CpuId,
-    task: Toil,
+    task: VictimWork,
     neighbours: Vec<Neighbour>,
     tools: Tools,
 }
 
 /// The cells, and what cannot be.
-pub(super) fn wishes(plan: &Planning<'_>, matrix: &Matrix) -> Result<Wishes, Unavailable> {
+pub(super) fn of_matrix(plan: &Planning<'_>, matrix: &Matrix) -> Result<Proposal, Unavailable> {
     let tools = streams::tools(plan.machine)?;
     let Some(&cpu) = plan.placement.cpus.first() else {
         return Err(Unavailable::new(Obstacle::Hardware, "neighbours", "there is no CPU"));
     };
-    let mut wishes = Wishes::default();
+    let mut proposal = Proposal::default();
     let others = active::others(plan, cpu);
     let sibling = sibling(plan, cpu).and_then(|sibling| {
         // Where CPUs were named no others are used.
@@ -140,7 +196,11 @@ pub(super) fn wishes(plan: &Planning<'_>, matrix: &Matrix) -> Result<Wishes, Una
         let why =
             format!("CPU {sibling}, the sibling of CPU {cpu}, is none of those that were named");
         let reason = Unavailable::new(Obstacle::Measurement, "sibling", why);
-        lacks(&mut wishes, Place::Sibling.word(), reason.with_remedy("name it, too: --cpus LIST"));
+        lacks(
+            &mut proposal,
+            Place::Sibling.word(),
+            reason.with_remedy("name it, too: --cpus LIST"),
+        );
         None
     });
     if others.is_empty() && sibling.is_none() {
@@ -161,7 +221,7 @@ pub(super) fn wishes(plan: &Planning<'_>, matrix: &Matrix) -> Result<Wishes, Una
             let neighbours = match neighbours(plan, row.work, &cpus) {
                 Ok(neighbours) => neighbours,
                 Err(reason) => {
-                    lacks(&mut wishes, class, reason);
+                    lacks(&mut proposal, class, reason);
                     continue;
                 }
             };
@@ -169,7 +229,7 @@ pub(super) fn wishes(plan: &Planning<'_>, matrix: &Matrix) -> Result<Wishes, Una
                 let task = match task(plan, victim, cpu) {
                     Ok(task) => task,
                     Err(reason) => {
-                        lacks(&mut wishes, victim, reason);
+                        lacks(&mut proposal, victim, reason);
                         continue;
                     }
                 };
@@ -177,22 +237,23 @@ pub(super) fn wishes(plan: &Planning<'_>, matrix: &Matrix) -> Result<Wishes, Una
                     (BESIDE.to_owned(), class.to_owned()),
                     (PLACE.to_owned(), place.word().to_owned()),
                 ]);
-                if let Toil::Stream(load, _) = &task {
+                if let VictimWork::Stream(load, _) = &task {
                     parameters.insert(STREAM.to_owned(), load.id.to_owned());
                 }
-                let tax = Tax { victim, cpu, task, neighbours: neighbours.clone(), tools };
-                wishes.cells.push(Cell { work: CellWork::Errand(Box::new(tax)), parameters });
+                let tax =
+                    InterferenceJob { victim, cpu, task, neighbours: neighbours.clone(), tools };
+                proposal.cells.push(Cell { work: CellWork::CustomJob(Box::new(tax)), parameters });
             }
         }
     }
-    Ok(wishes)
+    Ok(proposal)
 }
 
 /// A victim, or a class of neighbours, that cannot be had: each once.
-fn lacks(wishes: &mut Wishes, workload: &'static str, reason: Unavailable) {
-    if !wishes.absent.iter().any(|(id, _)| *id == workload) {
+fn lacks(proposal: &mut Proposal, workload: &'static str, reason: Unavailable) {
+    if !proposal.absent.iter().any(|(id, _)| *id == workload) {
         let what = format!("neighbours: {workload}");
-        wishes.absent.push((workload, Unavailable { what, ..reason }));
+        proposal.absent.push((workload, Unavailable { what, ..reason }));
     }
 }
 
@@ -209,19 +270,19 @@ fn named(id: &str) -> Option<&'static kernels::StreamRow> {
 
 fn neighbours(
     plan: &Planning<'_>,
-    work: Doing,
+    work: NeighbourWork,
     cpus: &[CpuId],
 ) -> Result<Vec<Neighbour>, Unavailable> {
     let unknown = || Unavailable::new(Obstacle::Cpudyno, "stream", "this build has no such stream");
     let work = match work {
-        Doing::Stream(id) => {
+        NeighbourWork::Stream(id) => {
             Busy::Stream(streams::load(plan.machine, named(id).ok_or_else(unknown)?, DATA)?)
         }
-        Doing::Memory => {
+        NeighbourWork::Memory => {
             let (transfer, elements) = triad(plan, cpus.len())?;
             Busy::Memory { transfer, elements, store: store(transfer.kernel, elements) }
         }
-        Doing::Lock => Busy::Lock,
+        NeighbourWork::Lock => Busy::Lock,
     };
     Ok(cpus.iter().map(|&cpu| Neighbour { cpu, work }).collect())
 }
@@ -259,12 +320,12 @@ fn triad(plan: &Planning<'_>, threads: usize) -> Result<(Transfer, u64), Unavail
 /// and more. To link it is most of what this victim takes.
 const RING: u64 = 24 << 20;
 
-fn task(plan: &Planning<'_>, victim: &str, cpu: CpuId) -> Result<Toil, Unavailable> {
+fn task(plan: &Planning<'_>, victim: &str, cpu: CpuId) -> Result<VictimWork, Unavailable> {
     let stream = |ids: &[&str]| {
         let mut reason = None;
         for row in ids.iter().filter_map(|id| named(id)) {
             match streams::load(plan.machine, row, DATA) {
-                Ok(load) => return Ok(Toil::Stream(load, phases(row))),
+                Ok(load) => return Ok(VictimWork::Stream(load, phases(row))),
                 Err(why) => reason = Some(why),
             }
         }
@@ -280,7 +341,7 @@ fn task(plan: &Planning<'_>, victim: &str, cpu: CpuId) -> Result<Toil, Unavailab
             let task = Task::Trips { transfer, elements, moving, pause };
             let party =
                 Party { cpu, store: store(transfer.kernel, elements), task, background: false };
-            Ok(Toil::Traffic(Traffic {
+            Ok(VictimWork::Traffic(Traffic {
                 members: vec![party],
                 repetitions: 2,
                 target: Seconds(10e-3),
@@ -292,7 +353,7 @@ fn task(plan: &Planning<'_>, victim: &str, cpu: CpuId) -> Result<Toil, Unavailab
                 Task::Chase { chains: 1, bytes: RING, walk: Walk::LOCAL, begin: Begin::Cold };
             let store = Store::of_ring(RING, Pages::Base);
             let party = Party { cpu, store, task, background: false };
-            Ok(Toil::Traffic(Traffic {
+            Ok(VictimWork::Traffic(Traffic {
                 members: vec![party],
                 repetitions: 2,
                 target: Seconds(2e-3),
@@ -315,7 +376,7 @@ impl MeasureSamples {
     }
 }
 
-impl Tax {
+impl InterferenceJob {
     fn job(
         &self,
         executor: &mut dyn Executor,
@@ -324,7 +385,7 @@ impl Tax {
     ) -> Result<Result<Around, Unavailable>, RunError> {
         let ruler = rulers.get(&self.cpu).and_then(|ruler| ruler.as_ref().ok());
         match &self.task {
-            Toil::Stream(load, phases) => {
+            VictimWork::Stream(load, phases) => {
                 let job = Repeat {
                     members: vec![Member::new(self.cpu, *load)],
                     phases: phases.clone(),
@@ -341,7 +402,7 @@ impl Tax {
                 seen.add(&RATE, &rates);
                 Ok(Ok(member.around))
             }
-            Toil::Traffic(job) => {
+            VictimWork::Traffic(job) => {
                 let raw = executor.traffic(job, &self.tools, None)?;
                 let haul = match traffic::reduce(&raw, job, executor.rate(), None) {
                     Ok(haul) => haul,
@@ -383,7 +444,7 @@ impl Tax {
             return Ok(Err(reason));
         }
         let mut readings = Readings::new();
-        if let (Toil::Stream(..), Some(Err(reason))) = (&self.task, rulers.get(&self.cpu)) {
+        if let (VictimWork::Stream(..), Some(Err(reason))) = (&self.task, rulers.get(&self.cpu)) {
             // Ops need no ruler: they have numbers where the clock has none.
             readings.insert(CLOCK.ratio, Err(reason.clone()));
         }
@@ -425,12 +486,12 @@ fn longer(a: Seconds, b: Seconds) -> Seconds {
     if b > a { b } else { a }
 }
 
-impl Errand for Tax {
-    fn aim(&self) -> Aim {
+impl CustomJob for InterferenceJob {
+    fn aim(&self) -> JobTarget {
         let place = VICTIMS.iter().position(|victim| *victim == self.victim).unwrap_or(0);
         let others = self.neighbours.iter().map(|neighbour| neighbour.cpu);
-        Aim {
-            order: super::ORDER_OF_QUESTIONS + 2 + place,
+        JobTarget {
+            order: place,
             workload: self.victim,
             cpus: std::iter::once(self.cpu).chain(others).collect(),
         }
@@ -438,13 +499,13 @@ impl Errand for Tax {
 
     fn duration(&self) -> Seconds {
         let once = match &self.task {
-            Toil::Stream(_, phases) => protocol::duration(phases),
-            Toil::Traffic(job) => protocol::JOB_OVERHEAD + job.duration(),
+            VictimWork::Stream(_, phases) => protocol::duration(phases),
+            VictimWork::Traffic(job) => protocol::JOB_OVERHEAD + job.duration(),
         };
         once * 4.0 + self.neighbours.iter().map(settling).fold(STREET, longer)
     }
 
-    fn run(&self, means: Means<'_>) -> Result<Run, RunError> {
+    fn run(&self, means: JobContext<'_>) -> Result<Run, RunError> {
         let ratios = measures(self.victim).iter().map(|measure| measure.ratio);
         Ok(Run::or_reason(self.block(means.executor, means.rulers)?, ratios))
     }
