@@ -95,6 +95,11 @@ impl Finding {
         Finding::new(Severity::Serious, id, about, text)
     }
 
+    /// Whether its id is of an area, such as `turbo`.
+    pub fn is_of(&self, area: &str) -> bool {
+        self.id.split_once('.').is_some_and(|(of, _)| of == area)
+    }
+
     /// With what likely causes it, where that is known.
     #[must_use]
     pub fn cause(self, cause: impl Into<Option<String>>) -> Finding {

@@ -20,6 +20,30 @@ pub struct Page {
     pub blocks: Vec<Block>,
 }
 
+impl Page {
+    /// What a reader sees before asking for more: nothing that is folded.
+    #[must_use]
+    pub fn top(&self) -> Page {
+        let is_shown = |block: &&Block| !matches!(block, Block::Fold { .. });
+        Page { blocks: self.blocks.iter().take_while(is_shown).cloned().collect() }
+    }
+
+    /// The same without notes under tables and maps.
+    #[must_use]
+    pub fn without_notes(mut self) -> Page {
+        for block in &mut self.blocks {
+            match block {
+                Block::Table(Table { notes, .. })
+                | Block::Ruled(Ruled { notes, .. })
+                | Block::HeatMap(HeatMap { notes, .. }) => notes.clear(),
+                Block::Figures(figures) => figures.iter_mut().for_each(|it| it.why = None),
+                _ => {}
+            }
+        }
+        self
+    }
+}
+
 /// How a piece of text is meant. Views may colour by it; no meaning rests on colour alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tone {
@@ -50,19 +74,38 @@ pub enum Block {
     },
     /// A heading.
     Heading(String),
-    /// All that follows is for who wants more than a top, and is called so. A view that can hides it until
-    /// it is asked for.
-    Fold(String),
+    /// A part for readers who want more than the answer, up to the next one. Views hide it until it is asked for.
+    Fold {
+        /// Its heading.
+        title: String,
+        /// Whether it is shown where a reader can close it: something in it asks for attention.
+        open: bool,
+    },
+    /// Key figures: one line each, or a card with a small picture.
+    Figures(Vec<Figure>),
     /// Label and value pairs in a box.
     Box(Vec<(String, Text)>),
     /// Label and value pairs in groups, aligned over all of them: many facts on one screen.
     Groups(Vec<Vec<(String, Text)>>),
+    /// A grade, and what it rests on.
+    Badge {
+        /// What is graded.
+        label: String,
+        /// The grade.
+        grade: Text,
+        /// What it rests on.
+        reasons: String,
+    },
     /// Running text.
     Paragraph(Text),
     /// Short sentences, one to a line.
     List(Vec<Text>),
     /// Remarks, each with a mark of its weight and a remedy.
     Remarks(Vec<Remark>),
+    /// Remarks that ask for something: a line each, and one for the remedy, where room is short.
+    Actions(Vec<Remark>),
+    /// What to type next; only where somebody types.
+    Hints(Vec<String>),
     /// A table.
     Table(Table),
     /// Tables of one form, which scripts can split.
@@ -75,6 +118,56 @@ pub enum Block {
     Lines(Lines),
     /// A few results of several records, as lines from one to the next; only where it can be drawn.
     Slopes(Slopes),
+}
+
+/// A key figure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figure {
+    /// What it is: `clock of 2 cores, scalar`.
+    pub name: String,
+    /// The value with its unit, or a word for its absence.
+    pub value: Text,
+    /// Half its 95 % interval, as a share of it: `± 0.3 %`.
+    pub uncertainty: String,
+    /// How it stands to what is normal for this core: `normal`, `12 % low`, `no reference`.
+    pub standing: Text,
+    /// What that rests on, or why there is no value.
+    pub why: Option<String>,
+    /// Where the value lies on a scale.
+    pub strip: Option<Strip>,
+    /// The same over numbers of active cores.
+    pub curve: Vec<(f64, f64)>,
+}
+
+impl Figure {
+    /// Figures as a table, each reason once below it.
+    pub fn table(figures: &[Figure]) -> Table {
+        let row = |figure: &Figure| {
+            let Figure { name, value, uncertainty, standing, .. } = figure;
+            vec![name.into(), value.clone(), uncertainty.into(), standing.clone()]
+        };
+        let reasons = figures
+            .iter()
+            .filter_map(|figure| Some(format!("{}: {}", figure.name, figure.why.as_ref()?)));
+        Table::of("")
+            .left("figure")
+            .right("value")
+            .right("± 95 %")
+            .left("is it normal?")
+            .rows(figures.iter().map(row))
+            .notes(reasons)
+    }
+}
+
+/// Where a value lies, all ends in one unit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Strip {
+    /// The value.
+    pub value: f64,
+    /// Its 95 % interval.
+    pub interval: Option<[f64; 2]>,
+    /// The range that is normal.
+    pub expected: Option<[f64; 2]>,
 }
 
 /// Results of several records beside one another.
@@ -188,6 +281,74 @@ pub struct Table {
     pub rows: Vec<Vec<Text>>,
     /// Remarks under the table, such as what a mark means.
     pub notes: Vec<String>,
+}
+
+impl Table {
+    /// One without columns and rows, by what it shows, with units and which direction is better.
+    #[must_use]
+    pub fn of(caption: impl Into<String>) -> Table {
+        Table { caption: caption.into(), columns: Vec::new(), rows: Vec::new(), notes: Vec::new() }
+    }
+
+    /// With another column of words that say which row it is.
+    #[must_use]
+    pub fn label(self, name: impl Into<String>) -> Table {
+        self.column(name, Align::Label)
+    }
+
+    /// With another column of words.
+    #[must_use]
+    pub fn left(self, name: impl Into<String>) -> Table {
+        self.column(name, Align::Left)
+    }
+
+    /// With another column of words that may take several lines.
+    #[must_use]
+    pub fn folded(self, name: impl Into<String>) -> Table {
+        self.column(name, Align::Folded)
+    }
+
+    /// With another column of numbers.
+    #[must_use]
+    pub fn right(self, name: impl Into<String>) -> Table {
+        self.column(name, Align::Right)
+    }
+
+    /// With another column.
+    #[must_use]
+    pub fn column(self, name: impl Into<String>, align: Align) -> Table {
+        self.columns([(name, align)])
+    }
+
+    /// With more columns.
+    #[must_use]
+    pub fn columns(
+        mut self,
+        columns: impl IntoIterator<Item = (impl Into<String>, Align)>,
+    ) -> Table {
+        self.columns.extend(columns.into_iter().map(|(name, align)| (name.into(), align)));
+        self
+    }
+
+    /// With more rows.
+    #[must_use]
+    pub fn rows(mut self, rows: impl IntoIterator<Item = Vec<Text>>) -> Table {
+        self.rows.extend(rows);
+        self
+    }
+
+    /// With more remarks under it.
+    #[must_use]
+    pub fn notes(mut self, notes: impl IntoIterator<Item = impl Into<String>>) -> Table {
+        self.notes.extend(notes.into_iter().map(Into::into));
+        self
+    }
+}
+
+impl From<Table> for Block {
+    fn from(table: Table) -> Block {
+        Block::Table(table)
+    }
 }
 
 /// Tables of one form under one another. As text, columns stand between ` | ` and nothing else is in
@@ -362,9 +523,12 @@ pub mod si {
     /// `2.593 GHz`, `41.3 ns`, `0.12 %`: four significant digits and the SI prefix that fits.
     pub fn format(value: f64, unit: Unit) -> String {
         match unit {
-            Unit::Hertz | Unit::Second | Unit::PerSecond | Unit::BytePerSecond | Unit::Watt => {
-                prefixed(value, unit.symbol())
-            }
+            Unit::Hertz
+            | Unit::Second
+            | Unit::PerSecond
+            | Unit::FlopPerSecond
+            | Unit::BytePerSecond
+            | Unit::Watt => prefixed(value, unit.symbol()),
             Unit::SecondPerOp => prefixed(value, "s"),
             Unit::CyclePerOp | Unit::Cycle => format!("{value:.2}"),
             Unit::One => format!("{:.2} %", value * 100.0),
@@ -375,8 +539,16 @@ pub mod si {
     }
 
     fn prefixed(value: f64, symbol: &str) -> String {
-        const PREFIXES: [(f64, &str); 7] =
-            [(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "u"), (1e-9, "n")];
+        const PREFIXES: [(f64, &str); 8] = [
+            (1e12, "T"),
+            (1e9, "G"),
+            (1e6, "M"),
+            (1e3, "k"),
+            (1.0, ""),
+            (1e-3, "m"),
+            (1e-6, "u"),
+            (1e-9, "n"),
+        ];
         if value == 0.0 {
             return format!("0 {symbol}");
         }
@@ -422,5 +594,38 @@ pub mod si {
             assert_eq!(format(0.0012, Unit::One), "0.12 %");
             assert_eq!(format(32.0 * 1024.0, Unit::Byte), "32 KiB");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_added_to_a_table_stands_in_the_order_of_calls() {
+        let row = |words: [&str; 5]| words.map(Text::from).to_vec();
+        let table = Table::of("clocks")
+            .label("core")
+            .columns(Some(("kind", Align::Left)))
+            .columns(None::<(String, Align)>)
+            .left("stream")
+            .folded("why")
+            .right("MHz")
+            .rows([row(["0", "P", "scalar", "-", "3600"])])
+            .rows([row(["1", "P", "scalar", "-", "3500"])])
+            .notes(Some("as probed"))
+            .notes(vec!["alone".to_owned()]);
+        let columns = [
+            ("core", Align::Label),
+            ("kind", Align::Left),
+            ("stream", Align::Left),
+            ("why", Align::Folded),
+            ("MHz", Align::Right),
+        ];
+        assert_eq!(table.caption, "clocks");
+        assert_eq!(table.columns, columns.map(|(name, align)| (name.to_owned(), align)));
+        assert_eq!(table.rows.iter().map(|row| &*row[0].text).collect::<Vec<_>>(), ["0", "1"]);
+        assert_eq!(table.notes, ["as probed", "alone"]);
+        assert_eq!(Block::from(table.clone()), Block::Table(table));
     }
 }

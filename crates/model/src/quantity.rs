@@ -75,6 +75,9 @@ pub enum Unit {
     /// Events per second.
     #[serde(rename = "1/s")]
     PerSecond,
+    /// Floating-point operations per second.
+    #[serde(rename = "FLOP/s")]
+    FlopPerSecond,
     /// A count.
     #[serde(rename = "count")]
     Count,
@@ -103,6 +106,7 @@ impl Unit {
             Unit::SecondPerOp => "s/op",
             Unit::One => "1",
             Unit::PerSecond => "1/s",
+            Unit::FlopPerSecond => "FLOP/s",
             Unit::Count => "count",
             Unit::Byte => "B",
             Unit::BytePerSecond => "B/s",

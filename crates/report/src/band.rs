@@ -17,6 +17,8 @@ pub struct Band {
     pub position: String,
     /// Whether that is normal.
     pub verdict: BandVerdict,
+    /// The ends of the range that is normal, over what was measured.
+    pub normal: [f64; 2],
     /// The nearest that is normal over what was measured, where that is outside.
     pub missing: Option<f64>,
     /// What shows more of it, or mends it, where it is outside.
@@ -40,6 +42,27 @@ impl BandVerdict {
             BandVerdict::Normal => Text::toned("normal", Tone::Good),
             BandVerdict::Outside(why) => Text::toned(format!("outside: {why}"), Tone::Warning),
             BandVerdict::CannotTell(why) => Text::toned(format!("cannot tell: {why}"), Tone::Faint),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Copy on four cores, at half of what is expected.
+    pub(crate) fn band(verdict: BandVerdict) -> Band {
+        let text = |words: &str| words.to_owned();
+        Band {
+            what: text("copy on 4 cores"),
+            expected: text("40 GB/s"),
+            source: text("a table"),
+            measured: text("20 GB/s"),
+            position: text("50 % of it"),
+            verdict,
+            normal: [1.6, 2.0],
+            missing: None,
+            remedy: "populate the other channel",
         }
     }
 }

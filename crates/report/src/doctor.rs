@@ -1,10 +1,10 @@
 //! What can be measured here, what not, why, and what helps.
 
-use model::page::{Align, Block, Page, Remark, Table, Text, Tone, si};
+use model::page::{Block, Page, Remark, Table, Text, Tone, si};
 use model::record::{Fact, FactValue, Record};
 use model::{Known, Obstacle, Unavailable};
 
-/// The capabilities of the machine. A verbosity of 1 and more adds how each was found out.
+/// The capabilities of the machine. A verbosity of 1 and more adds Sources of each answer.
 pub fn doctor(record: &Record, verbosity: u8) -> Page {
     let capabilities = &record.machine.capabilities;
     let mut blocks = vec![title(record), Block::Paragraph(summary(capabilities))];
@@ -116,13 +116,12 @@ fn available(capabilities: &[Fact]) -> Block {
         };
         Some(vec![Text::from(fact.id.as_str()), fact.label.as_str().into(), value.into()])
     };
-    let columns = ["id", "capability", "found"];
-    Block::Table(Table {
-        caption: "available; the ids are what --require takes".to_owned(),
-        columns: columns.map(|name| (name.to_owned(), Align::Left)).to_vec(),
-        rows: capabilities.iter().filter_map(row).collect(),
-        notes: Vec::new(),
-    })
+    Table::of("Available (id for --require)")
+        .left("id")
+        .left("capability")
+        .left("found")
+        .rows(capabilities.iter().filter_map(row))
+        .into()
 }
 
 /// One remark per reason and remedy: what is missing for the same reason comes with it.
@@ -158,13 +157,11 @@ fn remark(facts: &[&Fact], reason: &Unavailable, group: &ObstacleGroup) -> Remar
 
 fn how(capabilities: &[Fact]) -> Block {
     let row = |fact: &Fact| Some(vec![Text::from(fact.id.as_str()), about(&fact.id)?.how.into()]);
-    let columns = ["id", "found out by"];
-    Block::Table(Table {
-        caption: "how each was found out".to_owned(),
-        columns: columns.map(|name| (name.to_owned(), Align::Left)).to_vec(),
-        rows: capabilities.iter().filter_map(row).collect(),
-        notes: Vec::new(),
-    })
+    Table::of("Sources of each answer")
+        .left("id")
+        .left("found out by")
+        .rows(capabilities.iter().filter_map(row))
+        .into()
 }
 
 /// What people want to know of a capability beside its state.

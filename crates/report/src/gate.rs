@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use model::page::{Align, Block, Page, Table, Text, Tone, si};
+use model::page::{Block, Page, Table, Text, Tone, si};
 use model::record::{
     Bound, BoundKind, BoundOutcome, DigestResult, GateBound, GateRun, GateVerdict, Measured,
     Record, ReferenceRun, ResultKey,
@@ -218,7 +218,7 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
         Block::Paragraph(Text::toned(line(record), tone)),
     ];
     let Some(run) = &record.gate else { return Page { blocks } };
-    blocks.push(Block::Paragraph(parts::trust(record)));
+    blocks.push(parts::quality(record));
     if !run.bounds.is_empty() {
         blocks.push(bounds_table(&run.bounds));
     }
@@ -256,19 +256,14 @@ fn bounds_table(bounds: &[GateBound]) -> Block {
         };
         vec![Text::from(bound.name.as_str()), limit.into(), found, word, of]
     };
-    let columns = [
-        ("bound", Align::Label),
-        ("is", Align::Right),
-        ("found", Align::Right),
-        ("", Align::Left),
-        ("the result that comes nearest", Align::Left),
-    ];
-    Block::Table(Table {
-        caption: "bounds".to_owned(),
-        columns: columns.map(|(name, align)| (name.to_owned(), align)).to_vec(),
-        rows: bounds.iter().map(row).collect(),
-        notes: Vec::new(),
-    })
+    Table::of("bounds")
+        .label("bound")
+        .right("is")
+        .right("found")
+        .left("")
+        .left("the result that comes nearest")
+        .rows(bounds.iter().map(row))
+        .into()
 }
 
 #[cfg(test)]
@@ -316,5 +311,85 @@ mod tests {
             reason.ends_with("disturbed: 25 % of the time polled was lost in gaps"),
             "{reason}"
         );
+    }
+
+    /// Results of a kernel on so many cores: GB/s, or none for that reason.
+    fn results(of: &[(&str, usize, Result<f64, Obstacle>)]) -> BTreeMap<ResultKey, DigestResult> {
+        let result = |(workload, active, outcome): &(&str, usize, Result<f64, Obstacle>)| {
+            let what = ResultKey {
+                area: "memory".to_owned(),
+                workload: (*workload).to_owned(),
+                quantity: "bandwidth".to_owned(),
+                active: *active,
+                cpus: None,
+                parameters: BTreeMap::new(),
+            };
+            let outcome = outcome
+                .map(|gigabytes| Measured::of(&[gigabytes * 1e9], 0.0).unwrap())
+                .map_err(|obstacle| Unavailable::new(obstacle, "result", "a reason"));
+            (what, DigestResult { unit: model::Unit::BytePerSecond, better: None, outcome })
+        };
+        of.iter().map(result).collect()
+    }
+
+    /// Workload, GB/s, and whether the bound holds.
+    fn outcome(
+        kind: BoundKind,
+        limit: f64,
+        cores: Option<usize>,
+        of: &[(&str, usize, Result<f64, Obstacle>)],
+    ) -> Option<(String, f64, bool)> {
+        let bound = Bound {
+            name: "memory.bandwidth".to_owned(),
+            kind,
+            limit: limit * 1e9,
+            unit: model::Unit::BytePerSecond,
+            area: "memory",
+            quantity: "bandwidth",
+            workload: None,
+            cores,
+        };
+        let outcome = bounded(&bound, &results(of)).outcome.value().cloned()?;
+        Some((outcome.what.workload, (outcome.value / 1e9).round(), outcome.holds))
+    }
+
+    #[test]
+    fn a_bound_holds_at_its_limit_and_fails_a_millionth_beyond() {
+        let holds =
+            |kind, gigabytes| outcome(kind, 100.0, None, &[("copy", 1, Ok(gigabytes))]).unwrap().2;
+        let values = [99.9999, 100.0, 100.0001];
+        assert_eq!(values.map(|value| holds(BoundKind::Min, value)), [false, true, true]);
+        assert_eq!(values.map(|value| holds(BoundKind::Max, value)), [true, true, false]);
+    }
+
+    #[test]
+    fn a_bound_is_on_the_worst_result_of_most_cores() {
+        let all = [
+            ("copy", 1, Ok(12.0)),
+            ("copy", 4, Ok(90.0)),
+            ("scale", 4, Ok(80.0)),
+            ("triad", 4, Ok(110.0)),
+        ];
+        let of = |kind, cores| outcome(kind, 85.0, cores, &all);
+        let told = |workload: &str, value, holds| Some((workload.to_owned(), value, holds));
+        assert_eq!(of(BoundKind::Min, None), told("scale", 80.0, false));
+        assert_eq!(of(BoundKind::Max, None), told("triad", 110.0, false));
+        assert_eq!(of(BoundKind::Min, Some(1)), told("copy", 12.0, false));
+        assert_eq!(of(BoundKind::Min, Some(2)), None);
+    }
+
+    #[test]
+    fn a_bound_is_open_where_a_result_was_missed_unless_another_breaks_it() {
+        let of = |obstacle, limit, cores| {
+            let all = [("copy", 4, Ok(90.0)), ("triad", cores, Err(obstacle))];
+            outcome(BoundKind::Min, limit, None, &all).map(|(.., holds)| holds)
+        };
+        assert_eq!(of(Obstacle::Measurement, 85.0, 4), None);
+        assert_eq!(of(Obstacle::Measurement, 95.0, 4), Some(false));
+        // What the hardware cannot do is no part of it, nor is what fewer cores lack.
+        assert_eq!(of(Obstacle::Hardware, 85.0, 4), Some(true));
+        assert_eq!(of(Obstacle::Measurement, 85.0, 2), Some(true));
+        // On more cores nothing was measured at all.
+        assert_eq!(of(Obstacle::Measurement, 95.0, 8), None);
     }
 }

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::areas::turbo::promise::{BY_FIRMWARE, BY_KERNEL, BY_SHARE};
-use model::page::{Block, Page, Remark, Table, Text, si, tally};
+use model::page::{Align, Block, Page, Remark, Table, Text, si, tally};
 use model::record::{
     Cache, CacheKind, ClockRecord, CpuPlace, Fact, FactValue, LimitReason, LimitSwitch, Node,
     PowerLimit, Record, Unsaid,
 };
 use model::{CpuSet, Known, Unit};
 
-use crate::kit::{self, Absences, columns, value_text};
+use crate::kit::{self, Absences, value_text};
 
 /// A line of the page: facts that people read together.
 enum FactLine {
@@ -164,12 +164,7 @@ fn registers_of_limits(record: &Record) -> Vec<Block> {
 }
 
 fn table(caption: &str, names: &[&str], rows: Vec<Vec<Text>>) -> Block {
-    Block::Table(Table {
-        caption: caption.to_owned(),
-        columns: columns(names),
-        rows,
-        notes: Vec::new(),
-    })
+    Table::of(caption).columns(names.iter().map(|name| (*name, Align::Left))).rows(rows).into()
 }
 
 fn title(record: &Record) -> Block {

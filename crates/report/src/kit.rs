@@ -1,6 +1,6 @@
 //! Pieces that several pages are made of.
 
-use model::page::{Align, Block, Remark, Table, Text, Tone, si};
+use model::page::{Block, Remark, Table, Text, Tone, si};
 use model::record::{Fact, FactValue, Record};
 use model::{Known, Unavailable};
 
@@ -15,20 +15,10 @@ pub fn value_text(value: &Known<FactValue>) -> Text {
     }
 }
 
-/// Columns of words.
-pub fn columns(names: &[&str]) -> Vec<(String, Align)> {
-    names.iter().map(|name| ((*name).to_owned(), Align::Left)).collect()
-}
-
 /// Facts with their values or reasons.
 pub fn fact_table<'a>(facts: impl Iterator<Item = &'a Fact>) -> Block {
     let row = |fact: &Fact| vec![Text::from(fact.label.as_str()), value_text(&fact.value)];
-    Block::Table(Table {
-        caption: "the machine, as it describes itself".to_owned(),
-        columns: columns(&["fact", "value"]),
-        rows: facts.map(row).collect(),
-        notes: Vec::new(),
-    })
+    Table::of("Machine").left("fact").left("value").rows(facts.map(row)).into()
 }
 
 /// What is missing, by reason: one remark per reason.

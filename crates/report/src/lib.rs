@@ -12,6 +12,7 @@ pub mod claim;
 pub mod compare;
 pub mod digest;
 mod doctor;
+mod figure;
 pub mod gate;
 mod info;
 pub mod kit;

@@ -48,6 +48,7 @@ fn suffix(unit: Unit) -> &'static str {
         Unit::CyclePerOp => "cycles_per_op",
         Unit::One => "ratio",
         Unit::PerSecond => "per_second",
+        Unit::FlopPerSecond => "flops_per_second",
         Unit::Count => "",
         Unit::Byte => "bytes",
         Unit::BytePerSecond => "bytes_per_second",
@@ -236,6 +237,7 @@ fn escaped(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{blank, series};
 
     #[test]
     fn names_end_in_their_unit_once_and_labels_are_plain() {
@@ -246,5 +248,51 @@ mod tests {
         assert_eq!(label("OMP places"), "omp_places");
         assert_eq!([label("active"), label("2nd")], ["parameter_active", "parameter_2nd"]);
         assert_eq!(escaped("a\"b\\c\nd"), "a\\\"b\\\\c\\nd");
+    }
+
+    /// Lines that begin so.
+    fn lines(record: &Record, begin: &str) -> Vec<String> {
+        let text = render(record);
+        text.lines().filter(|line| line.starts_with(begin)).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_result_is_a_line_with_its_base_unit_and_median_and_an_absent_one_is_none() {
+        let mut record = blank();
+        let pages = [("pages", "thp"), ("active", "no")];
+        let absent = series(["memory", "triad", "bandwidth"], "0-1", &[], &[&[1.0]]);
+        let unavailable = model::Unavailable::new(model::Obstacle::Measurement, "it", "no time");
+        let outcome = model::record::Outcome::Unavailable { unavailable };
+        record.series = vec![
+            series(["memory", "copy", "bandwidth"], "0-1", &pages, &[&[14e9], &[15e9], &[19e9]]),
+            series(["memory", "chase", "latency"], "3", &[], &[&[1.25e-7]]),
+            series(["pause", "pause_only", "cycles_per_op"], "3", &[], &[&[140.5]]),
+            model::record::Series { outcome, ..absent },
+        ];
+        let bandwidth = "cpudyno_memory_bandwidth_bytes_per_second";
+        let labels = r#"workload="copy",active="2",parameter_active="no",pages="thp""#;
+        assert_eq!(lines(&record, bandwidth), [format!("{bandwidth}{{{labels}}} 15000000000")]);
+        let value = |name: &str| {
+            let lines = lines(&record, name);
+            let (_, value) = lines[0].rsplit_once(' ').unwrap();
+            (lines.len(), value.parse::<f64>().unwrap())
+        };
+        assert_eq!(value("cpudyno_memory_latency_seconds{"), (1, 1.25e-7));
+        assert_eq!(value("cpudyno_pause_cycles_per_op{"), (1, 140.5));
+        let unit = format!("# UNIT {bandwidth} bytes_per_second");
+        assert_eq!(lines(&record, "# UNIT cpudyno_memory_bandwidth"), [unit]);
+    }
+
+    #[test]
+    fn whoever_cannot_be_judged_has_neither_passed_nor_failed() {
+        let mut record = blank();
+        let mut passed = |verdict| {
+            let (reason, bounds) = (String::new(), Vec::new());
+            record.gate = Some(model::record::GateRun { verdict, reason, bounds });
+            lines(&record, "cpudyno_gate_pass")
+        };
+        assert_eq!(passed(GateVerdict::Pass), ["cpudyno_gate_pass 1"]);
+        assert_eq!(passed(GateVerdict::Fail), ["cpudyno_gate_pass 0"]);
+        assert_eq!(passed(GateVerdict::CannotJudge), [""; 0]);
     }
 }

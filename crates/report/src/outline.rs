@@ -128,21 +128,9 @@ fn active(outline: &Outline) -> String {
 
 /// One row for each workload: with how many cores it is measured, and with how many it is not.
 fn cells(outline: &Outline) -> Block {
-    let mut columns = vec![
-        ("area", Align::Left),
-        ("workload", Align::Left),
-        ("active cores", Align::Left),
-        ("per sweep", Align::Right),
-    ];
     let workloads = &outline.workloads;
     let kinds: Vec<String> = workloads.iter().map(|workload| kinds(outline, workload)).collect();
     let has_kinds = kinds.iter().any(|kinds| !kinds.is_empty());
-    if has_kinds {
-        columns.push(("sizes, nodes, pairs", Align::Folded));
-    }
-    if outline.left_out.is_some() {
-        columns.push(("does not fit with", Align::Left));
-    }
     let row = |(workload, kinds): (&OutlinedWorkload, &String)| {
         let of = |fits: bool| -> Vec<CoreCount> {
             let cells = of_workload(outline, workload).filter(|cell| cell.planned == fits);
@@ -164,12 +152,15 @@ fn cells(outline: &Outline) -> Block {
         }
         cells
     };
-    Block::Table(Table {
-        caption: "cells: a workload on so many cores at once".to_owned(),
-        columns: columns.iter().map(|(name, align)| ((*name).to_owned(), *align)).collect(),
-        rows: workloads.iter().zip(&kinds).map(row).collect(),
-        notes: Vec::new(),
-    })
+    Table::of("Cells: workloads by number of active cores")
+        .left("area")
+        .left("workload")
+        .left("active cores")
+        .right("per sweep")
+        .columns(has_kinds.then_some(("sizes, nodes, pairs", Align::Folded)))
+        .columns(outline.left_out.is_some().then_some(("does not fit with", Align::Left)))
+        .rows(workloads.iter().zip(&kinds).map(row))
+        .into()
 }
 
 fn of_workload<'a>(

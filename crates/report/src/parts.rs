@@ -1,8 +1,9 @@
 //! Parts of pages that show what was measured.
 
-use crate::kit::{Absences, columns, fact_table, value_text};
+use crate::digest;
+use crate::kit::{Absences, fact_table, value_text};
 use model::areas;
-use model::page::{Align, Block, Page, Remark, Table, Text, Tone, si};
+use model::page::{Block, Page, Remark, Table, Text, Tone, si};
 use model::record::{Fact, FactValue, Instrument, InstrumentState, Outcome, Record, Series};
 use model::{Known, Severity, Unavailable, Unit};
 
@@ -18,6 +19,62 @@ pub(crate) const IN_BRIEF: &[(&str, &[&str])] = &[
     ("Microcode", &["cpu.microcode"]),
     ("Security", &["kernel.mitigations"]),
 ];
+
+/// What machine this is, in four lines.
+pub(crate) fn machine_in_brief(record: &Record) -> Block {
+    let join = |ids: &[&str], between: &str| {
+        let known =
+            |id: &&str| if *id == VIRTUALISATION { runs_on(record) } else { known(record, id) };
+        let texts: Vec<String> = ids.iter().filter_map(known).collect();
+        texts.join(between)
+    };
+    let labelled = |label: &str, id: &str| known(record, id).map(|text| format!("{label} {text}"));
+    let frequency = [
+        labelled("governor", "cpufreq.governor"),
+        labelled("EPP", "cpufreq.epp"),
+        labelled("driver", "cpufreq.driver"),
+    ];
+    let frequency: Vec<String> = frequency.into_iter().flatten().collect();
+    let system = [
+        join(&[VIRTUALISATION], ""),
+        labelled("kernel", "kernel.release").unwrap_or_default(),
+        frequency.join(", "),
+        speed_select_in_brief(record).map_or(String::new(), |it| format!("Speed Select: {it}")),
+    ];
+    let memory = [join(&["cpu.caches"], ""), join(&["memory.total"], "")];
+    let named = |parts: &[String]| {
+        let parts: Vec<&str> =
+            parts.iter().map(String::as_str).filter(|it| !it.is_empty()).collect();
+        parts.join("; ")
+    };
+    let plan = &record.run.plan;
+    let word = if plan.cpus.len() == 1 { "CPU" } else { "CPUs" };
+    let lines = [
+        ("CPU", join(&["cpu.brand", "cpu.microarchitecture", "cpu.cores"], ", ")),
+        ("Memory", named(&memory)),
+        ("System", named(&system)),
+        ("Measured", format!("{word} {}: {}", plan.cpus, plan.placement)),
+    ];
+    let lines = lines.into_iter().filter(|(_, text)| !text.is_empty());
+    Block::Groups(vec![lines.map(|(label, text)| (label.to_owned(), text.into())).collect()])
+}
+
+/// What Speed Select is set to, where it is there.
+pub(crate) fn speed_select_in_brief(record: &Record) -> Option<String> {
+    const TOLD: [(&str, &str); 4] = [
+        ("sst.level", "level"),
+        ("sst.base_freq", "base frequency"),
+        ("sst.turbo_freq", "turbo frequency"),
+        ("sst.core_power", "core power"),
+    ];
+    let rows = digest::speed_select(record.speed_select.as_ref());
+    let told = TOLD.iter().filter_map(|(id, word)| {
+        let value = rows.iter().find(|row| row.id == *id)?.text.as_ref()?;
+        Some(format!("{word} {value}"))
+    });
+    let told: Vec<String> = told.collect();
+    (!told.is_empty()).then(|| told.join(", "))
+}
 
 /// By which version, when, how long and how much of what was planned.
 pub fn subtitle(record: &Record) -> String {
@@ -42,6 +99,8 @@ pub fn subtitle(record: &Record) -> String {
 
 /// What the page of one area is made of.
 pub struct Leaf {
+    /// Its answer in sentences.
+    pub(crate) answer: Vec<Text>,
     /// Its title.
     pub(crate) title: &'static str,
     /// What of a simulated machine is shown, as `wake-ups`.
@@ -54,18 +113,16 @@ pub struct Leaf {
 
 /// The page of one area. A verbosity of 1 and more adds every fact, condition and instrument.
 pub fn leaf(record: &Record, verbosity: u8, leaf: Leaf) -> Page {
-    let Leaf { title, simulated, lines, blocks: measured } = leaf;
+    let Leaf { answer, title, simulated, lines, blocks: measured } = leaf;
     let text = match &record.run.simulated {
         Some(name) => format!("SIMULATED {simulated}: machine sim:{name}, nothing was measured"),
         None => title.to_owned(),
     };
     let lines =
         lines.into_iter().filter_map(|(label, text)| Some((label.to_owned(), text?.into())));
-    let mut blocks = vec![
-        Block::Title { text, subtitle: subtitle(record) },
-        Block::Box(lines.collect()),
-        Block::Paragraph(trust(record)),
-    ];
+    let mut blocks = vec![Block::Title { text, subtitle: subtitle(record) }];
+    blocks.extend(self::answer(answer));
+    blocks.extend([quality(record), Block::Box(lines.collect())]);
     blocks.extend(measured);
     blocks.push(Block::Heading("Findings".to_owned()));
     blocks.push(findings(record));
@@ -77,6 +134,11 @@ pub fn leaf(record: &Record, verbosity: u8, leaf: Leaf) -> Page {
     }
     blocks.retain(|block| !matches!(block, Block::Table(table) if table.rows.is_empty()));
     Page { blocks }
+}
+
+/// An answer in sentences; nothing where nothing was measured.
+pub(crate) fn answer(sentences: Vec<Text>) -> Option<Block> {
+    (!sentences.is_empty()).then_some(Block::List(sentences))
 }
 
 /// What the machine says of that, where it does.
@@ -142,30 +204,38 @@ pub fn how(record: &Record) -> Vec<Block> {
 }
 
 /// How far the numbers can be trusted, from what the run saw.
-pub fn trust(record: &Record) -> Text {
-    let worst = record.findings.iter().map(|finding| finding.severity).max();
-    let (word, tone) = match worst {
-        Some(Severity::Serious) => ("do not rely on this run", Tone::Serious),
-        Some(Severity::Warning) => ("usable with care", Tone::Warning),
-        Some(Severity::Note) | None => ("quiet", Tone::Good),
+pub fn quality(record: &Record) -> Block {
+    let badge = |grade: &str, tone, reasons: &[String]| Block::Badge {
+        label: "Quality".to_owned(),
+        grade: Text::toned(grade, tone),
+        reasons: sentence(&reasons.join(", ")),
     };
     let measured = |series: &Series| series.area != "rig" && series.summary().is_some();
     if !record.series.iter().any(measured) {
-        return Text::toned("Trust: nothing was measured.", Tone::Serious);
+        return badge("none", Tone::Serious, &["nothing was measured".to_owned()]);
     }
-    let mut parts = Vec::new();
+    let mut reasons = Vec::new();
     if let Some((typical, worst)) = noise(record) {
         let (typical, worst) = (typical * 100.0, worst * 100.0);
-        parts
-            .push(format!("cycles per op known to {typical:.2} %, of the worst cell {worst:.2} %"));
+        let digits = usize::from(worst < 9.95);
+        reasons.push(format!("cycles per op ± {typical:.1} % (worst {worst:.digits$} %)"));
     }
     if let Some(lost) = record.lost_share() {
-        parts.push(format!("{:.2} % of time lost in gaps", lost * 100.0));
+        reasons.push(format!("{:.1} % of time lost to interruptions", lost * 100.0));
     }
-    parts.extend(disturbed(record, "disturbance.steal", "steal"));
-    parts.extend(disturbed(record, "disturbance.thermal_core", "thermal throttles"));
-    let parts = if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
-    Text::toned(format!("Trust: {word}{parts}."), tone)
+    reasons.extend(disturbed(record, "disturbance.steal", "steal"));
+    reasons.extend(disturbed(record, "disturbance.thermal_core", "thermal throttles"));
+    match record.findings.iter().map(|finding| finding.severity).max() {
+        Some(Severity::Serious) => badge("bad, do not rely on this run", Tone::Serious, &reasons),
+        Some(Severity::Warning) => badge("fair, see the findings", Tone::Warning, &reasons),
+        Some(Severity::Note) | None => badge("good", Tone::Good, &reasons),
+    }
+}
+
+/// With a capital letter in front.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// The `±` of cycles per op, of the middle and of the worst cell.
@@ -241,20 +311,14 @@ fn instruments(record: &Record) -> Block {
                 .map_or_else(Text::default, |rate| format!("{:.6} MHz", rate.hertz.0 / 1e6).into()),
         ]),
     };
-    Block::Table(Table {
-        caption: "instruments: smallest difference seen between two readings (the step is no \
-                  greater), and the cost of one"
-            .to_owned(),
-        columns: vec![
-            ("instrument".to_owned(), Align::Left),
-            ("measures".to_owned(), Align::Left),
-            ("difference".to_owned(), Align::Right),
-            ("own cost".to_owned(), Align::Right),
-            ("rate".to_owned(), Align::Right),
-        ],
-        rows: record.instruments.iter().filter_map(row).collect(),
-        notes: Vec::new(),
-    })
+    Table::of("Clocks: resolution and read cost")
+        .left("instrument")
+        .left("measures")
+        .right("difference")
+        .right("own cost")
+        .right("rate")
+        .rows(record.instruments.iter().filter_map(row))
+        .into()
 }
 
 fn rate_sources(record: &Record) -> Block {
@@ -279,18 +343,15 @@ fn rate_sources(record: &Record) -> Block {
             ]
         }));
     }
-    Block::Table(Table {
-        caption: "what sources say of the clock's rate".to_owned(),
-        columns: vec![
-            ("clock".to_owned(), Align::Left),
-            ("source".to_owned(), Align::Left),
-            ("MHz".to_owned(), Align::Right),
-            ("ppm off".to_owned(), Align::Right),
-            ("independent".to_owned(), Align::Left),
-        ],
-        rows,
-        notes,
-    })
+    Table::of("Rate of the clock by source")
+        .left("clock")
+        .left("source")
+        .right("MHz")
+        .right("ppm off")
+        .left("independent")
+        .rows(rows)
+        .notes(notes)
+        .into()
 }
 
 /// Every fact and condition, for those who ask for more.
@@ -300,12 +361,11 @@ pub fn details(record: &Record) -> Vec<Block> {
         let before = before.map_or_else(Text::default, |before| value_text(&before.value));
         vec![Text::from(after.label.as_str()), before, value_text(&after.value)]
     };
-    let conditions = Table {
-        caption: "conditions before and after, and what grew meanwhile".to_owned(),
-        columns: columns(&["condition", "before", "after"]),
-        rows: record.conditions.after.iter().map(before_and_after).collect(),
-        notes: Vec::new(),
-    };
+    let conditions = Table::of("Conditions before and after the run, and counters that grew")
+        .left("condition")
+        .left("before")
+        .left("after")
+        .rows(record.conditions.after.iter().map(before_and_after));
     vec![
         Block::Heading("Machine".to_owned()),
         fact_table(record.machine.facts.iter()),

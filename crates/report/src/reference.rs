@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 
-use model::page::{Align, Block, Table, Text, Tone, si};
+use model::page::{Block, Table, Text, Tone, si};
 use model::record::{
     Digest, DigestResult, LeftOutRecords, Record, ReferencePlace, ReferencePosition, ReferenceRun,
     ReferenceSide, ResultKey,
@@ -361,21 +361,17 @@ pub fn table(run: &ReferenceRun, verbosity: u8) -> Block {
     if rows.is_empty() {
         return Block::List(notes.into_iter().map(Text::from).collect());
     }
-    let names = [
-        ("result", Align::Label),
-        ("is", Align::Left),
-        ("cores", Align::Right),
-        ("here", Align::Right),
-        ("median", Align::Right),
-        ("limits", Align::Right),
-        ("lower", Align::Right),
-    ];
-    Block::Table(Table {
-        caption: "among earlier records of machines like this one".to_owned(),
-        columns: names.map(|(name, align)| (name.to_owned(), align)).to_vec(),
-        rows,
-        notes,
-    })
+    Table::of("Results among earlier records of such machines")
+        .label("result")
+        .left("is")
+        .right("cores")
+        .right("here")
+        .right("median")
+        .right("limits")
+        .right("lower")
+        .rows(rows)
+        .notes(notes)
+        .into()
 }
 
 fn row(position: &ReferencePosition) -> Vec<Text> {
@@ -412,6 +408,7 @@ fn row(position: &ReferencePosition) -> Vec<Text> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{blank, near, say, series};
 
     /// Normal numbers by Box and Muller.
     fn normal(random: &mut fastrand::Rng) -> f64 {
@@ -458,5 +455,74 @@ mod tests {
         earlier.extend([90.0; 10]);
         assert_eq!(place(80.0, earlier.clone()).unwrap().side, ReferenceSide::Below);
         assert_eq!(place(90.0, earlier).unwrap().side, ReferenceSide::Inside);
+    }
+
+    #[test]
+    fn limits_are_factors_of_the_median_distance_from_the_median() {
+        let earlier = vec![104.0, 96.0, 100.0, 98.0, 102.0, 100.0, 99.0, 101.0];
+        let of = |value| place(value, earlier.clone()).unwrap();
+        let found = of(101.0);
+        // A quarter of 7 steps is 0.75 steps beyond 98.
+        for (found, expected) in found.quartiles.iter().zip([96.0, 98.75, 100.0, 101.25, 104.0]) {
+            near(*found, expected);
+        }
+        // Distances 0 0 1 1 2 2 4 4: 1.5 x 1.4826, and 22 times that.
+        near(found.deviation, 2.2239);
+        near(found.limits[0], 100.0 - 48.9258);
+        near(found.limits[1], 100.0 + 48.9258);
+        // Five of eight are lower, two are higher: between 5/8 and 6/8.
+        near(found.below, 0.6875);
+        let sides = [51.08, 51.07, 148.92, 148.93].map(|value| of(value).side);
+        let inside = ReferenceSide::Inside;
+        assert_eq!(sides, [inside, ReferenceSide::Below, inside, ReferenceSide::Above]);
+    }
+
+    #[test]
+    fn the_factor_is_that_of_no_more_earlier_numbers_than_there_are() {
+        // Half of them 99, half 101: the deviation is 1.4826 of any count.
+        for (count, factor) in [(8, 22.0), (10, 14.5), (14, 11.6), (18, 9.7), (98, 5.0), (300, 4.1)]
+        {
+            let earlier = (0..count).map(|at| 99.0 + 2.0 * f64::from(at % 2)).collect();
+            near(place(100.0, earlier).unwrap().limits[1], 100.0 + factor * 1.4826);
+        }
+    }
+
+    /// A record of copy in GB/s and of a chase in ns.
+    fn record(id: &str, brand: &str, copy: f64, chase: f64) -> Record {
+        let mut record = blank();
+        id.clone_into(&mut record.run.id);
+        say(&mut record, "cpu.brand", brand);
+        record.series = vec![
+            series(["memory", "copy", "bandwidth"], "0", &[], &[&[copy * 1e9]]),
+            series(["memory", "chase", "latency"], "0", &[], &[&[chase * 1e-9]]),
+        ];
+        record
+    }
+
+    #[test]
+    fn a_record_is_held_against_other_runs_of_such_machines_once_each() {
+        let copies = [96.0, 98.0, 99.0, 100.0, 100.0, 101.0, 102.0, 104.0];
+        let runs = copies.iter().enumerate();
+        let mut all: Vec<Record> =
+            runs.map(|(run, copy)| record(&run.to_string(), "one", *copy, 80.0)).collect();
+        all.extend([record("3", "one", 1.0, 1.0), record("8", "another", 1.0, 1.0)]);
+        let place = |copy, chase| {
+            let this = record("it", "one", copy, chase);
+            let all = all.iter().chain([&this]);
+            Reference::new(all.map(|record| Ok(digest::of(record)))).place(&this)
+        };
+        let run = place(40.0, 100.0);
+        let left_out: Vec<u64> = run.left_out.iter().map(|left| left.count).collect();
+        assert_eq!((run.records, left_out), (8, vec![1, 1]));
+        assert!(run.positions.iter().all(|position| position.count == 8));
+        // 40 of 100 GB/s are below 51, 100 ns above 80.8: of both, copy is farther off.
+        let outside =
+            |run: &ReferenceRun| findings(run).into_iter().map(|it| it.about).collect::<Vec<_>>();
+        let [first, second] = outside(&run).try_into().unwrap();
+        assert!(first.contains("copy") && second.contains("chase"), "{first}, {second}");
+        // Less latency is no fault; nor is 1 % more.
+        assert_eq!(outside(&place(100.0, 60.0)), [""; 0]);
+        assert_eq!(outside(&place(100.0, 80.7)), [""; 0]);
+        assert_eq!(outside(&place(100.0, 80.9)).len(), 1);
     }
 }

@@ -1,6 +1,6 @@
 //! What is to be said of a run as a whole: of what happened in it, and of what its numbers show together.
 
-use model::areas::turbo::soak;
+use model::areas::{self, TIMELINE};
 use model::budget::{BUDGET_MAX, more_time, seconds_in};
 use model::record::{
     BUSY_CPUS, Event, Fact, FactValue, NONE_BUSY, Outcome, Plan, Record, Series, Told,
@@ -20,8 +20,9 @@ pub fn annotate(record: &mut Record) {
         clock.accounts = accounts;
     }
     record.findings.extend(findings(record));
-    let took_part =
-        |section: &&Section| record.run.plan.areas.iter().any(|area| area == section.id());
+    let took_part = |section: &&Section| {
+        record.run.plan.areas.iter().any(|area| area == areas::word(section.id()))
+    };
     let sections: Vec<&Section> = SECTIONS.iter().filter(took_part).collect();
     let mut more: Vec<Finding> =
         sections.iter().flat_map(|section| section.findings(record)).collect();
@@ -48,29 +49,27 @@ fn of_event(event: &Event, plan: &Plan) -> Finding {
     };
     let done = plan.blocks_done;
     let until = format!("after {done} complete sweeps");
-    let stands = "the run ended, and what was measured until then stands";
+    let stands = "earlier numbers stand";
     match event {
         Event::NoRuler { cpus, told } => no_ruler(cpus, told.as_ref()),
         Event::RulersLate { cpus, of } => {
             let text = format!(
-                "on {cpus} of {of} CPUs the rulers agreed only after several attempts: something else used the core \
-                 meanwhile"
+                "calibration needed several attempts on {cpus} of {of} CPUs: other work used these cores"
             );
             finding("ruler.retried", Severity::Note, "core clock", text, None)
         }
         Event::CpuLost { cpu, told: Told { why, remedy } } => {
-            let text = format!("it was lost during the run, {until} ({why}): {stands}");
+            let text = format!("it went away {until} ({why}); {stands}");
             let about = format!("CPU {cpu}");
             finding("run.cpu-lost", Severity::Serious, &about, text, remedy.as_ref())
         }
         Event::Failed { told: Told { why, remedy } } => {
-            let text = format!("{why}, {until}: {stands}");
+            let text = format!("{why}, {until}; {stands}");
             finding("run.failed", Severity::Serious, RUN, text, remedy.as_ref())
         }
         Event::StoodStill { seconds } => {
             let text = format!(
-                "for {:.1} s nothing of it ran: the machine was suspended, its hypervisor or a signal stopped it, or \
-                 others had all of its CPUs",
+                "nothing ran for {:.1} s: the machine was suspended, or the hypervisor, a signal or other work stopped it",
                 seconds.0
             );
             let again = "run it again".to_owned();
@@ -78,7 +77,7 @@ fn of_event(event: &Event, plan: &Plan) -> Finding {
         }
         Event::CellsFailed { area, workloads, told: Told { why, remedy } } => {
             let text = format!("{} failed: {why}; everything else stands", workloads.join(", "));
-            let about = model::areas::title(area);
+            let about = areas::title(area);
             finding("run.area-failed", Severity::Warning, about, text, remedy.as_ref())
         }
         Event::PartFailed { doing, told: Told { why, remedy } } => {
@@ -89,8 +88,7 @@ fn of_event(event: &Event, plan: &Plan) -> Finding {
             // One that was stopped is not done.
             let of = done.max(*sweeps);
             let text = format!(
-                "in {sweeps} of {of} sweeps CPUs lay otherwise to each other after it than before: those blocks stand \
-                 apart as class `changed`"
+                "CPU placement changed during {sweeps} of {of} sweeps (the host moved vCPUs); those blocks are reported separately as `changed`"
             );
             finding("placement.changed", Severity::Note, "placement", text, None)
         }
@@ -107,7 +105,7 @@ fn no_ruler(cpus: &[CpuId], told: Option<&Told>) -> Finding {
     Finding::serious(
         "ruler.no-clock",
         format!("CPU {}", cpus.join(", ")),
-        format!("{why}, so that clock and cycles are unknown there"),
+        format!("{why}: clock and cycles are unknown"),
     )
     .remedy(remedy.map(str::to_owned))
 }
@@ -127,8 +125,7 @@ fn finding(id: &str, severity: Severity, text: String, remedy: Option<&str>) -> 
 fn interrupted(record: &Record) -> Option<Finding> {
     let signal = record.run.interrupted.as_ref()?;
     let done = record.run.plan.blocks_done;
-    let text =
-        format!("{signal} after {done} complete sweeps: what was measured until then stands");
+    let text = format!("{signal} after {done} complete sweeps; earlier numbers stand");
     Some(finding("run.interrupted", Severity::Warning, text, None))
 }
 
@@ -140,7 +137,7 @@ fn few_blocks(record: &Record) -> Option<Finding> {
     let ends = |event: &Event| matches!(event, Event::CpuLost { .. } | Event::Failed { .. });
     let ended = record.run.interrupted.is_some() || record.run.events.iter().any(ends);
     // What goes on over time has one block, and its samples in order.
-    let is_timeline = |series: &Series| series.parameters.contains_key(soak::TIMELINE);
+    let is_timeline = |series: &Series| series.parameters.contains_key(TIMELINE);
     let over_time = record.measured().count() > 0 && record.measured().all(is_timeline);
     if enough || plan.blocks_planned == 0 || ended || over_time {
         return None;
@@ -182,8 +179,7 @@ fn contended(record: &Record) -> Option<Finding> {
         return None;
     }
     let text = format!(
-        "in {:.0} % of blocks the add chain disagreed with the multiply chain by more than 0.25 %: \
-         cores were shared with something busy; those blocks are left out",
+        "{:.0} % of blocks ran on a shared core and are left out; their add and multiply chains differ by more than 0.25 %",
         share * 100.0
     );
     let remedy = "idle the machine or its SMT siblings; in a guest, ask for cores of its own";
@@ -200,7 +196,7 @@ fn gaps(record: &Record) -> Option<Finding> {
         return None;
     }
     let text = format!(
-        "{:.1} % of the time polled was lost in gaps: interrupts, other threads, or the hypervisor",
+        "{:.1} % of the time was lost to interruptions (interrupts, other threads, hypervisor)",
         lost * 100.0
     );
     let severity = if lost > LOST_HALF { Severity::Serious } else { Severity::Warning };
@@ -232,8 +228,7 @@ fn preempted(record: &Record) -> Option<Finding> {
     }
     let plan = &record.run.plan;
     let text = format!(
-        "the kernel took CPUs away {switches} times within {blocks} blocks; {} of {} sweeps were \
-         done: other work runs on these CPUs",
+        "other work preempted the threads {switches} times in {blocks} blocks; {} of {} sweeps completed",
         plan.blocks_done, plan.blocks_planned
     );
     let remedy = "stop it, or measure other CPUs: --cpus LIST";
@@ -242,8 +237,8 @@ fn preempted(record: &Record) -> Option<Finding> {
 
 fn migrated(record: &Record) -> Option<Finding> {
     let migrations: u64 = threads(record).map(|s| s.disturbance.migrations).sum();
-    let text = format!("threads were found on other CPUs than their own {migrations} times");
-    let remedy = "let nobody change the affinity of cpudyno's threads meanwhile";
+    let text = format!("threads ran on other CPUs than their own {migrations} times");
+    let remedy = "leave the affinity of cpudyno's threads alone";
     (migrations > 0).then(|| finding("run.migrated", Severity::Serious, text, Some(remedy)))
 }
 
@@ -252,7 +247,7 @@ fn left_out(record: &Record) -> Option<Finding> {
     // One run has one answer to how long it should take.
     let few = few_blocks(record).and_then(|it| seconds_in(it.remedy.as_deref()?));
     let remedy = few.map_or_else(|| more_time(seconds), more_time);
-    let text = "some cells did not fit into the budget; each says so".to_owned();
+    let text = "some cells did not fit into the budget".to_owned();
     Some(finding("run.left-out", Severity::Note, text, Some(&remedy)))
 }
 
@@ -275,12 +270,8 @@ fn of_others(record: &Record) -> Vec<Finding> {
         }
     };
     let finding = |id: &str, when: &str, who: String| {
-        Finding::warning(
-            id.to_owned(),
-            "other work",
-            format!("{who} busy with something else {when}"),
-        )
-        .remedy("stop it, or measure other CPUs: --cpus LIST".to_owned())
+        Finding::warning(id.to_owned(), "other work", format!("{who} ran other work {when}"))
+            .remedy("stop it, or measure other CPUs: --cpus LIST".to_owned())
     };
     let before = said(&record.conditions.before);
     let after = said(&record.conditions.after);

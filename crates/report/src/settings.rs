@@ -113,12 +113,10 @@ fn table(caption: &str, settings: &[&Setting], verbosity: u8) -> Block {
     if verbosity > 0 {
         columns.extend(["what it does", "shown by"]);
     }
-    Block::Table(Table {
-        caption: caption.to_owned(),
-        columns: columns.into_iter().map(|name| (name.to_owned(), Align::Left)).collect(),
-        rows: settings.iter().map(row).collect(),
-        notes: Vec::new(),
-    })
+    Table::of(caption)
+        .columns(columns.into_iter().map(|name| (name, Align::Left)))
+        .rows(settings.iter().map(row))
+        .into()
 }
 
 fn rule(setting: &Setting) -> Option<Text> {
@@ -306,19 +304,17 @@ pub fn change_table(changes: &[SettingChange]) -> Block {
         row.push(together(&objects).into());
         row
     };
-    let mut columns = vec![("setting", Align::Left), ("before", Align::Folded)];
-    columns.push(("then", Align::Folded));
-    columns.extend(is_told.then_some(("", Align::Left)));
-    columns.push(("written to", Align::Folded));
-    Block::Table(Table {
-        caption: match throughout {
-            Some(outcome) => format!("{outcome}: as the kernel writes them"),
-            None => "as the kernel writes them".to_owned(),
-        },
-        columns: columns.into_iter().map(|(name, align)| (name.to_owned(), align)).collect(),
-        rows: names.into_iter().zip(grouped).map(row).collect(),
-        notes: Vec::new(),
+    Table::of(match throughout {
+        Some(outcome) => format!("{outcome}: as the kernel writes them"),
+        None => "as the kernel writes them".to_owned(),
     })
+    .left("setting")
+    .folded("before")
+    .folded("then")
+    .columns(is_told.then_some(("", Align::Left)))
+    .folded("written to")
+    .rows(names.into_iter().zip(grouped).map(row))
+    .into()
 }
 
 /// A value by the word that the setting has for it, as it is asked for.

@@ -1,14 +1,17 @@
-//! Records that simulated machines gave, for the tests of what is read from them.
+//! Records that simulated machines gave, and records made by hand, for the tests of what is read from them.
 
 use machine::Machine;
 use measure::areas::memory::{MemoryOptions, Question};
 use measure::run::{Request, measure};
-use model::Seconds;
-use model::record::{Bound, PageKind, Presentation, Record};
+use model::record::{
+    Bound, Cache, CacheKind, CpuPlace, Disturbance, Fact, FactValue, Outcome, PageKind, Plan,
+    PlannedWorkload, Presentation, Record, Run, Samples, Series, TurboLimit, TurboStep,
+};
+use model::{CpuId, CpuSet, Known, Seconds, Unit};
 use rig::executor::Stop;
 
 fn look(page: PageKind) -> Presentation {
-    Presentation { width: 80, colour: false, verbosity: 0, page }
+    Presentation { width: 80, ..Presentation::of(page) }
 }
 
 /// The machine of that name, without a measurement.
@@ -48,4 +51,146 @@ pub(crate) fn gate(name: &str, bounds: &[Bound]) -> Record {
         name,
         &measure::gate::request(Seconds(3.0), None, Some(bounds.to_vec()), Vec::new(), look),
     )
+}
+
+/// A record without facts and numbers.
+pub(crate) fn blank() -> Record {
+    let run = Run {
+        id: "1f".to_owned(),
+        started: "2026-01-01T00:00:00Z".to_owned(),
+        seconds: 1.0,
+        command: Vec::new(),
+        simulated: None,
+        elsewhere: None,
+        interrupted: None,
+        plan: Plan::nothing(),
+        events: Vec::new(),
+        presentation: look(PageKind::Sheet),
+    };
+    Record::new(run, model::record::Machine::default())
+}
+
+/// Samples of a quantity, block by block, in its unit; the first of the active CPUs carries them.
+pub(crate) fn series(
+    [area, workload, quantity]: [&str; 3],
+    active: &str,
+    parameters: &[(&str, &str)],
+    blocks: &[&[f64]],
+) -> Series {
+    let samples = Samples::Plain(blocks.iter().map(|block| block.to_vec()).collect());
+    let summary = samples.summary().unwrap();
+    let active: CpuSet = active.parse().unwrap();
+    let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    Series {
+        area: area.to_owned(),
+        workload: workload.to_owned(),
+        quantity: quantity.to_owned(),
+        unit: model::areas::quantity(area, quantity).map_or(Unit::One, |row| row.unit),
+        parameters: parameters.iter().map(owned).collect(),
+        cpu: active.as_slice()[0],
+        active,
+        placement_class: None,
+        outcome: Outcome::Measured { samples, summary },
+        fixed_cost: None,
+        disturbance: Disturbance::default(),
+    }
+}
+
+/// The same of another one of the active CPUs.
+pub(crate) fn on(cpu: u32, series: Series) -> Series {
+    Series { cpu: CpuId(cpu), ..series }
+}
+
+/// Promises so many MHz to CPUs of a package, each up to a number of active cores.
+pub(crate) fn promise(record: &mut Record, cpus: &str, steps: &[(u32, f64)]) {
+    let step = |&(active_cores, mhz): &(u32, f64)| TurboStep { active_cores, hertz: mhz * 1e6 };
+    record.machine.turbo_limits.push(TurboLimit {
+        kind: None,
+        cpus: cpus.parse().unwrap(),
+        cores: None,
+        steps: steps.iter().map(step).collect(),
+        beyond: None,
+        source: "a register".to_owned(),
+    });
+}
+
+/// Four cores of one package that promises 3,500 MHz to one of them, 3,300 to two and 3,000 to four: streams, the CPUs
+/// that executed each of them, and its clock in MHz in each of five blocks.
+pub(crate) fn turbo(streams: &[(&str, &str, f64)]) -> Record {
+    let mut record = blank();
+    place(&mut record, &["0-3"]);
+    promise(&mut record, "0-3", &[(1, 3500.0), (2, 3300.0), (4, 3000.0)]);
+    for (stream, cpus, mhz) in streams {
+        let active: CpuSet = cpus.parse().unwrap();
+        let clock = || series(["turbo", stream, "clock"], cpus, &[], &[&[mhz * 1e6][..]; 5]);
+        record.series.extend(active.iter().map(|cpu| on(cpu.0, clock())));
+        record.run.plan.active_cores.push(active.len() as u32);
+    }
+    record
+}
+
+/// Two cores with two units for multiply-adds of 512 bit: the clock of both in MHz, and the nanoseconds that one
+/// multiply-add takes in each block.
+pub(crate) fn multiply_adds(mhz: f64, nanoseconds: &[f64]) -> Record {
+    const STREAM: &str = "avx512_fma_t";
+    let mut record = turbo(&[(STREAM, "0-1", mhz)]);
+    say(&mut record, "cpu.microarchitecture", "Cascade Lake");
+    let blocks: Vec<[f64; 1]> = nanoseconds.iter().map(|it| [it * 1e-9]).collect();
+    let blocks: Vec<&[f64]> = blocks.iter().map(|block| &block[..]).collect();
+    let time = || series(["turbo", STREAM, "time_per_op"], "0-1", &[], &blocks);
+    record.series.extend([0, 1].map(|cpu| on(cpu, time())));
+    record.run.plan.workloads.push(PlannedWorkload {
+        id: STREAM.to_owned(),
+        title: String::new(),
+        kind: "throughput".to_owned(),
+        width_bits: Some(512),
+        licence: None,
+        mnemonic: Some("vfmadd132pd".to_owned()),
+        ops_per_iteration: 100,
+    });
+    record
+}
+
+/// Says a text of the machine.
+pub(crate) fn say(record: &mut Record, id: &str, text: &str) {
+    let value = Known::Yes(FactValue::Text(text.to_owned()));
+    record.machine.facts.push(Fact { id: id.to_owned(), label: id.to_owned(), value });
+}
+
+/// Puts each CPU on a core of its own, in these packages.
+pub(crate) fn place(record: &mut Record, packages: &[&str]) {
+    for (package, cpus) in (0..).zip(packages) {
+        let cpus: CpuSet = cpus.parse().unwrap();
+        record.machine.topology.cpus.extend(cpus.iter().map(|cpu| CpuPlace {
+            cpu,
+            package,
+            die: None,
+            module: None,
+            core: cpu.0,
+            siblings: CpuSet::from_iter([cpu]),
+            last_level_cache: cpus.clone(),
+            node: None,
+            kind: None,
+        }));
+    }
+}
+
+/// Adds caches of a level, one for each of these sets of CPUs.
+pub(crate) fn cache(record: &mut Record, level: u8, bytes: u64, instances: &[&str]) {
+    record.machine.topology.caches.push(Cache {
+        level,
+        kind: CacheKind::Unified,
+        bytes: Some(bytes),
+        line_bytes: None,
+        ways: None,
+        inclusive: None,
+        instances: instances.iter().map(|cpus| cpus.parse().unwrap()).collect(),
+    });
+}
+
+/// Equal, but for rounding.
+#[track_caller]
+pub(crate) fn near(found: f64, expected: f64) {
+    let off = (found - expected).abs();
+    assert!(off <= expected.abs().max(1e-12) * 1e-9, "{found} is not {expected}");
 }

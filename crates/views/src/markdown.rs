@@ -1,8 +1,8 @@
 //! A page for a ticket: GitHub-flavoured Markdown, short enough for a comment.
 
 use model::page::{
-    Align, Bars, Block, HeatCell, HeatMap, HeatRow, Lines, Page, Remark, Ruled, Scale, Table, Text,
-    Tone,
+    Align, Bars, Block, Figure, HeatCell, HeatMap, HeatRow, Lines, Page, Remark, Ruled, Scale,
+    Table, Text, Tone,
 };
 
 use crate::{number, visible};
@@ -15,23 +15,18 @@ const LISTED_COLUMNS_MAX: usize = 64;
 
 /// The page as Markdown. Plots become tables: a ticket has no columns to rely on.
 pub fn render(page: &Page) -> String {
-    let mut blocks: Vec<String> = page.blocks.iter().map(block).collect();
-    let is_fold = |block: &&Block| matches!(block, Block::Fold(_));
-    // A fold is open until the end.
-    blocks.extend(page.blocks.iter().filter(is_fold).map(|_| "</details>\n".to_owned()));
-    blocks.join("\n")
-}
-
-/// The top of the page, short enough for a ticket, with a word on where the rest is.
-pub fn brief(page: &Page) -> String {
-    let is_fold = |block: &&Block| matches!(block, Block::Fold(_));
-    let Some((at, Block::Fold(rest))) = page.blocks.iter().enumerate().find(|it| is_fold(&it.1))
-    else {
-        return render(page);
-    };
-    let top: Vec<String> = page.blocks[..at].iter().map(block).collect();
-    let more = "`cpudyno show RECORD --format markdown -v`, or `--html FILE` to forward";
-    format!("{}\n{}: {more}\n", top.join("\n"), escape(rest))
+    let mut parts = Vec::new();
+    let mut folded = false;
+    for it in &page.blocks {
+        // A fold ends where the next one begins.
+        if folded && matches!(it, Block::Fold { .. }) {
+            parts.push("</details>\n".to_owned());
+        }
+        folded |= matches!(it, Block::Fold { .. });
+        parts.push(block(it));
+    }
+    parts.extend(folded.then(|| "</details>\n".to_owned()));
+    parts.join("\n")
 }
 
 fn block(block: &Block) -> String {
@@ -41,12 +36,20 @@ fn block(block: &Block) -> String {
             format!("## {}\n\n{}\n", escape(text), escape(subtitle))
         }
         Block::Heading(text) => format!("### {}\n", escape(text)),
-        Block::Fold(text) => format!("<details><summary>{}</summary>\n", escape(text)),
+        Block::Fold { title, open } => {
+            let open = if *open { " open" } else { "" };
+            format!("<details{open}><summary>{}</summary>\n", escape(title))
+        }
+        Block::Badge { label, grade, reasons } => {
+            format!("**{}: {}** ({})\n", escape(label), escape(&grade.text), escape(reasons))
+        }
+        Block::Figures(figures) => with_notes(&Figure::table(figures)),
         Block::Box(pairs) => pair_table(pairs.iter()),
         Block::Groups(groups) => pair_table(groups.iter().flatten()),
         Block::Paragraph(text) => format!("{}\n", toned(text)),
         Block::List(items) => items.iter().map(bullet).collect(),
-        Block::Remarks(remarks) => remarks.iter().map(remark).collect(),
+        Block::Remarks(remarks) | Block::Actions(remarks) => remarks.iter().map(remark).collect(),
+        Block::Hints(lines) => lines.iter().flat_map(|line| ["- ", line, "\n"]).collect(),
         Block::Table(table) => with_notes(table),
         Block::Ruled(ruled) => ruled_tables(ruled),
         Block::HeatMap(map) => heat_table(map),

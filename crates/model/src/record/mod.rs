@@ -446,11 +446,21 @@ pub struct Presentation {
     pub width: u16,
     /// Whether colours were used.
     pub colour: bool,
-    /// 0: the page; 1: with every fact, instrument, condition and finding.
+    /// 0: the page; 1: with notes, sources, and every fact, instrument and condition.
     pub verbosity: u8,
+    /// Whether folded parts were printed, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub all: bool,
     /// Which page the live run printed.
     #[serde(default)]
     pub page: PageKind,
+}
+
+impl Presentation {
+    /// A page of 100 columns without colours.
+    pub const fn of(page: PageKind) -> Presentation {
+        Presentation { width: 100, colour: false, verbosity: 0, all: false, page }
+    }
 }
 
 /// The pages that a record can be printed as.

@@ -7,7 +7,7 @@
 //! correlated noise alike. That symmetry is all that the signed-rank test needs.
 //!
 //! Some quads compare A with A: the control arm, which shows what a difference of nothing looks like
-//! here. METHODOLOGY.md has the reasons, and what simulated runs say about the promises.
+//! here. docs/method/compare.md has the reasons, and what simulated runs say about the promises.
 //!
 //! Everything is pure. Chance comes in as a function that draws a whole number below its argument.
 

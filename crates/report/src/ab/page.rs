@@ -1,6 +1,6 @@
 //! The page of `cpudyno ab`, a pure function of the record (invariant I2).
 
-use model::page::{Align, Block, Lines, Page, Remark, Scale, Table, Text, Tone};
+use model::page::{Block, Lines, Page, Remark, Scale, Table, Text, Tone};
 use model::record::{AbRun, FactValue, LeftOut, Record};
 use model::stats::paired::{
     Arm, Beside, Better, COUNT_MIN, Comparison, Estimate, Flag, Kind, Verdict, log_ratios,
@@ -157,20 +157,15 @@ fn arms(run: &AbRun) -> Block {
         let cells = [name, self::words(words), at(0.5), at(0.1), at(0.9), values.len().to_string()];
         cells.into_iter().map(Text::from).collect()
     };
-    let columns = [
-        ("arm", Align::Left),
-        ("setting", Align::Left),
-        ("median", Align::Right),
-        ("p10", Align::Right),
-        ("p90", Align::Right),
-        ("measurements", Align::Right),
-    ];
-    Block::Table(Table {
-        caption: format!("{}, controls among those of A", run.metric),
-        columns: columns.map(|(name, align)| (name.to_owned(), align)).to_vec(),
-        rows: vec![row(Arm::A), row(Arm::B)],
-        notes: Vec::new(),
-    })
+    Table::of(format!("{}, controls among those of A", run.metric))
+        .left("arm")
+        .left("setting")
+        .right("median")
+        .right("p10")
+        .right("p90")
+        .right("measurements")
+        .rows([row(Arm::A), row(Arm::B)])
+        .into()
 }
 
 /// All measurements of an arm.
@@ -234,7 +229,7 @@ fn quads(run: &AbRun) -> Option<Block> {
             .collect();
     (!lines.is_empty()).then(|| {
         Block::Lines(Lines {
-            caption: "ratio of each quad, in the order of the run".to_owned(),
+            caption: "Ratio of each quad in order of measurement".to_owned(),
             x: "quad".to_owned(),
             y: "ratio".to_owned(),
             x_scale: Scale::Linear,

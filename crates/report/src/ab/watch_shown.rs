@@ -1,7 +1,7 @@
 //! The clocks of CPUs around the measurements, as the guide's tables have them.
 
 use model::Known;
-use model::page::{Align, Block, Remark, Table, Text, Tone};
+use model::page::{Block, Remark, Table, Text, Tone};
 use model::record::{AbRun, ArmClock, BusyClock, BusyClocks, CpuRole};
 
 /// The table; or why there is none.
@@ -18,29 +18,24 @@ pub(super) fn clocks(run: &AbRun) -> Option<Block> {
 }
 
 fn table(clocks: &BusyClocks) -> Block {
-    let columns = [
-        ("Package", Align::Label),
-        ("Core", Align::Label),
-        ("CPU", Align::Label),
-        ("as A", Align::Left),
-        ("Bzy_MHz before", Align::Right),
-        ("p10 to p90", Align::Right),
-        ("as B", Align::Left),
-        ("Bzy_MHz after", Align::Right),
-        ("p10 to p90", Align::Right),
-    ];
     let mut notes = vec![format!(
         "MHz while not halted, around each measurement of an arm, by {}: the median, and how it spread.",
         clocks.source
     )];
     notes.extend(reasons(clocks));
-    Block::Table(Table {
-        caption: "clock of the CPUs that were measured or kept busy, without it and with it"
-            .to_owned(),
-        columns: columns.map(|(name, align)| (name.to_owned(), align)).to_vec(),
-        rows: clocks.cpus.iter().map(row).collect(),
-        notes,
-    })
+    Table::of("Clock of measured and busy CPUs, without and with the feature")
+        .label("Package")
+        .label("Core")
+        .label("CPU")
+        .left("as A")
+        .right("Bzy_MHz before")
+        .right("p10 to p90")
+        .left("as B")
+        .right("Bzy_MHz after")
+        .right("p10 to p90")
+        .rows(clocks.cpus.iter().map(row))
+        .notes(notes)
+        .into()
 }
 
 fn row(it: &BusyClock) -> Vec<Text> {

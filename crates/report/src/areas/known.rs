@@ -245,6 +245,7 @@ impl<'a> Comparison<'a> {
         };
         let on = self.core_type.map_or(String::new(), |kind| format!(" on {kind}"));
         let nearest = self.figures.nearest(self.measured)?;
+        let tolerance = self.bound?.tolerance();
         Some(Band {
             what: format!("{}{on}", self.stream),
             expected: format!("{} cycles", self.figures.words()),
@@ -252,6 +253,7 @@ impl<'a> Comparison<'a> {
             measured: format!("{:.3} cycles", self.measured),
             position: format!("{:+.1} %", (self.measured / nearest - 1.0) * 100.0),
             verdict,
+            normal: [1.0 - tolerance, 1.0 + tolerance].map(|end| end * nearest / self.measured),
             missing: (self.measured > nearest).then(|| nearest / self.measured),
             remedy: "see which core it says it is, and who shares it: `cpudyno info`",
         })

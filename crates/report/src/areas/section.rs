@@ -8,6 +8,7 @@ use model::{Finding, Obstacle, Unavailable};
 
 use crate::band::Band;
 use crate::claim::Claim;
+use crate::figure::KeyFigure;
 
 /// What an area has to say of a record. A bug in it is its own, and told in its place: the rest of a page stands.
 pub struct Section {
@@ -21,8 +22,8 @@ pub struct Section {
     pub(super) claims: fn(&Record) -> Vec<Claim>,
     /// Its numbers beside what theory allows and others found.
     pub(super) bands: fn(&Record) -> Vec<Band>,
-    /// Whether its first sentence is wanted at the top of the sheet.
-    pub(super) leads: bool,
+    /// Its key figures.
+    pub(super) figures: fn(&Record) -> Vec<KeyFigure>,
     /// Its part of the sheet.
     pub(super) blocks: fn(&Record) -> Vec<Block>,
 }
@@ -32,11 +33,11 @@ impl Section {
     pub(super) const fn of(id: &'static str, blocks: fn(&Record) -> Vec<Block>) -> Section {
         Section {
             id,
-            leads: false,
             findings: |_| Vec::new(),
             sentences: |_| Vec::new(),
             claims: |_| Vec::new(),
             bands: |_| Vec::new(),
+            figures: |_| Vec::new(),
             blocks,
         }
     }
@@ -44,11 +45,6 @@ impl Section {
     /// Its name.
     pub fn id(&self) -> &'static str {
         self.id
-    }
-
-    /// Whether its first sentence is wanted at the top of the sheet.
-    pub fn leads(&self) -> bool {
-        self.leads
     }
 
     /// Remarks on its numbers.
@@ -73,6 +69,11 @@ impl Section {
     /// Its numbers beside what theory allows and others found.
     pub fn bands(&self, record: &Record) -> Vec<Band> {
         self.contained(self.bands, record).unwrap_or_default()
+    }
+
+    /// Its key figures.
+    pub(crate) fn figures(&self, record: &Record) -> Vec<KeyFigure> {
+        self.contained(self.figures, record).unwrap_or_default()
     }
 
     /// Its part of the sheet.

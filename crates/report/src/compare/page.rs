@@ -251,11 +251,6 @@ fn number(count: usize, one: &str, several: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { several })
 }
 
-fn columns(first: &[(&str, Align)], named: &[usize], align: Align) -> Vec<(String, Align)> {
-    let first = first.iter().map(|(name, align)| ((*name).to_owned(), *align));
-    first.chain(named.iter().map(|place| (letter(*place), align))).collect()
-}
-
 fn settings(comparison: &Comparison, named: &[usize]) -> Block {
     if comparison.settings.is_empty() {
         let is_silent = |record: &RecordSource| record.elsewhere.is_some();
@@ -281,12 +276,12 @@ fn settings(comparison: &Comparison, named: &[usize]) -> Block {
         Some(first) if first.can_be_chosen => "what was chosen first",
         _ => "what the machines are first",
     };
-    Block::Table(Table {
-        caption: caption.to_owned(),
-        columns: columns(&[("setting", Align::Label)], named, Align::Left),
-        rows: comparison.settings.iter().map(row).collect(),
-        notes: elsewhere(comparison, named),
-    })
+    Table::of(caption)
+        .label("setting")
+        .columns(named.iter().map(|place| (letter(*place), Align::Left)))
+        .rows(comparison.settings.iter().map(row))
+        .notes(elsewhere(comparison, named))
+        .into()
 }
 
 /// Where no two records that have columns differ: which others do.
@@ -392,12 +387,6 @@ fn results(comparison: &Comparison, named: &[usize], verbosity: u8) -> Block {
         first.truncate(LISTED);
         first
     };
-    let mut heads =
-        columns(&[("result", Align::Label), ("cores", Align::Right)], named, Align::Right);
-    for place in &named[1..] {
-        heads.push((format!("{}/A", letter(*place)), Align::Right));
-        heads.push((format!("{} is", letter(*place)), Align::Left));
-    }
     let row = |row: &&ResultRow| {
         let mut cells = vec![name(&row.what).into(), row.what.active.to_string().into()];
         let absent = || Text::toned("-", Tone::Faint);
@@ -424,12 +413,18 @@ fn results(comparison: &Comparison, named: &[usize], verbosity: u8) -> Block {
     if listed.len() < count {
         notes.push(format!("{} more differ: -v lists them", count - listed.len()));
     }
-    Block::Table(Table {
-        caption: "the largest difference first".to_owned(),
-        columns: heads,
-        rows: listed.iter().map(row).collect(),
-        notes,
-    })
+    let beside_first = |place: &usize| {
+        let letter = letter(*place);
+        [(format!("{letter}/A"), Align::Right), (format!("{letter} is"), Align::Left)]
+    };
+    Table::of("Differences, largest first")
+        .label("result")
+        .right("cores")
+        .columns(named.iter().map(|place| (letter(*place), Align::Right)))
+        .columns(named[1..].iter().flat_map(beside_first))
+        .rows(listed.iter().map(row))
+        .notes(notes)
+        .into()
 }
 
 fn causes(comparison: &Comparison, verbosity: u8) -> Block {

@@ -39,3 +39,51 @@ pub fn of(record: &Record) -> Digest {
 pub(crate) fn at_hand(record: &Record) -> Cow<'_, Digest> {
     record.digest.as_ref().map_or_else(|| Cow::Owned(of(record)), Cow::Borrowed)
 }
+
+#[cfg(test)]
+mod tests {
+    use model::record::{Fact, FactValue};
+    use model::{Known, Unit};
+
+    use crate::testing::{blank, place, say};
+
+    #[test]
+    fn cores_are_counted_once_in_each_package() {
+        let mut record = blank();
+        place(&mut record, &["0-2", "3-4"]);
+        // CPU 1 is the sibling of CPU 0; core 0 of the other package is another one.
+        record.machine.topology.cpus[1].core = 0;
+        record.machine.topology.cpus[3].core = 0;
+        let digest = super::of(&record);
+        assert_eq!((digest.packages, digest.cores), (2, 4));
+    }
+
+    #[test]
+    fn facts_that_move_by_themselves_are_left_out_and_events_are_some_or_none() {
+        let mut record = blank();
+        for id in ["cpu.brand", "load", "busy.cpus"] {
+            say(&mut record, id, "it");
+        }
+        let after = |id: &str, value: f64| {
+            let value = Known::Yes(FactValue::Number { value, unit: Unit::Count });
+            Fact { id: id.to_owned(), label: id.to_owned(), value }
+        };
+        record.conditions.after = vec![
+            after("disturbance.thermal_core", 3.0),
+            after("disturbance.cgroup_throttles", 0.0),
+            after("disturbance.interrupts", 9.0),
+            after("temperature", 50.0),
+            after("cpufreq.boost", 1.0),
+        ];
+        let facts: Vec<(String, Option<String>)> =
+            super::of(&record).facts.into_iter().map(|fact| (fact.id, fact.text)).collect();
+        let texts =
+            |id: &str| facts.iter().find(|fact| fact.0 == id).and_then(|it| it.1.as_deref());
+        let ids: Vec<&str> = facts.iter().map(|fact| fact.0.as_str()).collect();
+        let thermal = ["disturbance.thermal_core", "disturbance.cgroup_throttles"];
+        let [hot, throttled] = thermal;
+        let last = ["after.cpufreq.boost", "tool.version"];
+        assert_eq!(ids, [["cpu.brand", hot].as_slice(), &[throttled], &last].concat());
+        assert_eq!(thermal.map(texts), [Some("some"), Some("none")]);
+    }
+}

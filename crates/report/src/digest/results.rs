@@ -150,3 +150,76 @@ fn outcome(cell: &[&Series]) -> Result<Measured, Unavailable> {
         Unavailable { what: "result".to_owned(), ..absent.unwrap_or_else(none) }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{blank, cache, near, series};
+
+    #[test]
+    fn a_result_is_the_median_over_blocks_of_those_over_cpus() {
+        let mut record = blank();
+        for (cpu, blocks) in [(0, [1.0, 4.0, 9.0]), (1, [3.0, 8.0, 9.0])] {
+            let blocks: [&[f64]; 3] = [&blocks[..1], &blocks[1..2], &blocks[2..]];
+            let of = series(["turbo", "it", "clock"], "0-1", &[], &blocks);
+            record.series.push(Series { cpu: model::CpuId(cpu), ..of });
+        }
+        let results = of(&record);
+        let measured = results.values().next().unwrap().outcome.as_ref().unwrap();
+        // 2, 6 and 9 over both CPUs.
+        assert_eq!((results.len(), measured.blocks().len()), (1, 3));
+        near(measured.median, 6.0);
+    }
+
+    #[test]
+    fn a_result_is_of_the_class_of_placement_with_most_samples() {
+        let mut record = blank();
+        for (class, value, blocks) in [("near", [5.0], 2), ("far", [9.0], 3)] {
+            let of = series(["cores", "cas", "latency"], "0-1", &[], &vec![&value[..]; blocks]);
+            record.series.push(Series { placement_class: Some(class.to_owned()), ..of });
+        }
+        let results = of(&record);
+        near(results.values().next().unwrap().outcome.as_ref().unwrap().median, 9.0);
+    }
+
+    #[test]
+    fn a_bandwidth_in_two_modes_is_no_number_and_a_latency_is() {
+        // Four near 60, four near 110: 1.8 times as much.
+        let samples = [60.0, 61.0, 110.0, 112.0, 60.0, 61.0, 110.0, 112.0];
+        let of = |quantity: &str| {
+            let mut record = blank();
+            record.series = vec![series(["memory", "it", quantity], "0", &[], &[&samples])];
+            of(&record).into_values().next().unwrap().outcome
+        };
+        assert_eq!(of("bandwidth").unwrap_err().obstacle, Obstacle::Measurement);
+        // Between 61 and 110.
+        near(of("latency").unwrap().median, 85.5);
+    }
+
+    #[test]
+    fn sizes_tell_results_apart_within_caches_and_in_sweeps_alone() {
+        let keys = |question: &str, footprints: &[&str]| {
+            let mut record = blank();
+            cache(&mut record, 2, 1 << 20, &["0"]);
+            for footprint in footprints {
+                let parameters =
+                    [("question", question), ("footprint", footprint), ("variant", "it")];
+                record.series.push(series(
+                    ["memory", "copy", "bandwidth"],
+                    "0",
+                    &parameters,
+                    &[&[1.0]],
+                ));
+            }
+            of(&record)
+                .into_keys()
+                .map(|key| key.parameters.keys().cloned().collect::<Vec<_>>().join(" "))
+                .collect::<Vec<_>>()
+        };
+        // 1 MiB and a byte are beyond the cache.
+        assert_eq!(keys("bandwidth", &["1048577", "9999999"]), ["question"]);
+        assert_eq!(keys("bandwidth", &["1048576", "9999999"]), ["footprint question", "question"]);
+        assert_eq!(keys("sweep", &["1048577", "9999999"]), ["footprint question"; 2]);
+        assert_eq!(keys("trial", &["1048576"]), [""; 0]);
+    }
+}

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use model::page::{Align, Block, Table, Text};
+use model::page::{Block, Table, Text};
 use model::record::{CHANGED, InstrumentState, Record, Relation};
 use model::{CpuId, Finding, in_order};
 
@@ -33,7 +33,7 @@ pub fn findings(record: &Record, areas: &[&Section], told: &[&Finding]) -> Vec<F
             Finding::note(
                 "sheet.claim-refuted",
                 claim.what.clone(),
-                format!("{by} claims {claimed}; measured: {measured} ({how})"),
+                format!("{measured} measured, {claimed} claimed by {by} ({how})"),
             )
             .cause(claim.cause)
             .remedy(format!("look closer: `{}`", claim.command)),
@@ -54,17 +54,16 @@ pub fn section(record: &Record) -> Vec<Block> {
         let (verdict, _) = super::in_a_cell(&claim.what, claim.verdict.text());
         vec![Text::from(claim.what), verdict, claim.claimed.into(), claim.measured.into()]
     };
-    let rows = claims.into_iter().map(row).collect();
     vec![
         Block::Heading("Claims against facts".to_owned()),
-        Block::Table(Table {
-            caption: "what the machine says of itself, and what was measured".to_owned(),
-            columns: ["what", "verdict", "claimed", "measured"]
-                .map(|name| (name.to_owned(), Align::Left))
-                .to_vec(),
-            rows,
-            notes,
-        }),
+        Table::of("Claimed and measured")
+            .left("what")
+            .left("verdict")
+            .left("claimed")
+            .left("measured")
+            .rows(claims.into_iter().map(row))
+            .notes(notes)
+            .into(),
     ]
 }
 
@@ -170,96 +169,4 @@ fn sharing(record: &Record) -> Vec<Claim> {
 }
 
 #[cfg(test)]
-mod tests {
-    use model::record::Outcome;
-
-    use super::*;
-    use crate::testing::sheet;
-
-    fn claims_of(name: &str, budget: f64) -> Vec<Claim> {
-        claims(&sheet(name, budget))
-    }
-
-    fn verdict<'a>(claims: &'a [Claim], what: &str) -> &'a Verdict {
-        let found = claims.iter().find(|claim| claim.what.starts_with(what));
-        &found.unwrap_or_else(|| panic!("no claim on {what} among {claims:#?}")).verdict
-    }
-
-    #[test]
-    fn a_machine_that_tells_the_truth_is_believed() {
-        let claims = claims_of("sim:2s-28c", 60.0);
-        for what in ["rate of tsc", "clock of one core", "turbo", "L1", "L2", "L3", "exit from C6"]
-        {
-            assert_eq!(verdict(&claims, what), &Verdict::AsClaimed, "{what}: {claims:#?}");
-        }
-        let untrue: Vec<_> =
-            claims.iter().filter(|it| matches!(it.verdict, Verdict::Differs(_))).collect();
-        assert!(untrue.is_empty(), "{untrue:#?}");
-    }
-
-    #[test]
-    fn simulated_servers_keep_what_their_firmware_promises() {
-        for name in ["sim:icelake", "sim:sapphire", "sim:guide", "sim:granite", "sim:sierra"] {
-            let claims = claims_of(name, 10.0);
-            let limits = claims.iter().find(|claim| claim.what.starts_with("turbo"));
-            let verdict = limits.map(|claim| &claim.verdict);
-            assert_eq!(verdict, Some(&Verdict::AsClaimed), "{name}: {claims:#?}");
-        }
-    }
-
-    #[test]
-    fn what_was_not_measured_has_its_line() {
-        let claims = claims_of("sim:2s-56c", 5.0);
-        for what in ["L1", "L2", "L3", "2 ways between nodes"] {
-            assert!(
-                matches!(verdict(&claims, what), Verdict::CannotTell(_)),
-                "{what}: {claims:#?}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_refuted_claim_is_a_finding_once() {
-        // Its limits of power lie below what its firmware promises for four cores.
-        let found = |name: &str, budget| {
-            let findings = sheet(name, budget).findings.into_iter();
-            findings.filter(|it| it.id == "sheet.claim-refuted").collect::<Vec<_>>()
-        };
-        let laptop = found("sim:laptop", 20.0);
-        assert_eq!(laptop.len(), 1, "{laptop:#?}");
-        assert!(laptop[0].about.starts_with("turbo") && laptop[0].remedy.is_some(), "{laptop:#?}");
-        // What its caches and siblings are is said by findings of their own.
-        let guest = found("sim:vm-2c", 90.0);
-        assert!(guest.is_empty(), "{guest:#?}");
-    }
-
-    #[test]
-    fn lines_that_take_many_looks_into_their_cache_leave_it() {
-        // All pairs are as slow as each other, and no limit in nanoseconds fits both machines: their caches differ.
-        for name in ["sim:4c", "sim:laptop"] {
-            let mut record = sheet(name, 30.0);
-            let told = |record: &Record| {
-                let claims = claims(record);
-                let is_one = |it: &&Claim| it.claimed == "share a last-level cache";
-                claims.iter().find(is_one).unwrap_or_else(|| panic!("{claims:#?}")).verdict.clone()
-            };
-            assert_eq!(told(&record), Verdict::AsClaimed, "{name}");
-            for series in record.series.iter_mut().filter(|series| series.area == "cores") {
-                if let Outcome::Measured { summary, .. } = &mut series.outcome {
-                    summary.median *= 8.0;
-                }
-            }
-            let Verdict::Differs(how) = told(&record) else { panic!("{name} is believed") };
-            assert!(how.ends_with("of that cache: lines leave it"), "{name}: {how}");
-        }
-    }
-
-    #[test]
-    fn a_guest_that_misleads_is_found_out() {
-        let claims = claims_of("sim:vm-2c", 90.0);
-        for what in ["CPUs 0 and 1", "L3", "rate of tsc"] {
-            assert!(matches!(verdict(&claims, what), Verdict::Differs(_)), "{what}: {claims:#?}");
-        }
-        assert!(matches!(verdict(&claims, "clock of one core"), Verdict::CannotTell(_)));
-    }
-}
+mod tests;

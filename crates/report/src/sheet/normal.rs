@@ -4,7 +4,7 @@
 //! folder say is told by [`mod@reference`].
 
 use model::Finding;
-use model::page::{Align, Block, Table, Text, Tone};
+use model::page::{Block, Table, Text, Tone};
 use model::record::Record;
 
 use crate::areas::{SECTIONS, Section};
@@ -42,21 +42,17 @@ fn table(bands: Vec<Band>) -> Block {
         let numbers = [band.expected, band.measured, band.position].map(Text::from);
         [band.what.into(), verdict].into_iter().chain(numbers).collect()
     };
-    let rows = bands.into_iter().map(&mut row).collect();
+    let rows: Vec<Vec<Text>> = bands.into_iter().map(&mut row).collect();
     // Phones show the first columns: what counts is among them.
-    let columns = [
-        ("what", Align::Left),
-        ("verdict", Align::Left),
-        ("expected", Align::Right),
-        ("measured", Align::Right),
-        ("position", Align::Right),
-    ];
-    Block::Table(Table {
-        caption: "beside what theory allows, and what others found on such a core".to_owned(),
-        columns: columns.map(|(name, align)| (name.to_owned(), align)).to_vec(),
-        rows,
-        notes,
-    })
+    Table::of("Results against theory and published figures of this core")
+        .left("what")
+        .left("verdict")
+        .right("expected")
+        .right("measured")
+        .right("position")
+        .rows(rows)
+        .notes(notes)
+        .into()
 }
 
 /// A finding for each number that is not where it should be.
@@ -89,19 +85,10 @@ fn outside(band: Band) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::multiply_adds;
 
     fn band(verdict: BandVerdict, missing: Option<f64>) -> Band {
-        let text = |words: &str| words.to_owned();
-        Band {
-            what: text("copy on 4 cores"),
-            expected: text("40 GB/s"),
-            source: text("a table"),
-            measured: text("20 GB/s"),
-            position: text("50 % of it"),
-            verdict,
-            missing,
-            remedy: "populate the other channel",
-        }
+        Band { missing, ..crate::band::tests::band(verdict) }
     }
 
     #[test]
@@ -118,5 +105,19 @@ mod tests {
         assert_eq!(finding.text, "20 GB/s measured, 40 GB/s expected (50 % of it)");
         let nothing = [BandVerdict::Normal, BandVerdict::CannotTell("a guest".to_owned())];
         assert!(nothing.into_iter().all(|verdict| outside(band(verdict, Some(2.0))).is_none()));
+    }
+
+    #[test]
+    fn band_below_its_range_is_one_finding_of_its_area() {
+        let ids = |nanoseconds, areas: &[&Section]| -> Vec<String> {
+            let record = multiply_adds(2000.0, &[nanoseconds; 5]);
+            findings(&record, areas).into_iter().map(|it| it.id).collect()
+        };
+        let turbo: [&Section; 1] = [&crate::areas::turbo::SECTION];
+        // 2 cores x 2 GHz x 8 doubles x 2 x 2 units = 128 GFLOP/s. 32 / 0.3125 ns = 102.4, 80 % of it; 32 / 0.26 ns =
+        // 123.1, 96 %; normal is from 95 % on.
+        assert_eq!(ids(0.3125, &turbo), ["sheet.outside-band"]);
+        assert_eq!(ids(0.26, &turbo), [""; 0]);
+        assert_eq!(ids(0.3125, &[]), [""; 0]);
     }
 }

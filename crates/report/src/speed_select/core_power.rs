@@ -1,10 +1,10 @@
 //! Priorities of cores: switches, classes, who is in which.
 
-use model::page::{Align, Block, Text, Tone};
+use model::page::{Block, Table, Text, Tone};
 use model::record::{CorePowerSwitches, PowerDomain, ServiceClass};
 use model::{CpuId, CpuSet, Known};
 
-use super::parts::{DomainGroup, NONE, PageBuilder, groups, list, mhz, name, picture, table};
+use super::parts::{DomainGroup, NONE, PageBuilder, groups, list, mhz, name, picture};
 
 /// Whether cores have priorities.
 pub(super) fn switches(told: &mut PageBuilder<'_>) -> Vec<Block> {
@@ -36,17 +36,17 @@ pub(super) fn switches(told: &mut PageBuilder<'_>) -> Vec<Block> {
             of.priority.value().map_or(NONE, String::as_str).into(),
         ]);
     }
-    let columns = [
-        ("where", Align::Label),
-        ("core-power", Align::Left),
-        ("heeded by firmware", Align::Left),
-        ("classes", Align::Left),
-        ("priority", Align::Left),
+    let mut blocks = vec![
+        Table::of("")
+            .label("where")
+            .left("core-power")
+            .left("heeded by firmware")
+            .left("classes")
+            .left("priority")
+            .rows(rows)
+            .notes(["ordered: class 0 is throttled last; proportional: power is shared by weight"])
+            .into(),
     ];
-    let notes = vec![
-        "ordered: class 0 is throttled last; proportional: power is shared by weight".to_owned(),
-    ];
-    let mut blocks = vec![table("", &columns, rows, notes)];
     if !disagree.is_empty() {
         let text = format!(
             "The two switches of {} disagree: classes count only where both are on.",
@@ -79,15 +79,17 @@ pub(super) fn classes(told: &mut PageBuilder<'_>) -> Vec<Block> {
             blocks.push(Block::Paragraph("No class is told; why stands below.".into()));
             continue;
         }
-        let columns = [
-            ("class", Align::Label),
-            ("min", Align::Right),
-            ("max", Align::Right),
-            ("weight", Align::Right),
-            ("EPP", Align::Right),
-            ("desired", Align::Right),
-        ];
-        blocks.push(table("classes: frequencies in MHz", &columns, rows, Vec::new()));
+        blocks.push(
+            Table::of("Classes, MHz")
+                .label("class")
+                .right("min")
+                .right("max")
+                .right("weight")
+                .right("EPP")
+                .right("desired")
+                .rows(rows)
+                .into(),
+        );
         blocks.extend(in_force(&group));
     }
     blocks
@@ -143,14 +145,16 @@ pub(super) fn associations(told: &mut PageBuilder<'_>) -> Vec<Block> {
             picture(&numbers, sign)
         );
         blocks.push(Block::Paragraph(line.into()));
-        let rows = group.domains.iter().flat_map(|domain| of_domain(told, domain)).collect();
-        let columns = [
-            ("where", Align::Label),
-            ("class", Align::Label),
-            ("cores", Align::Left),
-            ("CPUs", Align::Left),
-        ];
-        blocks.push(table("", &columns, rows, Vec::new()));
+        let rows = group.domains.iter().flat_map(|domain| of_domain(told, domain));
+        blocks.push(
+            Table::of("")
+                .label("where")
+                .label("class")
+                .left("cores")
+                .left("CPUs")
+                .rows(rows)
+                .into(),
+        );
         blocks.extend(in_force(&group));
     }
     blocks

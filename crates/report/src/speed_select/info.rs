@@ -1,14 +1,14 @@
 //! What a machine can do, in brief.
 
 use model::Known;
-use model::page::{Align, Block, Text, Tone};
+use model::page::{Block, Table, Text, Tone};
 use model::record::{
     FeatureState, PerformanceLevel, PerformanceProfiles, PowerDomain, PowerDomainKind, SpeedSelect,
     SpeedSelectDriver,
 };
 
 use super::levels::standing;
-use super::parts::{DomainGroup, PageBuilder, groups, list, table};
+use super::parts::{DomainGroup, PageBuilder, groups, list};
 
 /// `sst info`.
 pub(super) fn blocks(told: &mut PageBuilder<'_>) -> Vec<Block> {
@@ -16,8 +16,8 @@ pub(super) fn blocks(told: &mut PageBuilder<'_>) -> Vec<Block> {
     let mut blocks = vec![Block::Box(platform(run))];
     for group in groups(run) {
         let rows = features(told, &group);
-        let columns = [("feature", Align::Label), ("is", Align::Left), ("does", Align::Left)];
-        blocks.push(table(group.name, &columns, rows, Vec::new()));
+        blocks
+            .push(Table::of(group.name).label("feature").left("is").left("does").rows(rows).into());
     }
     blocks
 }

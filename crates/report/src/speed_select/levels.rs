@@ -1,6 +1,6 @@
 //! Performance levels, and who gets which clock at each of them.
 
-use model::page::{Align, Block, Text, Tone};
+use model::page::{Align, Block, Table, Text, Tone};
 use model::record::{
     BaseFrequencies, CoreStep, FabricFrequencies, FeatureState, LevelProperties, LicenceSteps,
     PerformanceLevel, PerformanceProfiles, PowerDomain, TurboFrequencies,
@@ -9,7 +9,7 @@ use model::{Hertz, Known, Unavailable};
 
 use super::parts::{
     DomainGroup, NONE, PageBuilder, core_numbers, cpus, groups, is_online, list, merged, mhz, name,
-    picture, span, table,
+    picture, span,
 };
 
 /// Everything that belongs to levels.
@@ -205,13 +205,15 @@ fn overview<'a>(told: &mut PageBuilder<'a>, levels: &'a [PerformanceLevel], curr
             }
         }
     }
-    let states = features.iter().map(|(name, _)| (*name, Align::Left));
-    let values = columns.iter().map(|column| (column.header.as_str(), column.align));
-    let headers: Vec<(&str, Align)> =
-        std::iter::once(("level", Align::Label)).chain(states).chain(values).collect();
     let caption = "levels: base frequency by instructions, uncore from lowest over guaranteed to \
                    highest, MHz";
-    table(caption, &headers, levels.iter().enumerate().map(row).collect(), present(levels, current))
+    Table::of(caption)
+        .label("level")
+        .columns(features.iter().map(|(name, _)| (*name, Align::Left)))
+        .columns(columns.iter().map(|column| (column.header.as_str(), column.align)))
+        .rows(levels.iter().enumerate().map(row))
+        .notes(present(levels, current))
+        .into()
 }
 
 /// What the mark means, where it is used.
@@ -276,18 +278,18 @@ pub(super) fn clocks(domain: &PowerDomain, levels: &[PerformanceLevel], current:
             ),
         ]
     };
-    let cores = format!("cores {}", list(numbers.iter().copied()));
-    let columns = [
-        ("level", Align::Label),
-        (cores.as_str(), Align::Left),
-        ("base", Align::Right),
-        ("with base-freq", Align::Left),
-        ("turbo", Align::Right),
-        ("with turbo-freq", Align::Left),
-    ];
     let rows: Vec<Vec<Text>> = levels.iter().map(row).collect();
     let notes = signs(&rows);
-    table("who gets which clock: a sign for each core, frequencies in MHz", &columns, rows, notes)
+    Table::of("Clock by core and level, MHz")
+        .label("level")
+        .left(format!("cores {}", list(numbers.iter().copied())))
+        .right("base")
+        .left("with base-freq")
+        .right("turbo")
+        .left("with turbo-freq")
+        .rows(rows)
+        .notes(notes)
+        .into()
 }
 
 /// Whether it is the licence of instructions that need none.
@@ -410,13 +412,13 @@ pub(super) fn who(told: &PageBuilder<'_>, group: &DomainGroup<'_>) -> Block {
             rows.push(row);
         }
     }
-    let columns = [
-        ("where", Align::Label),
-        ("levels", Align::Label),
-        ("CPUs allowed", Align::Left),
-        ("raised by base-freq (#)", Align::Left),
-    ];
-    table("their CPUs, as far as they are online", &columns, rows, Vec::new())
+    Table::of("their CPUs, as far as they are online")
+        .label("where")
+        .label("levels")
+        .left("CPUs allowed")
+        .left("raised by base-freq (#)")
+        .rows(rows)
+        .into()
 }
 
 /// Tables of turbo limits: one for each way to divide cores into groups.
@@ -461,13 +463,13 @@ fn steps_tables<'a>(
         }
     }
     let block = |(header, rows): (Vec<String>, Rows)| {
-        let groups = header.iter().map(|cores| (cores.as_str(), Align::Right));
-        let columns: Vec<(&str, Align)> = [("levels", Align::Label), ("licence", Align::Label)]
-            .into_iter()
-            .chain(groups)
-            .chain(more.iter().map(|title| (*title, Align::Right)))
-            .collect();
-        table(caption, &columns, merged(rows), Vec::new())
+        Table::of(caption)
+            .label("levels")
+            .label("licence")
+            .columns(header.into_iter().map(|cores| (cores, Align::Right)))
+            .columns(more.iter().map(|title| (*title, Align::Right)))
+            .rows(merged(rows))
+            .into()
     };
     tables.into_iter().map(block).collect()
 }
@@ -508,18 +510,20 @@ pub(super) fn base_freq<'a>(
             celsius.into(),
         ]);
     }
-    let columns = [
-        ("level", Align::Label),
-        ("is", Align::Left),
-        ("cores", Align::Right),
-        ("which", Align::Left),
-        ("raised to", Align::Right),
-        ("others", Align::Right),
-        ("TDP", Align::Right),
-        ("Tj max", Align::Right),
-    ];
     let caption = "base-freq: some cores get a higher base frequency, the others a lower one, MHz";
-    (!rows.is_empty()).then(|| table(caption, &columns, rows, Vec::new()))
+    (!rows.is_empty()).then(|| {
+        Table::of(caption)
+            .label("level")
+            .left("is")
+            .right("cores")
+            .left("which")
+            .right("raised to")
+            .right("others")
+            .right("TDP")
+            .right("Tj max")
+            .rows(rows)
+            .into()
+    })
 }
 
 /// Turbo frequencies of two kinds of cores, of the levels that have them; of one group of chosen cores

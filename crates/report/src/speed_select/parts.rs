@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::kit::Absences;
-use model::page::{Align, Block, Table, Text, Tone};
+use model::page::{Text, Tone};
 use model::record::{
     ChosenCores, PerformanceLevel, PerformanceProfiles, PowerDomain, PowerDomainKind, SpeedSelect,
 };
@@ -154,20 +154,6 @@ pub(super) fn span(frequencies: impl IntoIterator<Item = Hertz>) -> Option<Strin
 
 /// What stands where there is nothing.
 pub(super) const NONE: &str = "-";
-
-pub(super) fn table(
-    caption: impl Into<String>,
-    columns: &[(&str, Align)],
-    rows: Vec<Vec<Text>>,
-    notes: Vec<String>,
-) -> Block {
-    Block::Table(Table {
-        caption: caption.into(),
-        columns: columns.iter().map(|(name, align)| ((*name).to_owned(), *align)).collect(),
-        rows,
-        notes,
-    })
-}
 
 /// Rows with the same cells become one; the levels that they were of stand in front, as `0-2`.
 pub(super) fn merged(rows: Vec<(u8, Vec<String>)>) -> Vec<Vec<Text>> {

@@ -42,8 +42,7 @@ fn of(profiles: &PerformanceProfiles) -> Option<Block> {
     let now = tables.iter().enumerate().filter(|(_, (level, _))| level.number == profiles.current);
     let cells = now.flat_map(|(line, _)| (0..counts.len()).map(move |column| (line, column)));
     Some(Block::HeatMap(HeatMap {
-        caption: "turbo frequency that each level allows, by licence, MHz (higher is better)"
-            .to_owned(),
+        caption: "Turbo frequency by level and licence, MHz".to_owned(),
         unit: "MHz".to_owned(),
         row_title: "level, licence".to_owned(),
         column_title: "up to so many active cores".to_owned(),

@@ -1,10 +1,10 @@
 //! Who would get which clock.
 
-use model::page::{Align, Block, Text, Tone};
+use model::page::{Block, Table, Text, Tone};
 use model::record::{CeilingBy, ClockCeiling, ClockPair, ExpectedClocks};
 use model::{CpuSet, Hertz, Known};
 
-use super::parts::{NONE, PageBuilder, mhz, table};
+use super::parts::{NONE, PageBuilder, mhz};
 use model::record::OUTSIDE;
 
 /// `plan`.
@@ -142,16 +142,16 @@ fn lacking(told: &mut PageBuilder<'_>) {
 
 /// The clocks that CPUs are given, before a change and after it.
 fn expected(expected: &[ExpectedClocks], notes: Vec<String>) -> Block {
-    let columns = [
-        ("CPUs", Align::Left),
-        ("base", Align::Right),
-        ("then", Align::Right),
-        ("all-core turbo", Align::Right),
-        ("then", Align::Right),
-        ("", Align::Left),
-    ];
-    let rows = expected.iter().map(row).collect();
-    table("who would get which clock", &columns, rows, notes)
+    Table::of("Clock of each core after the change, MHz")
+        .left("CPUs")
+        .right("base")
+        .right("then")
+        .right("all-core turbo")
+        .right("then")
+        .left("")
+        .rows(expected.iter().map(row))
+        .notes(notes)
+        .into()
 }
 
 fn row(it: &ExpectedClocks) -> Vec<Text> {

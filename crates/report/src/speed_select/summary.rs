@@ -1,10 +1,10 @@
 //! One value for each power domain.
 
-use model::page::{Align, Block, Text, Tone};
+use model::page::{Block, Table, Text, Tone};
 use model::record::PerformanceProfiles;
 use model::{Known, Unavailable};
 
-use super::parts::{PageBuilder, cpus, list, name, table};
+use super::parts::{PageBuilder, cpus, list, name};
 
 /// What is asked of levels.
 pub(super) fn blocks(
@@ -30,8 +30,7 @@ pub(super) fn blocks(
         let on = if domain.cpus.is_empty() { String::new() } else { cpus(&domain.cpus) };
         rows.push(vec![place.into(), on.into(), text]);
     }
-    let columns = [("where", Align::Label), ("CPUs", Align::Left), (header, Align::Left)];
-    vec![table("", &columns, rows, Vec::new())]
+    vec![Table::of("").label("where").left("CPUs").left(header).rows(rows).into()]
 }
 
 /// The revision of the interface, where firmware is asked.

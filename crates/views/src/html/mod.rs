@@ -4,6 +4,7 @@
 //! the record hangs on the page as a link that holds it. Colours and shades add nothing that numbers
 //! and words do not say. The styles are in `style.css`.
 
+mod figures;
 mod heat;
 mod plot;
 mod slopes;
@@ -48,7 +49,16 @@ pub fn render<P: Borrow<Page>>(
 }
 
 fn blocks(blocks: &[Block]) -> Markup {
-    html! { @for block in blocks { (self::block(block)) } }
+    let markup = |blocks: &[Block]| html! { @for block in blocks { (self::block(block)) } };
+    let Some((fold @ Block::Fold { open, .. }, rest)) = blocks.split_first() else {
+        return markup(blocks);
+    };
+    html! {
+        details open[*open] {
+            summary { (block(fold)) }
+            (markup(rest))
+        }
+    }
 }
 
 fn document(
@@ -90,13 +100,24 @@ fn document(
     markup.into_string()
 }
 
-/// The blocks from heading to heading.
+/// The blocks from heading to heading; within folded parts, from fold to fold.
 fn sections(page: &Page) -> Vec<&[Block]> {
-    let starts = |block: &Block| matches!(block, Block::Heading(_));
-    let mut rest = page.blocks.as_slice();
+    let has_folds = page.blocks.iter().position(is_fold);
+    let top = has_folds.unwrap_or(page.blocks.len());
+    let (top, folded) = page.blocks.split_at(top);
+    let by_heading = divided(top, |block| matches!(block, Block::Heading(_)));
+    by_heading.into_iter().chain(divided(folded, is_fold)).collect()
+}
+
+fn is_fold(block: &Block) -> bool {
+    matches!(block, Block::Fold { .. })
+}
+
+fn divided(blocks: &[Block], starts: impl Fn(&Block) -> bool) -> Vec<&[Block]> {
+    let mut rest = blocks;
     let mut sections = Vec::new();
     while !rest.is_empty() {
-        let end = rest.iter().skip(1).position(starts).map_or(rest.len(), |place| place + 1);
+        let end = rest.iter().skip(1).position(&starts).map_or(rest.len(), |place| place + 1);
         let (section, after) = rest.split_at(end);
         sections.push(section);
         rest = after;
@@ -108,7 +129,7 @@ fn sections(page: &Page) -> Vec<&[Block]> {
 fn contents(sections: &[&[Block]]) -> Markup {
     const FEW: usize = 4;
     let headings = sections.iter().enumerate().filter_map(|(place, section)| match section {
-        [Block::Heading(text), ..] => Some((place, text)),
+        [Block::Heading(text) | Block::Fold { title: text, .. }, ..] => Some((place, text)),
         _ => None,
     });
     let headings: Vec<_> = headings.collect();
@@ -238,9 +259,20 @@ fn block(block: &Block) -> Markup {
         Block::List(items) => html! {
             ul { @for item in items { li class=[class(item.tone)] { (prose(&item.text)) } } }
         },
-        // Whoever opens a page has all of it.
-        Block::Fold(_) => html! {},
-        Block::Remarks(remarks) => html! { ul.remarks { @for one in remarks { (remark(one)) } } },
+        Block::Fold { title, .. } => html! { h2 { (prose(title)) } },
+        Block::Badge { label, grade, reasons } => html! {
+            p.badge {
+                (seen(label)) " "
+                span.mark.(class(grade.tone).unwrap_or("plain")) { (seen(&grade.text)) }
+                " " span.faint { (prose(reasons)) }
+            }
+        },
+        Block::Figures(figures) => figures::cards(figures),
+        // Who reads a page has no prompt.
+        Block::Hints(_) => html! {},
+        Block::Remarks(remarks) | Block::Actions(remarks) => {
+            html! { ul.remarks { @for one in remarks { (remark(one)) } } }
+        }
         Block::Table(table) => {
             tables(&table.caption, &table.columns, std::slice::from_ref(&table.rows), &table.notes)
         }

@@ -15,7 +15,7 @@ mod wrap;
 
 use std::ops::RangeInclusive;
 
-use model::page::{Block, Page, Remark, Text, Tone};
+use model::page::{Block, Figure, Page, Remark, Text, Tone};
 
 use line::{StyledLine, style};
 use wrap::{wrap, wrap_after};
@@ -37,16 +37,17 @@ pub fn render(page: &Page, layout: Layout) -> String {
     let width = usize::from(layout.width).clamp(*WIDTHS.start(), *WIDTHS.end());
     let mut text = String::new();
     let mut close = true;
-    let shown = |block: &&Block| !matches!(block, Block::Fold(_) | Block::Slopes(_));
+    let shown = |block: &&Block| !matches!(block, Block::Slopes(_));
+    let heads = |block: &Block| matches!(block, Block::Heading(_) | Block::Fold { .. });
     for block in page.blocks.iter().filter(shown) {
-        if !close || (matches!(block, Block::Heading(_)) && !text.is_empty()) {
+        if !close || (heads(block) && !text.is_empty()) {
             text.push('\n');
         }
         for line in block_lines(block, width) {
             line.write(&mut text, layout.colour);
         }
         // A heading belongs to what follows it; the title has its own line under it.
-        close = matches!(block, Block::Heading(_) | Block::Title { .. });
+        close = heads(block) || matches!(block, Block::Title { .. });
     }
     text
 }
@@ -54,19 +55,25 @@ pub fn render(page: &Page, layout: Layout) -> String {
 fn block_lines(block: &Block, width: usize) -> Vec<StyledLine> {
     match block {
         Block::Title { text, subtitle } => title(text, subtitle, width),
-        Block::Heading(text) => toned(text, Tone::Strong, width),
+        Block::Heading(title) | Block::Fold { title, .. } => toned(title, Tone::Strong, width),
+        Block::Badge { label, grade, reasons } => badge(label, grade, reasons, width),
+        Block::Figures(figures) => table::lines(&Figure::table(figures), width),
         Block::Box(pairs) => panel::boxed(pairs, width),
         Block::Groups(groups) => panel::groups(groups, width),
         Block::Paragraph(text) => toned(&text.text, text.tone, width),
         Block::List(items) => items.iter().flat_map(|item| bullet(item, width)).collect(),
         Block::Remarks(remarks) => remarks.iter().flat_map(|one| remark(one, width)).collect(),
+        Block::Actions(remarks) => remarks.iter().flat_map(|one| action(one, width)).collect(),
+        Block::Hints(lines) => {
+            lines.iter().flat_map(|line| bullet(&Text::toned(line, Tone::Faint), width)).collect()
+        }
         Block::Table(table) => table::lines(table, width),
         Block::Ruled(ruled) => ruled::lines(ruled, width),
         Block::HeatMap(map) => heat::lines(map, width),
         Block::Bars(bars) => bars::lines(bars, width),
         Block::Lines(lines) => plot::lines(lines, width),
-        // The first hides nothing here; beside the other a table has its numbers.
-        Block::Fold(_) | Block::Slopes(_) => Vec::new(),
+        // A table next to it has its numbers.
+        Block::Slopes(_) => Vec::new(),
     }
 }
 
@@ -86,6 +93,41 @@ fn title(text: &str, subtitle: &str, width: usize) -> Vec<StyledLine> {
 fn bullet(item: &Text, width: usize) -> Vec<StyledLine> {
     let rows = wrap_after("- ", &item.text, width).into_iter();
     rows.map(|row| StyledLine::new(row, style(item.tone))).collect()
+}
+
+/// `Quality: good. What that rests on.`
+fn badge(label: &str, grade: &Text, reasons: &str, width: usize) -> Vec<StyledLine> {
+    let reasons = if reasons.is_empty() { "" } else { &format!(" {reasons}.") };
+    toned(&format!("{label}: {}.{reasons}", grade.text), grade.tone, width)
+}
+
+/// A remark in a line, and its remedy in another: their first clauses, if they are longer.
+fn action(one: &Remark, width: usize) -> Vec<StyledLine> {
+    let head = one.mark.text.chars().count() + one.about.chars().count() + "[] : ".len();
+    let text = clauses(&one.text, width.saturating_sub(head + 2));
+    let remedy = one.remedy.as_ref().map(|remedy| clauses(remedy, width - "  -> ".len()));
+    remark(&Remark { text, remedy, ..one.clone() }, width)
+}
+
+/// The first clauses of a text that fit, else as many words as do.
+fn clauses(text: &str, room: usize) -> String {
+    if text.chars().count() <= room {
+        return text.to_owned();
+    }
+    let fits = |end: &usize| text[..*end].chars().count() + "...".len() < room;
+    let ends = |between: &str| text.match_indices(between).map(|(at, _)| at).filter(fits).last();
+    // A command and what stands in brackets are whole, or left out.
+    let is_whole = |end: &usize| {
+        let count = |letter| text[..*end].matches(letter).count();
+        count('`').is_multiple_of(2) && count('(') == count(')')
+    };
+    let clause = ["; ", ". ", ": ", " ("].into_iter().filter_map(ends).filter(is_whole).max();
+    let words = || {
+        let ends = text.rmatch_indices(' ').map(|(at, _)| at);
+        let end = ends.filter(fits).find(is_whole).unwrap_or(0);
+        format!("{} ...", text[..end].trim_end_matches([',', ':']))
+    };
+    clause.map_or_else(words, |end| text[..end].to_owned())
 }
 
 /// `[warning] cpu 3: what was seen`, and on the next line what would help.

@@ -11,9 +11,9 @@ use super::Section;
 
 /// What it says.
 pub const SECTION: Section = Section {
-    leads: true,
     findings: show::findings,
     sentences: show::sentences,
     claims: show::claims,
+    figures: show::figures,
     ..Section::of(AREA, show::section)
 };

@@ -25,7 +25,11 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
         ("Other busy CPUs", known(record, "busy.cpus")),
     ];
     let (title, simulated) = ("Latency from core to core", "latency from core to core");
-    parts::leaf(record, verbosity, Leaf { title, simulated, lines, blocks })
+    parts::leaf(
+        record,
+        verbosity,
+        Leaf { answer: super::SECTION.sentences(record), title, simulated, lines, blocks },
+    )
 }
 
 fn pairs(record: &Record, told: &[show::PairResult<'_>]) -> String {

@@ -1,7 +1,7 @@
 //! What was seen, as parts of pages; a pure function of the record (invariant I2).
 
 use model::areas::cores::{AREA, LATENCY, MESSAGES};
-use model::page::{Align, Block, HeatCell, HeatMap, HeatRow, Table, Text, Tone, si};
+use model::page::{Block, HeatCell, HeatMap, HeatRow, Table, Text, Tone, si};
 use model::record::{Record, Relation, Series};
 use model::stats::Summary;
 use model::{CpuId, Finding, Unit, stats};
@@ -9,6 +9,7 @@ use model::{CpuId, Finding, Unit, stats};
 use super::super::memory;
 
 use crate::claim::{Claim, Verdict};
+use crate::figure::KeyFigure;
 
 /// What one pair took, in one placement.
 pub(super) struct PairResult<'a> {
@@ -140,23 +141,18 @@ pub(super) fn table(told: &[PairResult<'_>]) -> Block {
     } else {
         "lines: not known, each pair has one number".to_owned()
     });
-    Block::Table(Table {
-        caption: "latency from core to core, ns: half of a round trip (lower is better)".to_owned(),
-        columns: [
-            ("message", Align::Left),
-            ("between", Align::Left),
-            ("placement", Align::Left),
-            ("pairs", Align::Right),
-            ("median", Align::Right),
-            ("lines", Align::Right),
-            ("least", Align::Right),
-            ("greatest", Align::Right),
-        ]
-        .map(|(name, align)| (name.to_owned(), align))
-        .to_vec(),
-        rows: kinds.iter().filter_map(row).collect(),
-        notes,
-    })
+    Table::of("Core-to-core latency, ns (half a round trip)")
+        .left("message")
+        .left("between")
+        .left("placement")
+        .right("pairs")
+        .right("median")
+        .right("lines")
+        .right("least")
+        .right("greatest")
+        .rows(kinds.iter().filter_map(row))
+        .notes(notes)
+        .into()
 }
 
 /// CPUs by CPUs; nothing where a table says as much.
@@ -188,7 +184,7 @@ pub(super) fn map(told: &[PairResult<'_>], message: &str) -> Option<Block> {
         cells: cpus.iter().map(|&b| cell(a, b)).collect(),
     };
     Some(Block::HeatMap(HeatMap {
-        caption: format!("{message}: latency of each pair, ns (lower is better)"),
+        caption: format!("{message}: latency by pair, ns"),
         unit: "ns".to_owned(),
         row_title: "CPU".to_owned(),
         column_title: "CPU".to_owned(),
@@ -208,6 +204,33 @@ pub(super) fn section(record: &Record) -> Vec<Block> {
     let mut blocks = vec![Block::Heading("Core to core".to_owned()), table(&told)];
     blocks.extend(map(&told, MESSAGES[0].0));
     blocks
+}
+
+/// The nearest cores that are two, and the farthest.
+pub(super) fn figures(record: &Record) -> Vec<KeyFigure> {
+    let told = told(record);
+    let kinds = kinds(&told);
+    let of = |relation: Relation| {
+        let mut alike = kinds
+            .iter()
+            .filter(|kind| kind.message == MESSAGES[0].0 && kind.relation == relation.word());
+        let first = alike.next()?;
+        let most = alike.fold(first, |a, b| if b.told.len() > a.told.len() { b } else { a });
+        let name = format!("core to core, {}", relation.word());
+        let [only] = most.told.as_slice() else {
+            return Some(KeyFigure::of(name, stats::median(&most.medians())?, Unit::Second));
+        };
+        let summary = only.summary;
+        let figure = KeyFigure::of(name, summary.median, Unit::Second);
+        Some(figure.known_to(summary.relative_uncertainty()))
+    };
+    let apart =
+        Relation::ALL.into_iter().filter(|it| !matches!(it, Relation::SameCpu | Relation::Sibling));
+    let mut figures: Vec<KeyFigure> = apart.filter_map(of).collect();
+    if figures.len() > 2 {
+        figures.drain(1..figures.len() - 1);
+    }
+    figures
 }
 
 pub(super) fn sentences(record: &Record) -> Vec<Text> {
@@ -324,4 +347,85 @@ pub(super) fn findings(record: &Record) -> Vec<Finding> {
         )
     };
     kinds(&told).iter().filter_map(uneven).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{blank, cache, near, series};
+
+    /// Pairs of CPUs, how they lie, and their nanoseconds.
+    fn pairs(of: &[(&str, Relation, f64)]) -> Record {
+        let mut record = blank();
+        let one = |(pair, relation, ns): &(&str, Relation, f64)| {
+            let between = [("between", relation.word())];
+            series([AREA, MESSAGES[0].0, LATENCY], pair, &between, &[&[ns * 1e-9]])
+        };
+        record.series = of.iter().map(one).collect();
+        record
+    }
+
+    const THREE: [(&str, Relation, f64); 3] = [
+        ("0-1", Relation::SameCache, 50.0),
+        ("0,2", Relation::SameCache, 90.0),
+        ("1-2", Relation::SameCache, 40.0),
+    ];
+
+    #[test]
+    fn a_class_has_the_median_and_the_extremes_of_its_pairs() {
+        let far = [("0,9", Relation::OtherPackage, 120.0), ("1,9", Relation::OtherPackage, 130.0)];
+        let record = pairs(&[far.as_slice(), &THREE].concat());
+        let told = told(&record);
+        let kinds = kinds(&told);
+        let medians: Vec<f64> =
+            kinds.iter().map(|kind| stats::median(&kind.medians()).unwrap()).collect();
+        // The nearest first: 40, 50, 90; then between 120 and 130.
+        near(medians[0], 50e-9);
+        near(medians[1], 125e-9);
+        let extremes = [false, true].map(|greatest| kinds[0].extreme(greatest).unwrap().pair);
+        assert_eq!(extremes, [[CpuId(1), CpuId(2)], [CpuId(0), CpuId(2)]]);
+        let figures = figures(&record);
+        assert_eq!(figures.len(), 2);
+        near(figures[0].value().unwrap(), 50e-9);
+        near(figures[1].value().unwrap(), 125e-9);
+    }
+
+    #[test]
+    fn three_pairs_of_a_class_are_uneven_from_eight_fifths_on() {
+        let of = |greatest: f64, count: usize| {
+            let mut of = THREE;
+            of[1].2 = greatest;
+            let record = pairs(&of[3 - count..]);
+            (findings(&record).len(), claims(&record).into_iter().map(|it| it.verdict).next())
+        };
+        // 1.6 x 40 ns are 64.
+        assert_eq!(of(63.9, 3), (0, Some(Verdict::AsClaimed)));
+        assert!(matches!(of(64.1, 3), (1, Some(Verdict::Differs(_)))));
+        // Two pairs say nothing of each other.
+        assert_eq!(of(90.0, 2), (0, None));
+    }
+
+    #[test]
+    fn a_pair_of_one_cache_is_far_beyond_five_looks_into_it() {
+        let of = |ns| {
+            let mut record = pairs(&[("0-1", Relation::SameCache, ns)]);
+            cache(&mut record, 3, 1 << 20, &["0-1"]);
+            for (kib, look) in
+                [(256, 20e-9), (512, 20e-9), (1024, 20e-9), (2048, 80e-9), (4096, 80e-9)]
+            {
+                let bytes = (kib << 10).to_string();
+                let parameters = [("question", "sweep"), ("footprint", bytes.as_str())];
+                record.series.push(series(
+                    ["memory", "chase", "latency"],
+                    "0",
+                    &parameters,
+                    &[&[look]],
+                ));
+            }
+            claims(&record).into_iter().map(|claim| claim.verdict).next()
+        };
+        // 5 x 20 ns are 100.
+        assert_eq!(of(99.0), None);
+        assert!(matches!(of(101.0), Some(Verdict::Differs(_))));
+    }
 }

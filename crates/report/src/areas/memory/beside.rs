@@ -25,25 +25,23 @@ pub(super) fn section(record: &Record) -> Vec<Block> {
         }
         row
     };
-    let mut columns =
-        vec![("kernel".to_owned(), Align::Left), ("original, best".to_owned(), Align::Right)];
-    for chosen in &choices {
+    let columns = choices.iter().flat_map(|chosen| {
         let variant = if *chosen == choice::BEST { "best variant" } else { chosen };
-        columns.push((format!("ours, {variant}"), Align::Right));
-        columns.push(("ratio".to_owned(), Align::Right));
-    }
+        [(format!("ours, {variant}"), Align::Right), ("ratio".to_owned(), Align::Right)]
+    });
     vec![
         Block::Heading("Original STREAM beside ours".to_owned()),
-        Block::Table(Table {
-            caption: format!(
-                "best repetition in {}, bytes that the program asks for, no write-allocate; higher \
-                 is better",
-                counting.unit()
-            ),
-            columns,
-            rows: original.rates.iter().map(row).collect(),
-            notes: notes(original),
-        }),
+        Table::of(format!(
+            "best repetition in {}, bytes that the program asks for, no write-allocate; higher \
+             is better",
+            counting.unit()
+        ))
+        .left("kernel")
+        .right("original, best")
+        .columns(columns)
+        .rows(original.rates.iter().map(row))
+        .notes(notes(original))
+        .into(),
     ]
 }
 

@@ -252,6 +252,7 @@ fn bandwidth(record: &Record) -> Option<Band> {
         measured: format!("{} {}", counting.text(moved), counting.unit()),
         position: format!("{:.1} % of it", share * 100.0),
         verdict,
+        normal: [SHARE_MIN, 1.0].map(|end| end / share),
         missing: (share < SHARE_MIN).then_some(SHARE_MIN / share),
         remedy: "see what each slot holds, and at which rate: `sudo dmidecode -t memory`",
     })
@@ -260,6 +261,7 @@ fn bandwidth(record: &Record) -> Option<Band> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{blank, near, place, say, series};
 
     #[test]
     fn every_peak_is_one_of_a_known_core() {
@@ -273,5 +275,86 @@ mod tests {
             let gigabytes = peak.bytes_per_second() / 1e9;
             assert!((60.0..1000.0).contains(&gigabytes), "{peak:?}: {gigabytes} GB/s");
         }
+    }
+
+    /// 6 channels x 2933 million transfers a second x 8 bytes, by the table.
+    const PEAK: f64 = 140.784e9;
+
+    /// Copy that moves that share of the peaks of these packages, on all their CPUs.
+    fn copied(packages: &[&str], share: f64) -> Record {
+        let mut record = blank();
+        place(&mut record, packages);
+        say(&mut record, "cpu.microarchitecture", "Cascade Lake");
+        say(&mut record, "cpu.brand", "Intel(R) Xeon(R) Gold 6248");
+        // 1 GiB is beyond all caches that are assumed; two bytes are read or written, and one brought in.
+        let parameters = [
+            ("question", "bandwidth"),
+            ("moved_per_asked", "3/2"),
+            ("elements", "134217728"),
+            ("footprint", "2147483648"),
+        ];
+        let asked = share * PEAK * packages.len() as f64 / 1.5;
+        let active = packages.join(",");
+        record.series =
+            vec![series(["memory", ALONE, "bandwidth"], &active, &parameters, &[&[asked]])];
+        record
+    }
+
+    #[test]
+    fn a_bandwidth_is_normal_from_six_tenths_of_channels_times_rate_on() {
+        use band::BandVerdict::{CannotTell, Normal, Outside};
+        let verdict = |packages: &[&str], share| bands(&copied(packages, share))[0].verdict.clone();
+        assert_eq!(verdict(&["0-7"], 0.61), Normal);
+        assert_eq!(verdict(&["0-7"], 0.99), Normal);
+        assert!(matches!(verdict(&["0-7"], 0.59), Outside(_)));
+        assert!(matches!(verdict(&["0-7"], 1.01), Outside(_)));
+        // Two packages have twice as much, and 15 cores are fewer than 8 of each.
+        assert_eq!(verdict(&["0-7", "8-15"], 0.61), Normal);
+        assert!(matches!(verdict(&["0-7", "8-15"], 0.59), Outside(_)));
+        assert!(matches!(verdict(&["0-7", "8-14"], 0.59), CannotTell(_)));
+        let mut guest = copied(&["0-7"], 0.59);
+        say(&mut guest, "platform.virtualisation", "KVM");
+        assert!(matches!(bands(&guest)[0].verdict, CannotTell(_)));
+    }
+
+    #[test]
+    fn half_of_channels_times_rate_lacks_a_fifth_of_it() {
+        let band = &bands(&copied(&["0-7", "8-15"], 0.5))[0];
+        assert_eq!(
+            (band.expected.as_str(), band.measured.as_str()),
+            ("281.57 GB/s", "140.78 GB/s")
+        );
+        // Normal is from 0.6 to 1 of the peak: 1.2 to 2 times what was measured.
+        let [low, high] = band.normal;
+        near(low, 1.2);
+        near(high, 2.0);
+        near(band.missing.unwrap(), 1.2);
+    }
+
+    #[test]
+    fn distances_of_nodes_are_latencies_within_a_quarter() {
+        let of = |far_ns: f64| {
+            let mut record = blank();
+            let node = |id, distances: [(u32, u32); 2]| model::record::Node {
+                id,
+                cpus: id.to_string().parse().unwrap(),
+                not_shown: model::CpuSet::default(),
+                memory_bytes: None,
+                usable: None,
+                distances: distances.into(),
+            };
+            record.machine.topology.nodes = vec![node(0, [(0, 10), (1, 21)])];
+            for (to, ns) in [("0", 80.0), ("1", far_ns)] {
+                let parameters = [("question", "numa"), ("from_node", "0"), ("to_node", to)];
+                let of = ["memory", CHASE, "latency"];
+                record.series.push(series(of, "0", &parameters, &[&[ns * 1e-9]]));
+            }
+            distances(&record).remove(0).verdict
+        };
+        // 21 of 10 are 2.1 times 80 ns, that is 168; three quarters of them are 126, five quarters 210.
+        assert_eq!(of(127.0), Verdict::AsClaimed);
+        assert_eq!(of(209.0), Verdict::AsClaimed);
+        assert_eq!(of(125.0), Verdict::Differs("-26 %".to_owned()));
+        assert_eq!(of(211.0), Verdict::Differs("+26 %".to_owned()));
     }
 }

@@ -166,3 +166,95 @@ impl<'a> Counting<'a> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use model::areas::memory::{AREA, QUESTION};
+
+    use super::super::read::cells;
+    use super::*;
+    use crate::testing::{blank, cache, near, series};
+
+    /// A record of one kernel that asks for these bytes a second, with one sample of each further quantity.
+    fn of_kernel(parameters: &[(&str, &str)], asked: f64, more: &[(&str, f64)]) -> Record {
+        let parameters = [&[(QUESTION, "bandwidth")], parameters].concat();
+        let mut record = blank();
+        let of = |(quantity, value): &(&str, f64)| {
+            series([AREA, "triad", quantity], "0", &parameters, &[&[*value]])
+        };
+        record.series = [("bandwidth", asked)].iter().chain(more).map(of).collect();
+        record
+    }
+
+    fn headline(record: &Record) -> Option<f64> {
+        let cell = &cells(record, "bandwidth")[0];
+        Counting::of(record).headline(cell, cell.main_median("bandwidth")?)
+    }
+
+    #[test]
+    fn triad_with_write_allocate_moves_four_bytes_for_three() {
+        let mut record = of_kernel(&[("moved_per_asked", "4/3")], 90e9, &[]);
+        near(headline(&record).unwrap(), 120e9);
+        record.run.plan.bytes = Some(ByteCount { write_allocate: false, ..ByteCount::USUAL });
+        near(headline(&record).unwrap(), 90e9);
+        for unclear in ["0/3", "4/0", "4", "x/3"] {
+            let record = of_kernel(&[("moved_per_asked", unclear)], 90e9, &[]);
+            assert_eq!(headline(&record), None, "{unclear}");
+        }
+    }
+
+    #[test]
+    fn arrays_that_a_cache_holds_move_what_is_asked_for() {
+        // Two arrays of 512 KiB: of a cache of 1 MiB they leave nothing.
+        let parameters =
+            [("moved_per_asked", "3/2"), ("elements", "65536"), ("footprint", "1048576")];
+        let mut record = of_kernel(&parameters, 40e9, &[]);
+        cache(&mut record, 2, 1 << 20, &["0"]);
+        near(headline(&record).unwrap(), 40e9);
+        record.machine.topology.caches[0].bytes = Some((1 << 20) - 1);
+        near(headline(&record).unwrap(), 60e9);
+    }
+
+    #[test]
+    fn controllers_count_for_a_kernel_that_tells_nothing_while_others_move_a_fiftieth() {
+        let with_idle = |idle_read: f64, beyond: f64| {
+            let mut record = of_kernel(
+                &[],
+                100e9,
+                &[
+                    ("measured_read", 100e9),
+                    ("measured_write", 50e9),
+                    ("measured_read_per_asked", 1.0),
+                    ("measured_write_per_asked", 0.5),
+                    ("measured_beyond", beyond),
+                ],
+            );
+            for (quantity, bytes) in [("idle_read", idle_read), ("idle_write", 1e9)] {
+                record.series.push(series(["rig", "nothing", quantity], "0", &[], &[&[bytes]]));
+            }
+            headline(&record)
+        };
+        // 150 GB/s are measured, of which 2 % are 3 GB/s: 1.9 + 1 are less, 2.1 + 1 more.
+        near(with_idle(1.9e9, 0.0).unwrap(), 150e9);
+        assert_eq!(with_idle(2.1e9, 0.0), None);
+        // Readings that lie 5 % farther apart see 5 % more of the others: 2.9 become 3.045.
+        assert_eq!(with_idle(1.9e9, 0.05), None);
+    }
+
+    #[test]
+    fn units_of_bytes_are_powers_of_ten_or_of_two() {
+        let mut record = blank();
+        let three_gib = 3.0 * 1_073_741_824.0;
+        for (unit, own, giga) in [
+            (ByteUnit::Mega, 3_221.225_472, 3.221_225_472),
+            (ByteUnit::Giga, 3.221_225_472, 3.221_225_472),
+            (ByteUnit::Mebi, 3072.0, 3.0),
+            (ByteUnit::Gibi, 3.0, 3.0),
+        ] {
+            record.run.plan.bytes = Some(ByteCount { unit, ..ByteCount::USUAL });
+            let counting = Counting::of(&record);
+            near(counting.in_unit(three_gib), own);
+            near(counting.in_giga(three_gib), giga);
+        }
+    }
+}

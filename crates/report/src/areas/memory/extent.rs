@@ -54,3 +54,54 @@ pub(super) fn of_arrays(topology: &Topology, cell: &Cell<'_>) -> Option<Extent> 
     }
     Some(holding(topology, cell.active, footprint).map_or(Extent::Partly, Extent::Within))
 }
+
+#[cfg(test)]
+mod tests {
+    use model::areas::memory::{AREA, QUESTION};
+
+    use super::super::read::cells;
+    use super::*;
+    use crate::testing::{blank, cache, series};
+
+    const MIB: u64 = 1 << 20;
+
+    /// Two CPUs, each with 1 MiB of its own, and 16 MiB for both.
+    fn topology() -> Topology {
+        let mut record = blank();
+        cache(&mut record, 2, MIB, &["0", "1"]);
+        cache(&mut record, 3, 16 * MIB, &["0-1"]);
+        record.machine.topology
+    }
+
+    #[test]
+    fn data_in_equal_parts_is_held_where_each_cache_has_room_for_all_of_its_parts() {
+        let held = |cpus: &str, bytes| holding(&topology(), &cpus.parse().unwrap(), bytes);
+        // 2 MiB are 1 MiB for each of two CPUs; one byte more is half a byte for each, rounded up.
+        assert_eq!(held("0-1", 2 * MIB), Some(2));
+        assert_eq!(held("0-1", 2 * MIB + 1), Some(3));
+        assert_eq!(held("0", 2 * MIB), Some(3));
+        assert_eq!(held("0-1", 16 * MIB), Some(3));
+        assert_eq!(held("0-1", 16 * MIB + 2), None);
+    }
+
+    #[test]
+    fn arrays_pass_through_memory_from_four_times_the_caches_on() {
+        let of = |elements: u64, footprint: u64| {
+            let mut record = blank();
+            let parameters = [
+                (QUESTION, "bandwidth"),
+                ("elements", &elements.to_string()),
+                ("footprint", &footprint.to_string()),
+            ];
+            record.series =
+                vec![series([AREA, "copy", "bandwidth"], "0-1", &parameters, &[&[1.0]])];
+            of_arrays(&topology(), &cells(&record, "bandwidth")[0])
+        };
+        // 4 x (2 x 1 + 16) MiB are 72 MiB, of elements of 8 bytes; each of two threads may lack one.
+        let rule = 72 * MIB / 8;
+        assert_eq!(of(rule - 2, 144 * MIB), Some(Extent::Memory));
+        assert_eq!(of(rule - 3, 144 * MIB), Some(Extent::Partly));
+        assert_eq!(of(MIB, 16 * MIB), Some(Extent::Within(3)));
+        assert_eq!(of(MIB / 8, 2 * MIB), Some(Extent::Within(2)));
+    }
+}

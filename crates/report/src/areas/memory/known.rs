@@ -203,6 +203,7 @@ fn band(
         measured: format!("{measured:.1} {}", count.word()),
         position: format!("{:+.1} %", off(nearest) * 100.0),
         verdict,
+        normal: [least * (1.0 - tolerance), most * (1.0 + tolerance)].map(|end| end / measured),
         missing: is_high.then(|| most * (1.0 + tolerance) / measured),
         remedy: match place {
             MemoryLevel::L1 => "see which core it says it is: `cpudyno info`",
@@ -217,6 +218,7 @@ fn band(
 mod tests {
     use super::super::knees::ClaimedCache;
     use super::*;
+    use crate::testing::near;
 
     #[test]
     fn every_figure_is_one_of_a_known_core_in_one_unit() {
@@ -312,5 +314,43 @@ mod tests {
             band("L1", MemoryLevel::L1, FigureUnit::Cycles, &figures, 4.0, Around::default())
                 .is_none()
         );
+    }
+
+    #[test]
+    fn a_latency_above_its_band_lacks_what_is_beyond_a_tenth() {
+        // Of a Zen 4 the first level takes 4 cycles: 3.6 to 4.4 are normal.
+        let figures = figures(Some("Zen 4"), MemoryLevel::L1, FigureUnit::Cycles);
+        let of = |measured| {
+            let unit = FigureUnit::Cycles;
+            band("L1", MemoryLevel::L1, unit, &figures, measured, Around::default()).unwrap()
+        };
+        let slow = of(5.0);
+        let [low, high] = slow.normal;
+        near(low, 3.6 / 5.0);
+        near(high, 4.4 / 5.0);
+        near(slow.missing.unwrap(), 0.88);
+        assert_eq!(slow.position, "+25.0 %");
+        assert_eq!((of(4.3).missing, of(3.5).missing), (None, None));
+    }
+
+    #[test]
+    fn rings_are_in_small_pages_where_more_than_a_tenth_of_one_is() {
+        let has = |content: &str, pages: &str, as_asked| {
+            let mut record = crate::testing::blank();
+            record.run.plan.memory = vec![model::record::PlacedMemory {
+                cpu: model::CpuId(0),
+                content: content.to_owned(),
+                bytes: 1 << 20,
+                pages: pages.to_owned(),
+                node: None,
+                backing: model::Known::Yes(String::new()),
+                as_asked,
+            }];
+            has_small_pages(&record)
+        };
+        assert!(has("ring", "thp", Some(0.89)) && !has("ring", "thp", Some(0.91)));
+        assert!(has("ring", "4k", Some(0.11)) && !has("ring", "4k", Some(0.09)));
+        assert!(has("ring", "4k", None) && !has("ring", "thp", None));
+        assert!(!has("arrays", "thp", Some(0.0)));
     }
 }

@@ -4,6 +4,7 @@ mod beside;
 mod claims;
 mod counting;
 mod extent;
+mod figures;
 mod findings;
 mod knees;
 mod known;
@@ -23,11 +24,11 @@ use crate::band::Band;
 
 /// What it says.
 pub const SECTION: Section = Section {
-    leads: true,
     findings: findings::of,
     sentences: section::sentences,
     claims: claims::claims,
     bands,
+    figures: figures::figures,
     ..Section::of(AREA, section::section)
 };
 

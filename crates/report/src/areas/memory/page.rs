@@ -2,7 +2,7 @@
 
 use model::Known;
 use model::Unit;
-use model::page::{Align, Block, Page, Table, Text, si};
+use model::page::{Block, Page, Table, Text, si};
 use model::record::{Record, Series};
 
 use super::counting::Counting;
@@ -14,7 +14,9 @@ use model::areas::memory::QUESTION;
 /// What was asked of memory. A verbosity of 1 and more adds points of plots, trials, every fact,
 /// condition and instrument.
 pub fn page(record: &Record, verbosity: u8) -> Page {
-    let mut blocks = vec![title(record), header(record), Block::Paragraph(parts::trust(record))];
+    let mut blocks = vec![title(record)];
+    blocks.extend(parts::answer(super::SECTION.sentences(record)));
+    blocks.extend([parts::quality(record), header(record)]);
     blocks.extend(shown::bandwidth::blocks(record));
     blocks.extend(super::beside::section(record));
     blocks.extend(shown::scaling::blocks(record));
@@ -111,26 +113,19 @@ fn trials(record: &Record) -> Option<Block> {
         ])
     };
     let rows: Vec<Vec<Text>> = tried.iter().filter_map(row).collect();
+    let note = "what decides is how fast each is beside the others of the same round, not the median \
+                here; who is behind takes no part in later rounds";
     (!rows.is_empty()).then(|| {
-        Block::Table(Table {
-            caption: "trials that chose the variants: median of each, as asked".to_owned(),
-            columns: [
-                ("threads", Align::Right),
-                ("kernel", Align::Left),
-                ("choice", Align::Left),
-                ("variant", Align::Left),
-                ("stores", Align::Left),
-                ("median", Align::Right),
-                ("rounds", Align::Right),
-            ]
-            .map(|(name, align)| (name.to_owned(), align))
-            .to_vec(),
-            rows,
-            notes: vec![
-                "what decides is how fast each is beside the others of the same round, not the median \
-                 here; who is behind takes no part in later rounds"
-                    .to_owned(),
-            ],
-        })
+        Table::of("Trials that chose the variants: median, as asked")
+            .right("threads")
+            .left("kernel")
+            .left("choice")
+            .left("variant")
+            .left("stores")
+            .right("median")
+            .right("rounds")
+            .rows(rows)
+            .notes([note])
+            .into()
     })
 }

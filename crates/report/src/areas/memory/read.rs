@@ -158,3 +158,87 @@ pub(super) fn threads(active: &CpuSet) -> String {
         count => format!("{count} threads, CPUs {active}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{blank, near, series};
+
+    const ASKED: &[(&str, &str)] = &[(QUESTION, "bandwidth")];
+
+    fn numbers(blocks: &[&[f64]]) -> Numbers {
+        let mut record = blank();
+        record.series = vec![series([AREA, "copy", "bandwidth"], "0", ASKED, blocks)];
+        cells(&record, "bandwidth")[0].numbers("bandwidth").unwrap()
+    }
+
+    #[test]
+    fn numbers_in_two_modes_are_those_of_the_larger_one_without_an_interval() {
+        // 3 of 10 samples lie near 61, 7 near 113; between them 110 is 1.77 times 62.
+        let found = numbers(&[
+            &[60.0, 113.0],
+            &[110.0, 61.0],
+            &[111.0, 112.0],
+            &[62.0, 114.0],
+            &[115.0, 116.0],
+        ]);
+        near(found.median, 113.0);
+        // Of seven, a tenth is 0.6 steps beyond the first, nine tenths 0.4 beyond the sixth.
+        let [p10, p90] = found.spread.unwrap();
+        near(p10, 110.6);
+        near(p90, 115.4);
+        near(found.max, 116.0);
+        let modes: Vec<(usize, f64)> =
+            found.modes().unwrap().iter().map(|mode| (mode.count, mode.median)).collect();
+        assert_eq!(modes, [(3, 61.0), (7, 113.0)]);
+        assert_eq!((found.uncertainty, found.count()), (None, 10));
+    }
+
+    #[test]
+    fn numbers_of_five_blocks_are_known_to_the_farther_end_of_them() {
+        let found = numbers(&[&[100.0], &[101.0], &[99.0], &[104.0], &[100.0]]);
+        near(found.median, 100.0);
+        // From 99 to 104: 4 of 100.
+        near(found.uncertainty.unwrap(), 0.04);
+        // 0.4 steps from 99 to 100, and 0.6 from 101 to 104.
+        let [p10, p90] = found.spread.unwrap();
+        near(p10, 99.4);
+        near(p90, 102.8);
+        let few = numbers(&[&[100.0], &[101.0], &[99.0], &[104.0]]);
+        assert_eq!((few.uncertainty, few.spread), (None, None));
+        near(few.median, 100.5);
+    }
+
+    #[test]
+    fn a_cell_in_two_classes_shows_all_quantities_in_that_of_most_samples() {
+        let mut record = blank();
+        let mut put = |class: &str, quantity: &str, blocks: &[&[f64]]| {
+            let of = series([AREA, "copy", quantity], "0-1", ASKED, blocks);
+            record.series.push(Series { placement_class: Some(class.to_owned()), ..of });
+        };
+        put("same-core", "bandwidth", &[&[50.0], &[51.0]]);
+        put("same-core", "measured_read", &[&[10.0]]);
+        put("other", "measured_read", &[&[29.0], &[31.0]]);
+        put("other", "bandwidth", &[&[80.0], &[81.0], &[85.0]]);
+        let cell = &cells(&record, "bandwidth")[0];
+        near(cell.main_median("bandwidth").unwrap(), 81.0);
+        near(cell.main_median("measured_read").unwrap(), 30.0);
+        assert_eq!(cell.classes("bandwidth"), ["other", "same-core"]);
+    }
+
+    #[test]
+    fn what_others_move_is_the_more_of_before_and_after() {
+        let mut record = blank();
+        let mut put = |quantity: &str, ends: [f64; 2]| {
+            let blocks: [&[f64]; 2] = [&ends[..1], &ends[1..]];
+            record.series.push(series(["rig", "nothing", quantity], "0", &[], &blocks));
+        };
+        put("idle_read", [1e9, 3e9]);
+        put("idle_written", [9e9, 9e9]);
+        put("idle_write", [2e9, 5e8]);
+        // 3 GB/s read after it, 2 GB/s written before it.
+        near(idle(&record).unwrap().bytes(), 5e9);
+        record.series.truncate(1);
+        assert!(idle(&record).is_none());
+    }
+}

@@ -4,7 +4,7 @@ use model::page::tally;
 use model::page::{Align, Block, Table, Text, Tone};
 use model::record::Record;
 
-use super::super::turbo::neighbours_shown;
+use super::super::interference;
 use super::counting::Counting;
 use super::extent::Extent;
 use super::knees::{LatencyLevel, Whose};
@@ -87,19 +87,17 @@ fn bandwidth_table(counting: Counting<'_>, cells: &[Cell<'_>]) -> Block {
         row.push(variant.into());
         row
     };
-    let mut columns = vec![("kernel".to_owned(), Align::Left), ("formula".to_owned(), Align::Left)];
-    columns.extend(counts.iter().map(|count| (tally(*count, "core"), Align::Right)));
-    columns.push(("variant".to_owned(), Align::Left));
-    Block::Table(Table {
-        caption: format!(
-            "{} as the program asks for them, and with write-allocate where that is more (higher is \
-             better)",
-            counting.unit()
-        ),
-        columns,
-        rows: in_order(cells.iter().map(|cell| cell.workload)).into_iter().map(row).collect(),
-        notes: Vec::new(),
-    })
+    Table::of(format!(
+        "{} as the program asks for them, and with write-allocate where that is more (higher is \
+         better)",
+        counting.unit()
+    ))
+    .left("kernel")
+    .left("formula")
+    .columns(counts.iter().map(|count| (tally(*count, "core"), Align::Right)))
+    .left("variant")
+    .rows(in_order(cells.iter().map(|cell| cell.workload)).into_iter().map(row))
+    .into()
 }
 
 pub(super) fn sentences(record: &Record) -> Vec<Text> {
@@ -107,7 +105,7 @@ pub(super) fn sentences(record: &Record) -> Vec<Text> {
     let mut sentences = Vec::new();
     sentences.extend(memory(record, sweep.as_ref()));
     sentences.extend(sweep.as_ref().and_then(caches));
-    sentences.extend(neighbours_shown::sentence(record));
+    sentences.extend(interference::sentence(record));
     sentences
 }
 

@@ -52,8 +52,7 @@ fn sleeping(teams: &[&Cell<'_>]) -> Option<Finding> {
     });
     (looped.max(alone) >= RATIO_MIN).then(|| {
         let text = format!(
-            "with {} a region of the loop takes {}, with {} {}: {looped:.1} times as long, on {} \
-             threads{beside}",
+            "a loop region takes {1} with {0} and {3} with {2}, {looped:.1} times as long, on {4} threads{beside}",
             named(fast),
             time(least),
             named(slow),
@@ -95,7 +94,7 @@ fn default_slow(teams: &[&Cell<'_>]) -> Option<Finding> {
     };
     (default >= RATIO_MIN * least).then(|| {
         let text = format!(
-            "programs that set nothing have {} for each region of the loop, where {} could be had",
+            "a loop region takes {} by default, {} is possible",
             time(default),
             time(least)
         );
@@ -118,9 +117,8 @@ fn default_burns(teams: &[&Cell<'_>]) -> Option<Finding> {
             && busy(team).is_some_and(|busy| busy < burnt / 2.0)
     };
     let better: Option<&Cell<'_>> = timed.iter().find(modest).map(|(team, _)| *team);
-    let text = format!(
-        "with its default, threads without work keep {burnt:.2} cores busy right after a region"
-    );
+    let text =
+        format!("by default, threads without work keep {burnt:.2} cores busy after a region");
     Some(
         Finding::note("openmp.default-burns", default.workload.to_owned(), text)
             .cause("they spin before they sleep".to_owned())
@@ -131,4 +129,91 @@ fn default_burns(teams: &[&Cell<'_>]) -> Option<Finding> {
                     .map(|busy| format!("{:.2} cores free for others", burnt - busy)),
             ),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{blank, near, series};
+
+    /// Teams of one library: a setting, and numbers of it in so many blocks.
+    fn record(of: &[(&str, &[(&str, f64)])], blocks: usize) -> Record {
+        let mut record = blank();
+        for (setting, numbers) in of {
+            let parameters = [("library", "libgomp.so.1"), ("setting", *setting)];
+            for (quantity, value) in *numbers {
+                let of = ["openmp", "libgomp", quantity];
+                let value = [*value];
+                record.series.push(series(of, "0-3", &parameters, &vec![&value[..]; blocks]));
+            }
+        }
+        record
+    }
+
+    fn ids(record: &Record) -> Vec<String> {
+        of(record).into_iter().map(|finding| finding.id).collect()
+    }
+
+    #[test]
+    fn threads_that_sleep_cost_twice_a_region_of_the_loop_or_an_empty_one() {
+        let of = |asleep: f64, costs: [f64; 2]| {
+            let [awake, sleeping] = costs.map(|us| us * 1e-6);
+            ids(&record(
+                &[
+                    (
+                        "OMP_WAIT_POLICY=passive",
+                        &[("loop_time", asleep), ("region_cost", sleeping)],
+                    ),
+                    ("OMP_WAIT_POLICY=active", &[("loop_time", 4e-6), ("region_cost", awake)]),
+                ],
+                1,
+            ))
+        };
+        // 7.9 of 4 us are 1.98 times as long, 8.1 are 2.03; 2.1 of 1 us are 2.1 times as long.
+        assert_eq!(of(7.9e-6, [1.0, 1.9]), [""; 0]);
+        assert_eq!(of(8.1e-6, [1.0, 1.9]), ["openmp.waiting"]);
+        assert_eq!(of(4.4e-6, [1.0, 2.1]), ["openmp.waiting"]);
+    }
+
+    #[test]
+    fn a_default_is_slow_at_twice_the_fastest_in_five_blocks() {
+        let of = |default: f64, blocks: usize| {
+            let of: [(&str, &[(&str, f64)]); 2] =
+                [("default", &[("loop_time", default)]), ("it=1", &[("loop_time", 4e-6)])];
+            ids(&record(&of, blocks)).contains(&"openmp.default-slow".to_owned())
+        };
+        assert_eq!([of(7.9e-6, 5), of(8.1e-6, 5), of(8.1e-6, 4)], [false, true, false]);
+    }
+
+    #[test]
+    fn a_default_burns_half_a_core_that_an_equal_setting_would_free() {
+        let found = |burnt: f64, slower: f64| {
+            let other = [("loop_time", slower), ("rest_busy", 0.1)];
+            let record = record(
+                &[("default", &[("loop_time", 4e-6), ("rest_busy", burnt)]), ("it=1", &other)],
+                1,
+            );
+            of(&record).into_iter().find(|finding| finding.id == "openmp.default-burns")
+        };
+        assert!(found(0.49, 4e-6).is_none());
+        // 0.51 - 0.1 cores; 4.59 us are at most 15 % more than 4, 4.61 are not.
+        let free = Some("0.41 cores free for others".to_owned());
+        assert_eq!(found(0.51, 4.59e-6).unwrap().gain, free);
+        assert_eq!(found(0.51, 4.61e-6).unwrap().gain, None);
+    }
+
+    #[test]
+    fn key_figures_are_a_region_that_spins_and_one_that_sleeps() {
+        let of: [(&str, &[(&str, f64)]); 3] = [
+            ("OMP_WAIT_POLICY=passive", &[("loop_time", 20e-6)]),
+            ("OMP_WAIT_POLICY=active", &[("loop_time", 3e-6)]),
+            ("default", &[("loop_time", 4e-6)]),
+        ];
+        let figures = super::super::figures::figures(&record(&of, 5));
+        assert_eq!(figures.len(), 2);
+        near(figures[0].value().unwrap(), 4e-6);
+        near(figures[1].value().unwrap(), 20e-6);
+        // Five equal blocks.
+        assert_eq!(figures[0].uncertainty, Some(0.0));
+    }
 }

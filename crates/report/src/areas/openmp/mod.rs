@@ -1,5 +1,6 @@
 //! Parallel regions, as people read them.
 
+mod figures;
 mod findings;
 mod page;
 mod read;
@@ -15,5 +16,6 @@ use super::Section;
 pub const SECTION: Section = Section {
     findings: findings::of,
     sentences: section::sentences,
+    figures: figures::figures,
     ..Section::of(AREA, section::section)
 };

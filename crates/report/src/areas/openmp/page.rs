@@ -28,5 +28,15 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
         ("Other busy CPUs", known(record, "busy.cpus")),
     ];
     let title = "What OpenMP regions cost, by runtime and way of waiting";
-    parts::leaf(record, verbosity, Leaf { title, simulated: "OpenMP regions", lines, blocks })
+    parts::leaf(
+        record,
+        verbosity,
+        Leaf {
+            answer: super::SECTION.sentences(record),
+            title,
+            simulated: "OpenMP regions",
+            lines,
+            blocks,
+        },
+    )
 }

@@ -70,3 +70,32 @@ pub(super) fn libraries<'a, 'b>(teams: &'b [Cell<'a>]) -> Vec<Vec<&'b Cell<'a>>>
     }
     libraries
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{blank, near, series};
+
+    #[test]
+    fn teams_are_told_on_most_cpus_and_the_default_of_a_library_first() {
+        let mut record = blank();
+        let mut put = |quantity: &str, active: &str, setting: &str, blocks: &[&[f64]]| {
+            let parameters = [("library", "libgomp.so.1"), ("setting", setting)];
+            record.series.push(series([AREA, "libgomp", quantity], active, &parameters, blocks));
+        };
+        put("loop_time", "0-1", "default", &[&[1e-6]]);
+        put("loop_time", "0-3", "passive", &[&[2e-6][..]; 5]);
+        put("loop_time", "0-3", "default", &[&[3e-6][..]; 4]);
+        put("loop_regions", "0-3", "passive", &[&[100.0], &[120.0], &[80.0]]);
+        let teams = teams(&record);
+        let libraries = libraries(&teams);
+        let settings: Vec<&str> = libraries[0].iter().map(|team| team.setting()).collect();
+        assert_eq!((libraries.len(), settings), (1, vec!["default", "passive"]));
+        let [default, passive] = libraries[0].as_slice() else { panic!("two") };
+        // 100 + 120 + 80 regions; five blocks have an interval, four have none.
+        near(passive.sum("loop_regions").unwrap(), 300.0);
+        assert_eq!([passive.blocks("loop_time"), default.blocks("loop_time")], [Some(5), Some(4)]);
+        assert_eq!([passive, default].map(|team| team.is_known("loop_time")), [true, false]);
+        assert_eq!(default.sum("loop_regions"), None);
+    }
+}

@@ -2,7 +2,7 @@
 
 use model::Unit;
 use model::areas::openmp::{SMALL_REGIONS, SMALL_SLEEP};
-use model::page::{Align, Bar, Bars, Block, Table, Text, Tone, si};
+use model::page::{Bar, Bars, Block, Table, Text, Tone, si};
 use model::record::Record;
 use model::stats::BLOCKS_FOR_INTERVAL;
 
@@ -86,10 +86,6 @@ fn digits(value: f64) -> String {
     }
 }
 
-fn columns<const N: usize>(columns: [(&str, Align); N]) -> Vec<(String, Align)> {
-    columns.map(|(name, align)| (name.to_owned(), align)).to_vec()
-}
-
 /// Why these numbers have no interval, where they have none.
 fn few_blocks(teams: &[Cell<'_>], quantities: &[&str]) -> Option<String> {
     let blocks = teams.iter().flat_map(|team| quantities.iter().map(|id| team.blocks(id)));
@@ -136,21 +132,18 @@ pub(super) fn loops(teams: &[Cell<'_>]) -> Block {
         ];
         few.into_iter().chain(more).collect()
     };
-    Block::Table(Table {
-        caption: format!("{title} (lower is better)"),
-        columns: columns([
-            ("runtime", Align::Left),
-            ("setting", Align::Left),
-            ("threads", Align::Right),
-            ("us per region", Align::Right),
-            ("elapsed s", Align::Right),
-            ("regions run", Align::Right),
-            ("cores busy", Align::Right),
-            ("after it", Align::Right),
-        ]),
-        rows,
-        notes,
-    })
+    Table::of(title)
+        .left("runtime")
+        .left("setting")
+        .right("threads")
+        .right("us per region")
+        .right("elapsed s")
+        .right("regions run")
+        .right("cores busy")
+        .right("after it")
+        .rows(rows)
+        .notes(notes)
+        .into()
 }
 
 /// The time of a region, and the cores that waiting keeps busy: runtime by setting, on all CPUs.
@@ -169,15 +162,15 @@ pub(super) fn bars(teams: &[Cell<'_>]) -> Vec<Block> {
     };
     let plots = [
         (
-            format!("us per region of the loop, {threads} (lower is better)"),
+            format!("Loop region, {threads}, us"),
             of("loop_time", |s| s * 1e6, |s| si::format(s, Unit::Second)),
         ),
         (
-            format!("cores kept busy by {threads} right after it (lower is better)"),
+            format!("Cores kept busy by {threads} right after a region"),
             of("rest_busy", |busy| busy, |busy| format!("{busy:.2}")),
         ),
         (
-            format!("cores kept busy by {threads} with little to do (lower is better)"),
+            format!("Cores kept busy by {threads} with little to do"),
             of("small_busy", |busy| busy, |busy| format!("{busy:.2}")),
         ),
     ];
@@ -205,20 +198,18 @@ pub(super) fn constructs(teams: &[Cell<'_>]) -> Option<Block> {
     let has = |team: &&Cell<'_>| COSTS.iter().any(|id| team.median(id).is_some());
     let rows: Vec<Vec<Text>> = teams.iter().filter(has).map(row).collect();
     (!rows.is_empty()).then(|| {
-        Block::Table(Table {
-            caption: "us that a construct costs (EPCC's method; lower is better)".to_owned(),
-            columns: columns([
-                ("runtime", Align::Left),
-                ("setting", Align::Left),
-                ("threads", Align::Right),
-                ("region", Align::Right),
-                ("barrier", Align::Right),
-                ("for", Align::Right),
-                ("reduction", Align::Right),
-            ]),
-            rows,
-            notes: std::iter::once(what.to_owned()).chain(few_blocks(teams, &COSTS)).collect(),
-        })
+        Table::of("Cost of a construct, us (EPCC's method)")
+            .left("runtime")
+            .left("setting")
+            .right("threads")
+            .right("region")
+            .right("barrier")
+            .right("for")
+            .right("reduction")
+            .rows(rows)
+            .notes([what])
+            .notes(few_blocks(teams, &COSTS))
+            .into()
     })
 }
 
@@ -243,21 +234,18 @@ pub(super) fn small(teams: &[Cell<'_>]) -> Option<Block> {
         notes.push(format!("there is no time for {SMALL_REGIONS}; --budget gives more"));
     }
     (!rows.is_empty()).then(|| {
-        Block::Table(Table {
-            caption: format!(
-                "{run} empty {word} with {:.0} ms of sleep after each (lower is better)",
-                SMALL_SLEEP.0 * 1e3
-            ),
-            columns: columns([
-                ("runtime", Align::Left),
-                ("setting", Align::Left),
-                ("threads", Align::Right),
-                ("elapsed s", Align::Right),
-                ("cores busy", Align::Right),
-            ]),
-            rows,
-            notes,
-        })
+        Table::of(format!(
+            "{run} empty {word} with {:.0} ms of sleep after each",
+            SMALL_SLEEP.0 * 1e3
+        ))
+        .left("runtime")
+        .left("setting")
+        .right("threads")
+        .right("elapsed s")
+        .right("cores busy")
+        .rows(rows)
+        .notes(notes)
+        .into()
     })
 }
 
@@ -285,17 +273,14 @@ pub(super) fn runtimes(teams: &[Cell<'_>]) -> Option<Block> {
         );
     }
     (!rows.is_empty()).then(|| {
-        Block::Table(Table {
-            caption: "runtimes, as they show themselves".to_owned(),
-            columns: columns([
-                ("runtime", Align::Left),
-                ("file", Align::Left),
-                ("version", Align::Left),
-                ("_OPENMP", Align::Left),
-                ("default", Align::Left),
-            ]),
-            rows,
-            notes,
-        })
+        Table::of("OpenMP runtimes")
+            .left("runtime")
+            .left("file")
+            .left("version")
+            .left("_OPENMP")
+            .left("default")
+            .rows(rows)
+            .notes(notes)
+            .into()
     })
 }

@@ -13,5 +13,6 @@ pub const SECTION: Section = Section {
     findings: show::findings,
     sentences: show::sentences,
     bands: show::bands,
+    figures: show::figures,
     ..Section::of(AREA, show::section)
 };

@@ -8,6 +8,7 @@ use super::super::known::{Comparison, Figures, citations};
 
 use super::{AREA, PAUSE};
 use crate::band::Band;
+use crate::figure::KeyFigure;
 use crate::parts::{self, Leaf, known};
 
 /// One instruction on one CPU.
@@ -55,6 +56,24 @@ fn shown<'a, 'b>(waits: &'b [Wait<'a>], most: usize) -> Vec<&'b Wait<'a>> {
         }
     }
     groups.into_iter().flat_map(|group| extremes(group, most)).collect()
+}
+
+/// What a spinning thread waits with: the middle one of all CPUs.
+pub(super) fn figures(record: &Record) -> Vec<KeyFigure> {
+    let mut waits = waits(record);
+    waits.retain(|wait| wait.time.workload == PAUSE && wait.seconds().is_some());
+    waits.sort_by(|a, b| {
+        a.seconds().unwrap_or_default().total_cmp(&b.seconds().unwrap_or_default())
+    });
+    let Some(wait) = waits.get(waits.len() / 2) else { return Vec::new() };
+    let Some(summary) = wait.time.summary() else { return Vec::new() };
+    let bands = bands(record);
+    let figure = KeyFigure::of("pause instruction", summary.median, Unit::Second);
+    vec![
+        figure
+            .known_to(summary.relative_uncertainty())
+            .within(bands.iter().find(|band| band.what.starts_with(PAUSE))),
+    ]
 }
 
 fn extremes<'a, 'b>(mut group: Vec<&'b Wait<'a>>, most: usize) -> Vec<&'b Wait<'a>> {
@@ -108,24 +127,17 @@ fn table(waits: &[Wait<'_>], most: usize) -> Block {
     }
     let figures = shown.iter().filter_map(|wait| wait.known.as_ref());
     notes.extend(citations(figures).into_iter().map(|line| format!("known: {line}")));
-    let mut columns = vec![("CPU", Align::Right), ("ns", Align::Right)];
-    if several_types {
-        columns.insert(1, ("type", Align::Left));
-    }
-    if several_waits {
-        columns.insert(0, ("instruction", Align::Left));
-    }
-    columns.extend([
-        ("p5 - p95 ns", Align::Right),
-        ("cycles", Align::Right),
-        ("known cycles", Align::Right),
-    ]);
-    Block::Table(Table {
-        caption: "what one wait takes, each CPU alone".to_owned(),
-        columns: columns.into_iter().map(|(name, align)| (name.to_owned(), align)).collect(),
-        rows: shown.iter().map(row).collect(),
-        notes,
-    })
+    Table::of("Time of one wait, each CPU alone")
+        .columns(several_waits.then_some(("instruction", Align::Left)))
+        .right("CPU")
+        .columns(several_types.then_some(("type", Align::Left)))
+        .right("ns")
+        .right("p5 - p95 ns")
+        .right("cycles")
+        .right("known cycles")
+        .rows(shown.iter().map(row))
+        .notes(notes)
+        .into()
 }
 
 fn bars(waits: &[Wait<'_>]) -> Block {
@@ -144,7 +156,7 @@ fn bars(waits: &[Wait<'_>]) -> Block {
         })
     };
     Block::Bars(Bars {
-        caption: "time per wait (neither direction is better)".to_owned(),
+        caption: "Time per wait".to_owned(),
         bars: shown(waits, BARS_MAX).iter().filter_map(bar).collect(),
     })
 }
@@ -192,7 +204,11 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
         ("Other busy CPUs", known(record, "busy.cpus")),
     ];
     let (title, simulated) = ("Time of instructions that wait", "time of instructions that wait");
-    parts::leaf(record, verbosity, Leaf { title, simulated, lines, blocks })
+    parts::leaf(
+        record,
+        verbosity,
+        Leaf { answer: super::SECTION.sentences(record), title, simulated, lines, blocks },
+    )
 }
 
 fn pauses(record: &Record) -> impl Iterator<Item = &Series> {
@@ -236,4 +252,56 @@ pub(super) fn findings(record: &Record) -> Vec<Finding> {
             si::format(high, Unit::SecondPerOp)
         ),
     )]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{blank, near, say, series};
+
+    /// Pauses of CPUs 0, 1, ... in nanoseconds, at 3 GHz.
+    fn record(ns: &[f64]) -> Record {
+        let mut record = blank();
+        for (cpu, ns) in ns.iter().enumerate() {
+            let cpu = cpu.to_string();
+            record.series.push(series([AREA, PAUSE, "time_per_op"], &cpu, &[], &[&[ns * 1e-9]]));
+            record.series.push(series([AREA, PAUSE, "cycles_per_op"], &cpu, &[], &[&[ns * 3.0]]));
+        }
+        record
+    }
+
+    #[test]
+    fn the_key_figure_is_the_middle_cpu() {
+        // 40, 44, 47 and 60 ns: of four the third.
+        near(figures(&record(&[60.0, 44.0, 40.0]))[0].value().unwrap(), 44e-9);
+        near(figures(&record(&[60.0, 44.0, 40.0, 47.0]))[0].value().unwrap(), 47e-9);
+        assert!(figures(&record(&[])).is_empty());
+    }
+
+    #[test]
+    fn pauses_are_uneven_where_one_takes_half_as_long_again() {
+        // 1.5 x 40 ns are 60.
+        assert!(findings(&record(&[40.0, 59.9])).is_empty());
+        assert_eq!(findings(&record(&[40.0, 60.1]))[0].id, "pause.uneven");
+    }
+
+    #[test]
+    fn the_band_of_pauses_is_around_what_others_found_over_the_median_of_cpus() {
+        let mut record = record(&[40.0, 50.0, 45.0]);
+        say(&mut record, "cpu.microarchitecture", "Skylake");
+        record.run.plan.workloads = vec![model::record::PlannedWorkload {
+            id: PAUSE.to_owned(),
+            title: String::new(),
+            kind: "spin".to_owned(),
+            width_bits: None,
+            licence: None,
+            mnemonic: Some("pause".to_owned()),
+            ops_per_iteration: 1,
+        }];
+        // 45 ns are 135 cycles; of 140.618, which others found, 5 % either way are normal.
+        let band = bands(&record).remove(0);
+        near(band.normal[0], 0.95 * 140.618 / 135.0);
+        near(band.normal[1], 1.05 * 140.618 / 135.0);
+        assert_eq!(band.verdict, crate::band::BandVerdict::Normal);
+    }
 }

@@ -1,7 +1,7 @@
 //! What was seen, as parts of pages; a pure function of the record (invariant I2).
 
 use model::Finding;
-use model::page::{Align, Block, Table, Text};
+use model::page::{Block, Table, Text};
 use model::record::{Record, Series};
 
 use super::{AREA, CYCLES, INSTRUCTIONS};
@@ -53,19 +53,13 @@ pub(super) fn section(record: &Record) -> Vec<Block> {
     if rows.is_empty() {
         return Vec::new();
     }
-    let columns = [
-        ("stream", Align::Left),
-        ("instructions per op", Align::Right),
-        ("cycles per op", Align::Right),
-        ("by the ruler", Align::Right),
-        ("instructions per cycle", Align::Right),
-    ];
-    let table = Table {
-        caption: "what the counters of the core say, in user mode".to_owned(),
-        columns: columns.map(|(name, align)| (name.to_owned(), align)).to_vec(),
-        rows,
-        notes: Vec::new(),
-    };
+    let table = Table::of("Core counters, user mode")
+        .left("stream")
+        .right("instructions per op")
+        .right("cycles per op")
+        .right("by the ruler")
+        .right("instructions per cycle")
+        .rows(rows);
     vec![Block::Heading("Counters".to_owned()), Block::Table(table)]
 }
 
@@ -93,4 +87,39 @@ pub(super) fn findings(record: &Record) -> Vec<Finding> {
         )
         .remedy("`cpudyno pmu selftest` says which events count what they should".to_owned()),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{blank, series};
+
+    fn record(counted: f64, by_ruler: f64) -> Record {
+        let mut record = blank();
+        for (area, quantity, active, value) in [
+            (AREA, INSTRUCTIONS, "0", 2.0),
+            (AREA, CYCLES, "0", counted),
+            ("turbo", "cycles_per_op", "0-1", 9.0),
+            ("turbo", "cycles_per_op", "0", by_ruler),
+        ] {
+            record.series.push(series([area, "scalar_add", quantity], active, &[], &[&[value]]));
+        }
+        record
+    }
+
+    #[test]
+    fn counter_and_ruler_disagree_beyond_a_twentieth() {
+        let found = |counted| findings(&record(counted, 2.0)).len();
+        // 5 % of 2 cycles are 0.1.
+        assert_eq!([1.89, 1.91, 2.09, 2.11].map(found), [1, 0, 0, 1]);
+    }
+
+    #[test]
+    fn a_row_of_counters_has_instructions_per_cycle_and_the_ruler_alone() {
+        let blocks = section(&record(0.5, 0.502));
+        let Some(Block::Table(table)) = blocks.last() else { panic!("{blocks:?}") };
+        let texts: Vec<&str> = table.rows[0].iter().map(|text| text.text.as_str()).collect();
+        // 2 / 0.5.
+        assert_eq!(texts, ["scalar_add", "2.000", "0.500", "0.502", "4.000"]);
+    }
 }

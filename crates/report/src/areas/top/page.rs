@@ -74,12 +74,10 @@ pub fn interval(record: &Record, index: usize) -> Block {
         }));
         rows.push(row);
     }
-    Block::Table(Table {
-        caption: format!("over {seconds:.3} s"),
-        columns: headers.into_iter().map(aligned).collect(),
-        rows,
-        notes: Vec::new(),
-    })
+    Table::of(format!("over {seconds:.3} s"))
+        .columns(headers.into_iter().map(aligned))
+        .rows(rows)
+        .into()
 }
 
 /// The places say which row it is.
@@ -105,13 +103,8 @@ fn sources(record: &Record) -> Block {
     };
     let mut rows: Vec<(String, String)> = all(record).filter_map(of).collect();
     rows.dedup();
-    let rows = rows.into_iter().map(|(name, source)| vec![name.into(), source.into()]).collect();
-    Block::Table(Table {
-        caption: "where columns are read".to_owned(),
-        columns: vec![("column".to_owned(), Align::Left), ("source".to_owned(), Align::Left)],
-        rows,
-        notes: Vec::new(),
-    })
+    let rows = rows.into_iter().map(|(name, source)| vec![name.into(), source.into()]);
+    Table::of("Sources of columns").left("column").left("source").rows(rows).into()
 }
 
 /// The part of the sheet: all CPUs in one row, over the run.
@@ -120,14 +113,9 @@ pub(super) fn section(record: &Record) -> Vec<Block> {
     if columns.is_empty() {
         return Vec::new();
     }
-    let headers = columns.iter().map(|column| (column.name.to_owned(), Align::Right)).collect();
+    let headers = columns.iter().map(|column| (column.name, Align::Right));
     let row = columns.iter().map(|column| cell(of_all(&columns, column, 0), column.unit)).collect();
-    let table = Table {
-        caption: "all CPUs over the whole run; `cpudyno top` watches each".to_owned(),
-        columns: headers,
-        rows: vec![row],
-        notes: Vec::new(),
-    };
+    let table = Table::of("All CPUs over the whole run").columns(headers).rows([row]);
     vec![Block::Heading("What the CPUs did meanwhile".to_owned()), Block::Table(table)]
 }
 
@@ -219,5 +207,44 @@ fn of_all(columns: &[TopColumn<'_>], column: &TopColumn<'_>, index: usize) -> Op
         (Unit::Celsius, _) => values.into_iter().reduce(f64::max),
         (_, Some("busy_clock")) => Some(of("average_clock")? / of("busy_share")?),
         _ => Some(sum(&values) / values.len() as f64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{blank, near, series};
+
+    /// What a column says of CPUs 0 and 1 together in the second interval.
+    fn both(quantity: &str, of: [f64; 2]) -> Option<f64> {
+        let mut record = blank();
+        let mut put = |quantity: &str, of: [f64; 2]| {
+            for (cpu, value) in ["0", "1"].into_iter().zip(of) {
+                let parameters = [(COLUMN, quantity)];
+                let blocks: [&[f64]; 2] = [&[7.0], &[value]];
+                record.series.push(series([AREA, "it", quantity], cpu, &parameters, &blocks));
+            }
+        };
+        put("average_clock", [1e9, 3e9]);
+        put("busy_share", [0.5, 1.0]);
+        if !["average_clock", "busy_share"].contains(&quantity) {
+            put(quantity, of);
+        }
+        let columns = columns(&record);
+        let column = columns.iter().find(|column| column.name == quantity)?;
+        of_all(&columns, column, 1)
+    }
+
+    #[test]
+    fn watts_add_up_the_hottest_sensor_counts_and_shares_have_a_mean() {
+        near(both("power", [10.0, 20.5]).unwrap(), 30.5);
+        near(both("temperature", [50.0, 71.0]).unwrap(), 71.0);
+        near(both("idle_share", [0.2, 0.6]).unwrap(), 0.4);
+    }
+
+    #[test]
+    fn the_clock_of_all_is_their_cycles_over_the_time_in_which_they_ran() {
+        // (1 + 3) GHz over (0.5 + 1): not the mean of 2 and 3 GHz.
+        near(both("busy_clock", [2e9, 3e9]).unwrap(), 4e9 / 1.5);
     }
 }

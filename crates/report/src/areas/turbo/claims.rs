@@ -1,7 +1,9 @@
 //! The clocks that are claimed, and the rate of work that theory allows, beside what was measured.
 
-use model::CpuSet;
+use model::areas::turbo::HEAVY;
+use model::page::tally;
 use model::record::{AccountStep, ClockAccount, Record};
+use model::{CpuSet, Unit};
 
 use super::super::known::{self, Figures};
 use super::read;
@@ -9,6 +11,7 @@ use super::read::{WorkloadRow, mhz, rows, summary};
 use super::why::{self, SAME};
 use crate::band::{self, Band};
 use crate::claim::{Claim, Verdict, said};
+use crate::figure::KeyFigure;
 use model::areas::turbo::promise;
 use model::areas::turbo::speed_select::Selected;
 use model::licence::Licence;
@@ -168,53 +171,208 @@ fn taken_below(account: &ClockAccount, claimed: f64) -> Option<String> {
 
 /// Work per second against clock x width x units, and cycles per op against what others found.
 pub(super) fn bands(record: &Record) -> Vec<Band> {
-    peak(record).into_iter().chain(instructions(record)).collect()
+    let peak = Peak::of(record).and_then(|peak| peak.band());
+    peak.into_iter().chain(instructions(record)).collect()
 }
 
 /// Multiply-adds of doubles: what all cores do, of what their units could at the clock that they had.
-fn peak(record: &Record) -> Option<Band> {
-    /// A loop of nothing else keeps its units busy.
-    const SHARE_MIN: f64 = 0.95;
-    let most = rows(record).iter().map(|row| row.active.len()).max()?;
-    let widest = ["avx512_fma_t", "avx256_fma_t", "avx128_fma_t"];
-    let (stream, time) = widest
-        .into_iter()
-        .find_map(|id| Some((id, summary(record, "time_per_op", id, most)?.median)))?;
-    let bits = record.run.plan.workload(stream)?.width_bits?;
-    let flops = f64::from(bits) / 64.0 * 2.0;
-    let clock = summary(record, "clock", stream, most)?.median;
-    let known = Figures::in_record(record, stream, None)?;
-    let reciprocal = known.least()?;
-    let units = 1.0 / reciprocal;
-    let cores = most as f64;
-    let (peak, measured) = (cores * clock * flops * units, cores * flops / time);
-    let share = measured / peak;
-    let verdict = if (SHARE_MIN..=1.0 + (1.0 - SHARE_MIN)).contains(&share) {
-        band::BandVerdict::Normal
-    } else if share < SHARE_MIN {
-        let why = "units are shared with another thread, or time was taken away";
-        band::BandVerdict::Outside(why.to_owned())
-    } else {
-        band::BandVerdict::Outside("more units than are known of this core".to_owned())
-    };
-    Some(Band {
-        what: format!("{stream} on {most} cores"),
-        expected: format!("{:.1} GFLOP/s", peak / 1e9),
-        source: format!(
-            "GFLOP/s expected: {most} cores x {} MHz x {bits} bit x {units} x 2 ({})",
-            mhz(clock),
-            known.sources(),
-            units = if units < 1.5 { "1 unit".to_owned() } else { format!("{units:.0} units") }
-        ),
-        measured: format!("{:.1} GFLOP/s", measured / 1e9),
-        position: format!("{:.1} % of it", share * 100.0),
-        verdict,
-        missing: (share < SHARE_MIN).then_some(SHARE_MIN / share),
-        remedy: "look closer: `cpudyno turbo --why`",
-    })
+pub(super) struct Peak {
+    stream: &'static str,
+    bits: u32,
+    cores: usize,
+    /// Their clock, in hertz.
+    clock: f64,
+    /// Floating-point operations a second of all cores.
+    flops: f64,
+    /// How far the time of an op may be off, as a share.
+    uncertainty: Option<f64>,
+    known: Option<Figures>,
+}
+
+impl Peak {
+    pub(super) fn of(record: &Record) -> Option<Peak> {
+        let cores = rows(record).iter().map(|row| row.active.len()).max()?;
+        let (stream, time) = HEAVY
+            .into_iter()
+            .find_map(|id| Some((id, summary(record, "time_per_op", id, cores)?)))?;
+        let bits = record.run.plan.workload(stream)?.width_bits?;
+        Some(Peak {
+            stream,
+            bits,
+            cores,
+            clock: summary(record, "clock", stream, cores)?.median,
+            flops: cores as f64 * per_op(bits) / time.median,
+            uncertainty: time.relative_uncertainty(),
+            known: Figures::in_record(record, stream, None),
+        })
+    }
+
+    pub(super) fn figure(&self) -> KeyFigure {
+        let name = format!("FP64, {}, {}-bit FMA", tally(self.cores, "core"), self.bits);
+        KeyFigure::of(name, self.flops, Unit::FlopPerSecond)
+            .known_to(self.uncertainty)
+            .within(self.band().as_ref())
+    }
+
+    fn band(&self) -> Option<Band> {
+        /// A loop of nothing else keeps its units busy.
+        const SHARE_MIN: f64 = 0.95;
+        const SHARE_MAX: f64 = 1.05;
+        let Peak { stream, bits, cores, clock, flops, .. } = self;
+        let known = self.known.as_ref()?;
+        let units = 1.0 / known.least()?;
+        let peak = *cores as f64 * clock * per_op(*bits) * units;
+        let share = flops / peak;
+        let verdict = if (SHARE_MIN..=SHARE_MAX).contains(&share) {
+            band::BandVerdict::Normal
+        } else if share < SHARE_MIN {
+            let why = "units are shared with another thread, or time was taken away";
+            band::BandVerdict::Outside(why.to_owned())
+        } else {
+            band::BandVerdict::Outside("more units than are known of this core".to_owned())
+        };
+        Some(Band {
+            what: format!("{stream} on {cores} cores"),
+            expected: format!("{:.1} GFLOP/s", peak / 1e9),
+            source: format!(
+                "GFLOP/s expected: {cores} cores x {} MHz x {bits} bit x {units} x 2 ({})",
+                mhz(*clock),
+                known.sources(),
+                units = if units < 1.5 { "1 unit".to_owned() } else { format!("{units:.0} units") }
+            ),
+            measured: format!("{:.1} GFLOP/s", flops / 1e9),
+            position: format!("{:.1} % of it", share * 100.0),
+            verdict,
+            normal: [SHARE_MIN, SHARE_MAX].map(|end| end / share),
+            missing: (share < SHARE_MIN).then_some(SHARE_MIN / share),
+            remedy: "look closer: `cpudyno turbo --why`",
+        })
+    }
+}
+
+/// Floating-point operations of a multiply-add of doubles.
+fn per_op(bits: u32) -> f64 {
+    f64::from(bits) / 64.0 * 2.0
 }
 
 /// Streams with one core active.
 fn instructions(record: &Record) -> Vec<Band> {
     super::known::compare(record).iter().filter_map(known::Comparison::band).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use model::record::{AdvertisedClock, ClockRecord};
+    use model::{CpuId, Known};
+
+    use super::*;
+    use crate::band::BandVerdict;
+    use crate::testing::{multiply_adds, near, series, turbo};
+
+    /// The clocks of the light stream, in MHz, with the accounts that a record has of them.
+    fn light(clocks: &[(&str, f64)]) -> Record {
+        let streams: Vec<(&str, &str, f64)> =
+            clocks.iter().map(|(cpus, mhz)| (LIGHT, *cpus, *mhz)).collect();
+        let mut record = turbo(&streams);
+        let accounts = why::accounts(&record);
+        record.clock = Some(ClockRecord { accounts, ..ClockRecord::default() });
+        record
+    }
+
+    #[test]
+    fn clock_of_one_core_is_as_claimed_within_a_hundredth() {
+        let verdict = |mhz| one_core(&light(&[("0", mhz)])).unwrap().verdict;
+        // A hundredth of 3,500 MHz are 35.
+        for mhz in [3466.0, 3534.0] {
+            assert_eq!(verdict(mhz), Verdict::AsClaimed, "{mhz}");
+        }
+        for mhz in [3464.0, 3536.0] {
+            assert!(matches!(verdict(mhz), Verdict::Differs(_)), "{mhz}");
+        }
+    }
+
+    #[test]
+    fn turbo_limits_are_judged_by_the_count_farthest_off() {
+        let verdict = |of_two| {
+            let record = light(&[("0", 3500.0), ("0-1", of_two), ("0-3", 3000.0)]);
+            turbo_limits(&record).unwrap().verdict
+        };
+        // A hundredth of the 3,300 MHz of two cores are 33; one core and four have all of theirs.
+        assert_eq!(verdict(3268.0), Verdict::AsClaimed);
+        assert!(matches!(verdict(3266.0), Verdict::Differs(_)));
+    }
+
+    #[test]
+    fn clock_off_by_half_the_quiet_drift_is_undecided() {
+        let verdict = |mhz| {
+            let mut record = light(&[("0", mhz)]);
+            let moved: [&[f64]; 2] = [&[3000e6], &[3120e6]];
+            record.series.push(series(["rig", "quiet_clock", "quiet_clock"], "0", &[], &moved));
+            one_core(&record).unwrap().verdict
+        };
+        // Quiet clocks moved by 120 of 3,000 MHz, 4 %. Half of that, 2 % of 3,500 MHz, are 70.
+        assert!(matches!(verdict(3431.0), Verdict::CannotTell(_)));
+        assert!(matches!(verdict(3429.0), Verdict::Differs(_)));
+    }
+
+    #[test]
+    fn steps_above_a_claimed_clock_and_halts_are_no_cause() {
+        let step = |id: &str, mhz: f64| AccountStep {
+            id: id.to_owned(),
+            label: id.to_owned(),
+            hertz: mhz * 1e6,
+            evidence: String::new(),
+        };
+        let mut account = ClockAccount {
+            workload: LIGHT.to_owned(),
+            moment: None,
+            core_type: None,
+            active: "0".parse().unwrap(),
+            own: None,
+            cpu: CpuId(0),
+            advertised: Known::Yes(AdvertisedClock { hertz: 3500e6, source: String::new() }),
+            clock: 3200e6,
+            delivered: 3200e6,
+            steps: vec![step("active-cores", 200.0)],
+            refuted: Vec::new(),
+            unexplained: None,
+        };
+        // 3,500 - 200 = 3,300 MHz, which is what is claimed.
+        assert_eq!(taken_below(&account, 3300e6), None);
+        // 3,300 - 100 = 3,200 MHz, which is 3 % below; halts are time, no clock.
+        account.steps.extend([step("kernel", 100.0), step("halted", 500.0)]);
+        let taken = taken_below(&account, 3300e6).unwrap();
+        let has = |mhz: &str| taken.contains(mhz);
+        assert!(has("100") && !has("200") && !has("500"), "{taken}");
+    }
+
+    #[test]
+    fn peak_is_cores_by_doubles_by_two_over_time() {
+        let record = multiply_adds(2000.0, &[0.24, 0.25, 0.25, 0.25, 0.26]);
+        let peak = Peak::of(&record).unwrap();
+        // 2 cores x 512 / 64 doubles x 2 / 0.25 ns = 128 GFLOP/s.
+        near(peak.flops, 128e9);
+        assert_eq!((peak.cores, peak.bits), (2, 512));
+        // 0.24 to 0.26 around 0.25 ns.
+        near(peak.uncertainty.unwrap(), 0.04);
+    }
+
+    #[test]
+    fn peak_at_four_fifths_of_its_units_is_outside_its_band() {
+        let band = |nanoseconds| {
+            let record = multiply_adds(2000.0, &[nanoseconds; 5]);
+            Peak::of(&record).unwrap().band().unwrap()
+        };
+        // Units: 2 cores x 2 GHz x 8 doubles x 2 x 2 units = 128 GFLOP/s; 2 x 8 x 2 / 0.3125 ns = 102.4, 80 % of that.
+        let slow = band(0.3125);
+        assert!(matches!(slow.verdict, BandVerdict::Outside(_)));
+        // 95 % and 105 % of 128 over 102.4: 1.1875 and 1.3125.
+        near(slow.normal[0], 1.1875);
+        near(slow.normal[1], 1.3125);
+        near(slow.missing.unwrap(), 1.1875);
+        // 0.26 ns give 123 GFLOP/s, 96 %; 0.23 ns give 139, 109 %: nothing is missing there.
+        assert_eq!(band(0.26).verdict, BandVerdict::Normal);
+        assert!(matches!(band(0.23).verdict, BandVerdict::Outside(_)));
+        assert_eq!(band(0.23).missing, None);
+    }
 }

@@ -1,19 +1,16 @@
 //! Clocks, as people read them.
 
 mod claims;
-mod clocked;
-mod favoured;
+pub(super) mod clocked;
+mod figures;
 pub mod known;
-pub(super) mod neighbours_shown;
 mod page;
 mod promise_shown;
-mod published;
+pub(super) mod published;
 pub(crate) mod read;
 mod section;
-mod soak_shown;
 mod time_lost;
-mod trace_shown;
-mod why;
+pub(super) mod why;
 mod why_shown;
 
 pub use page::{WIDE, page};
@@ -21,29 +18,23 @@ pub use why::accounts;
 
 use model::Finding;
 pub(super) use model::areas::turbo::AREA;
-use model::areas::turbo::{HEAVY, LIGHT, is_question, neighbours, soak, trace};
+use model::areas::turbo::{HEAVY, LIGHT};
 use model::record::Record;
 
 use super::Section;
 
 /// What it says.
 pub const SECTION: Section = Section {
-    leads: true,
     findings,
     sentences: section::sentences,
     claims: claims::claims,
     bands: claims::bands,
+    figures: figures::figures,
     ..Section::of(AREA, section::section)
 };
 
 fn findings(record: &Record) -> Vec<Finding> {
-    [drifting(record), slow_looks(record), known::differing(record)]
-        .into_iter()
-        .flatten()
-        .chain(soak_shown::findings(record))
-        .chain(trace_shown::findings(record))
-        .chain(neighbours_shown::findings(record))
-        .collect()
+    [drifting(record), slow_looks(record), known::differing(record)].into_iter().flatten().collect()
 }
 
 /// The clock moved while nothing but the ruler ran.
@@ -57,8 +48,7 @@ fn drifting(record: &Record) -> Option<Finding> {
             "turbo.clock-drifts",
             "core clock",
             format!(
-                "without any payload the clock moved between {:.0} and {:.0} MHz during the run \
-                 ({:.1} %): compare runs by cycles per op, not by MHz",
+                "the idle-load clock drifted from {:.0} to {:.0} MHz during the run ({:.1} %): compare runs by cycles per op, not by MHz",
                 low / 1e6,
                 high / 1e6,
                 drift * 100.0
@@ -86,8 +76,7 @@ fn slow_looks(record: &Record) -> Option<Finding> {
         return None;
     }
     let text = format!(
-        "one look in twenty found far less than the median under {}: the core halted, was throttled \
-         or was taken away, which the chain counts as lost cycles",
+        "one clock reading in twenty lies far below the median under {}: the core was halted, throttled or preempted",
         cells.join(", ")
     );
     Some(Finding::note("turbo.slow-looks", "core clock", text))

@@ -12,11 +12,10 @@ use model::record::{Record, Series};
 use model::{Known, in_order};
 
 use super::super::known::{Comparison, FigureVerdict, citations};
+use super::super::{interference, preferred_cores, sustained, transitions};
 use super::claims::AS_CLAIMED;
 use super::read::{WorkloadRow, by_cpus, rows, rows_shown};
-use super::{
-    favoured, known, neighbours_shown, promise_shown, soak_shown, trace_shown, why, why_shown,
-};
+use super::{known, promise_shown, why, why_shown};
 use crate::parts;
 use model::areas::turbo::promise;
 use model::areas::turbo::speed_select::Selected;
@@ -28,7 +27,9 @@ pub const WIDE: u16 = 200;
 /// The page. A verbosity of 1 and more adds every fact, condition and instrument; it, or a page of
 /// [`WIDE`] columns, lists each thread of a few.
 pub fn page(record: &Record, verbosity: u8, width: u16) -> Page {
-    let mut blocks = vec![title(record), header(record), Block::Paragraph(parts::trust(record))];
+    let mut blocks = vec![title(record)];
+    blocks.extend(parts::answer(super::SECTION.sentences(record)));
+    blocks.extend([parts::quality(record), header(record)]);
     // A run that asks something else has no streams to tell of.
     if !rows(record).is_empty() {
         blocks.push(table(record, verbosity > 0 || width >= WIDE));
@@ -37,10 +38,10 @@ pub fn page(record: &Record, verbosity: u8, width: u16) -> Page {
     blocks.extend(map(record));
     blocks.extend(promised(record));
     blocks.extend(promise_shown::licences(record));
-    blocks.extend(favoured::blocks(record));
-    blocks.extend(trace_shown::blocks(record));
-    blocks.extend(neighbours_shown::blocks(record));
-    blocks.extend(soak_shown::blocks(record));
+    blocks.extend(preferred_cores::blocks(record));
+    blocks.extend(transitions::blocks(record));
+    blocks.extend(interference::blocks(record));
+    blocks.extend(sustained::blocks(record));
     blocks.extend(why_shown::blocks(record));
     blocks.push(Block::Heading("Findings".to_owned()));
     blocks.push(parts::findings(record));
@@ -375,7 +376,7 @@ pub(super) fn map(record: &Record) -> Option<Block> {
         cells: columns.iter().map(|column| cell(workload, column)).collect(),
     };
     Some(Block::HeatMap(HeatMap {
-        caption: "median clock by the chain, MHz (higher is better)".to_owned(),
+        caption: "Median clock by number of active cores, MHz".to_owned(),
         unit: "MHz".to_owned(),
         row_title: "stream".to_owned(),
         column_title: "active cores".to_owned(),
@@ -448,20 +449,19 @@ pub(super) fn promised(record: &Record) -> Option<Block> {
             format!("{}: {}", level.label.to_lowercase(), value_text(&level.value).text)
         }),
     );
-    let mut columns = vec![("cores", Align::Left), ("turbo limit", Align::Right)];
-    columns.extend(has_priorities.then_some(("Speed Select", Align::Right)));
-    columns.extend([
-        ("kernel allows", Align::Right),
-        ("fastest stream", Align::Right),
-        ("which", Align::Left),
-        ("of promised", Align::Right),
-    ]);
-    Some(Block::Table(Table {
-        caption: "promised and measured clock, MHz".to_owned(),
-        columns: columns.into_iter().map(|(name, align)| (name.to_owned(), align)).collect(),
-        rows: lines,
-        notes,
-    }))
+    Some(
+        Table::of("Promised and measured clock, MHz")
+            .left("cores")
+            .right("turbo limit")
+            .columns(has_priorities.then_some(("Speed Select", Align::Right)))
+            .right("kernel allows")
+            .right("fastest stream")
+            .left("which")
+            .right("of promised")
+            .rows(lines)
+            .notes(notes)
+            .into(),
+    )
 }
 
 /// What others found each stream's instruction to cost, beside what it cost here.
@@ -483,18 +483,13 @@ fn known_costs(record: &Record) -> Block {
             Text::toned(verdict.word(), tone),
         ]
     };
-    Block::Table(Table {
-        caption: "cycles per op with one core active: measured and known".to_owned(),
-        columns: [
-            ("stream", Align::Left),
-            ("measured", Align::Right),
-            ("known", Align::Right),
-            ("source", Align::Left),
-            ("verdict", Align::Left),
-        ]
-        .map(|(name, align)| (name.to_owned(), align))
-        .to_vec(),
-        rows: comparisons.iter().map(line).collect(),
-        notes: citations(comparisons.iter().map(|comparison| &comparison.figures)),
-    })
+    Table::of("Cycles per op of one core: measured and published")
+        .left("stream")
+        .right("measured")
+        .right("known")
+        .left("source")
+        .left("verdict")
+        .rows(comparisons.iter().map(line))
+        .notes(citations(comparisons.iter().map(|comparison| &comparison.figures)))
+        .into()
 }

@@ -15,13 +15,14 @@ pub(super) fn licences(record: &Record) -> Option<Block> {
     let (clocks, left_out) = read::rows_shown(record);
     rows.extend(measured(record, &clocks, titles.len(), &*column));
     notes.extend(left_out);
-    let columns = titles.into_iter().map(|title| (title, Align::Right));
-    Some(Block::Table(Table {
-        caption: "promised by licence and active cores, MHz".to_owned(),
-        columns: std::iter::once(("active cores".to_owned(), Align::Left)).chain(columns).collect(),
-        rows,
-        notes,
-    }))
+    Some(
+        Table::of("Promised clock by licence and active cores, MHz")
+            .left("active cores")
+            .columns(titles.into_iter().map(|title| (title, Align::Right)))
+            .rows(rows)
+            .notes(notes)
+            .into(),
+    )
 }
 
 /// What somebody promises each licence.

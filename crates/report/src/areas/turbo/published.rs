@@ -25,9 +25,9 @@ struct PublishedClocks {
 /// What one source says of the clocks of one CPU.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct PublishedCpu {
+pub(in crate::areas) struct PublishedCpu {
     brand: String,
-    pub(super) source: String,
+    pub(in crate::areas) source: String,
     clock: Vec<LicenceClock>,
 }
 
@@ -54,14 +54,14 @@ struct Transition {
 
 impl PublishedCpu {
     /// That of the machine of a record; none: nobody states any.
-    pub(super) fn of(record: &Record) -> Option<&'static PublishedCpu> {
+    pub(in crate::areas) fn of(record: &Record) -> Option<&'static PublishedCpu> {
         let brand = record.text("cpu.brand")?;
         let brand = format!(" {brand} ");
         TABLE.cpu.iter().find(|cpu| brand.contains(&format!(" {} ", cpu.brand)))
     }
 
     /// The counts of active cores for which it states clocks: from and to.
-    pub(super) fn counts(&self) -> Vec<(usize, usize)> {
+    pub(in crate::areas) fn counts(&self) -> Vec<(usize, usize)> {
         let steps = self.clock.iter().flat_map(|clock| &clock.megahertz);
         let mut counts = in_order(steps.map(|(from, to, _)| (*from, *to)));
         counts.sort_unstable();
@@ -69,7 +69,7 @@ impl PublishedCpu {
     }
 
     /// The clock of a licence with so many active cores in a package, in hertz.
-    pub(super) fn hertz(&self, licence: Licence, active: usize) -> Option<f64> {
+    pub(in crate::areas) fn hertz(&self, licence: Licence, active: usize) -> Option<f64> {
         let clock = self.clock.iter().find(|clock| clock.licences.contains(&licence))?;
         let steps = clock.megahertz.iter();
         let step = steps.copied().find(|(from, to, _)| (*from..=*to).contains(&active));
@@ -78,7 +78,7 @@ impl PublishedCpu {
 }
 
 /// What others found changes of licence to take on this microarchitecture, in a sentence.
-pub(super) fn transition(record: &Record) -> Option<String> {
+pub(in crate::areas) fn transition(record: &Record) -> Option<String> {
     let core = record.text("cpu.microarchitecture")?;
     let known = TABLE.transition.iter().find(|it| it.of.iter().any(|of| of == core))?;
     Some(known.words())
@@ -103,6 +103,7 @@ fn microseconds((from, to): (f64, f64)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{blank, say};
 
     fn cpu(brand: &str) -> &'static PublishedCpu {
         TABLE.cpu.iter().find(|cpu| cpu.brand == brand).unwrap()
@@ -157,5 +158,27 @@ mod tests {
                 assert!(clocks.is_sorted_by(|a, b| a >= b), "{cpu:?} with {active}: {clocks:?}");
             }
         }
+    }
+
+    #[test]
+    fn published_cpu_matches_whole_words_of_the_brand() {
+        let hertz = |brand: &str, licence, active| {
+            let mut record = blank();
+            say(&mut record, "cpu.brand", brand);
+            PublishedCpu::of(&record).and_then(|cpu| cpu.hertz(licence, active))
+        };
+        let xeon = "Intel(R) Xeon(R) Gold 6130 CPU @ 2.10GHz";
+        // data/licences.toml: 3,700, 3,600 and 3,500 MHz for one core.
+        assert_eq!(hertz(xeon, Licence::Plain, 1), Some(3.7e9));
+        assert_eq!(hertz(xeon, Licence::Light512, 1), Some(3.6e9));
+        assert_eq!(hertz(xeon, Licence::Heavy512, 1), Some(3.5e9));
+        assert_eq!(hertz(xeon, Licence::Plain, 2), None);
+        assert_eq!(hertz("Intel(R) Xeon(R) Gold 6130F CPU", Licence::Plain, 1), None);
+    }
+
+    #[test]
+    fn published_counts_are_listed_once() {
+        // Three licences, each for one core and for all eighteen.
+        assert_eq!(cpu("Gold 6154").counts(), [(1, 1), (18, 18)]);
     }
 }

@@ -12,7 +12,7 @@ use crate::cells::{Cell, cells};
 use model::areas::turbo::promise;
 
 /// One stream with so many active cores: the samples of all of them.
-pub(super) enum Pooled {
+pub(in crate::areas) enum Pooled {
     /// Numbers.
     Measured {
         /// Over all samples of all CPUs.
@@ -26,25 +26,25 @@ pub(super) enum Pooled {
 
 /// What CPUs are called that the kernel lists as other cores, and that share a core as probed: what the probes say
 /// goes before.
-pub(super) const HIDDEN: &str = "hidden sibling";
+pub(in crate::areas) const HIDDEN: &str = "hidden sibling";
 
 /// Whether the probes found CPUs of a series on one core.
-pub(super) fn is_same_core(series: &Series) -> bool {
+pub(in crate::areas) fn is_same_core(series: &Series) -> bool {
     series.placement_class.as_ref().is_some_and(|class| class.contains(SAME_CORE))
 }
 
 /// A clock in MHz, the unit that people compare.
-pub(super) fn mhz(hertz: f64) -> String {
+pub(in crate::areas) fn mhz(hertz: f64) -> String {
     format!("{:.0}", hertz / 1e6)
 }
 
 /// How much a counter of the kernel grew during the run.
-pub(super) fn grown(record: &Record, id: &str) -> Option<f64> {
+pub(in crate::areas) fn grown(record: &Record, id: &str) -> Option<f64> {
     number(record.conditions.after.iter().find(|fact| fact.id == id)?)
 }
 
 /// The number that a fact is, where it is one.
-pub(super) fn number(fact: &Fact) -> Option<f64> {
+pub(in crate::areas) fn number(fact: &Fact) -> Option<f64> {
     match fact.value.value()? {
         FactValue::Number { value, .. } => Some(*value),
         FactValue::Text(_) => None,
@@ -52,12 +52,12 @@ pub(super) fn number(fact: &Fact) -> Option<f64> {
 }
 
 /// The workloads of the area, in order.
-pub(super) fn workloads(record: &Record) -> Vec<&str> {
+pub(in crate::areas) fn workloads(record: &Record) -> Vec<&str> {
     in_order(record.series_of(AREA, "clock").map(|series| series.workload.as_str()))
 }
 
 /// The numbers of active cores that were planned, ascending.
-pub(super) fn active_counts(record: &Record) -> Vec<usize> {
+pub(in crate::areas) fn active_counts(record: &Record) -> Vec<usize> {
     let planned = record.run.plan.active_cores.iter().map(|count| *count as usize);
     let has_series =
         |count: &usize| record.series_of(AREA, "clock").any(|series| series.active.len() == *count);
@@ -66,7 +66,7 @@ pub(super) fn active_counts(record: &Record) -> Vec<usize> {
 
 /// All CPUs of one cell together. Classes of placement are never pooled: of several, the one with the
 /// most samples is shown.
-pub(super) fn pooled(
+pub(in crate::areas) fn pooled(
     record: &Record,
     quantity: &str,
     workload: &str,
@@ -101,7 +101,7 @@ pub(crate) fn shown_class<'a>(cell: &[&'a Series]) -> Option<&'a Option<String>>
 }
 
 /// The summary of a cell, where it has one to calculate with: clocks and cycles are positive.
-pub(super) fn summary(
+pub(in crate::areas) fn summary(
     record: &Record,
     quantity: &str,
     workload: &str,
@@ -115,7 +115,7 @@ pub(super) fn summary(
 
 /// Least and greatest block median of the clock without payload, of that of these CPUs whose clock moved most, or of any
 /// where none of them has one: cores of one machine may differ.
-pub(super) fn quiet_drift(record: &Record, of: &CpuSet) -> Option<[f64; 2]> {
+pub(in crate::areas) fn quiet_drift(record: &Record, of: &CpuSet) -> Option<[f64; 2]> {
     let every = record.series_of("rig", "quiet_clock");
     let has_own = every.clone().any(|series| of.contains(series.cpu));
     let all = every.filter(move |series| !has_own || of.contains(series.cpu));
@@ -132,23 +132,23 @@ pub(super) fn quiet_drift(record: &Record, of: &CpuSet) -> Option<[f64; 2]> {
 
 /// A workload on a set of active CPUs: the series of all threads that execute it.
 #[derive(Clone)]
-pub(super) struct WorkloadRow<'a> {
-    pub(super) workload: &'a str,
-    pub(super) active: &'a CpuSet,
+pub(in crate::areas) struct WorkloadRow<'a> {
+    pub(in crate::areas) workload: &'a str,
+    pub(in crate::areas) active: &'a CpuSet,
     /// Those of them that it is of alone, where others may have other clocks.
-    pub(super) cpus: Option<CpuSet>,
+    pub(in crate::areas) cpus: Option<CpuSet>,
     parameters: &'a BTreeMap<String, String>,
     series: Vec<&'a Series>,
 }
 
 impl<'a> WorkloadRow<'a> {
     /// The type of its cores, where the machine has several.
-    pub(super) fn core_type(&self) -> Option<&'a str> {
+    pub(in crate::areas) fn core_type(&self) -> Option<&'a str> {
         self.parameters.get("core_type").map(String::as_str)
     }
 
     /// The CPUs that it is of.
-    pub(super) fn own(&self) -> &CpuSet {
+    pub(in crate::areas) fn own(&self) -> &CpuSet {
         self.cpus.as_ref().unwrap_or(self.active)
     }
 
@@ -168,12 +168,12 @@ impl<'a> WorkloadRow<'a> {
     }
 
     /// Whether several streams share the cores.
-    pub(super) fn is_mix(&self) -> bool {
+    pub(in crate::areas) fn is_mix(&self) -> bool {
         self.parameters.contains_key("spec")
     }
 
     /// The series of that quantity, one for each thread, by CPU.
-    pub(super) fn of(&self, quantity: &str) -> Vec<&'a Series> {
+    pub(in crate::areas) fn of(&self, quantity: &str) -> Vec<&'a Series> {
         let mut all: Vec<&Series> =
             self.series.iter().filter(|series| series.quantity == quantity).copied().collect();
         if let Some(class) = shown_class(&all) {
@@ -183,20 +183,20 @@ impl<'a> WorkloadRow<'a> {
     }
 
     /// The median over threads of the medians of that quantity.
-    pub(super) fn median(&self, quantity: &str) -> Option<f64> {
+    pub(in crate::areas) fn median(&self, quantity: &str) -> Option<f64> {
         let of = self.of(quantity);
         median(&of.iter().filter_map(|s| Some(s.summary()?.median)).collect::<Vec<_>>())
     }
 
     /// How far that may be off as a share of it, of the thread of which it is known least; nothing where no thread has
     /// an interval.
-    pub(super) fn uncertainty(&self, quantity: &str) -> f64 {
+    pub(in crate::areas) fn uncertainty(&self, quantity: &str) -> f64 {
         let of = self.of(quantity);
         of.iter().filter_map(|s| s.summary()?.relative_uncertainty()).fold(0.0, f64::max)
     }
 
     /// The same median of its first blocks alone.
-    pub(super) fn median_of_first(&self, quantity: &str, blocks: u64) -> Option<f64> {
+    pub(in crate::areas) fn median_of_first(&self, quantity: &str, blocks: u64) -> Option<f64> {
         let first = |series: &&Series| -> Option<f64> {
             let mut medians = series.samples()?.numbered_medians();
             medians.sort_unstable_by_key(|(block, _)| *block);
@@ -207,7 +207,7 @@ impl<'a> WorkloadRow<'a> {
     }
 
     /// Why there is no number of that quantity, on the first thread that has none.
-    pub(super) fn reason(&self, quantity: &str) -> Option<&'a Unavailable> {
+    pub(in crate::areas) fn reason(&self, quantity: &str) -> Option<&'a Unavailable> {
         self.of(quantity).into_iter().find_map(|series| match &series.outcome {
             Outcome::Unavailable { unavailable } => Some(unavailable),
             Outcome::Measured { .. } => None,
@@ -216,8 +216,8 @@ impl<'a> WorkloadRow<'a> {
 }
 
 /// All rows that this machine can execute, by number of active cores.
-pub(super) fn rows(record: &Record) -> Vec<WorkloadRow<'_>> {
-    let is_stream = |series: &Series| series.area == AREA && !super::is_question(&series.workload);
+pub(in crate::areas) fn rows(record: &Record) -> Vec<WorkloadRow<'_>> {
+    let is_stream = |series: &Series| model::areas::is_of(series, AREA);
     let of = |Cell { workload, active, parameters, series }| WorkloadRow {
         workload,
         active,
@@ -232,19 +232,21 @@ pub(super) fn rows(record: &Record) -> Vec<WorkloadRow<'_>> {
 }
 
 /// Rows of the same CPUs together, in order.
-pub(super) fn by_cpus<'r, 'a>(rows: &'r [WorkloadRow<'a>]) -> Vec<Vec<&'r WorkloadRow<'a>>> {
+pub(in crate::areas) fn by_cpus<'r, 'a>(
+    rows: &'r [WorkloadRow<'a>],
+) -> Vec<Vec<&'r WorkloadRow<'a>>> {
     let cpus = |row: &&'r WorkloadRow<'a>| (row.core_type(), row.active, row.cpus.as_ref());
     let all = in_order(rows.iter().map(|row| cpus(&row)));
     all.into_iter().map(|of| rows.iter().filter(|row| cpus(row) == of).collect()).collect()
 }
 
 /// The same, each in parts of CPUs that are allowed as much.
-pub(super) fn rows_alike(record: &Record) -> Vec<WorkloadRow<'_>> {
+pub(in crate::areas) fn rows_alike(record: &Record) -> Vec<WorkloadRow<'_>> {
     rows(record).into_iter().flat_map(|row| row.alike(record)).collect()
 }
 
 /// The same as a page shows them, with a word on the parts that it leaves out.
-pub(super) fn rows_shown(record: &Record) -> (Vec<WorkloadRow<'_>>, Option<String>) {
+pub(in crate::areas) fn rows_shown(record: &Record) -> (Vec<WorkloadRow<'_>>, Option<String>) {
     let mut most = 0;
     let mut shown = Vec::new();
     for row in rows(record) {
@@ -261,5 +263,131 @@ fn lacks_hardware(series: &Series) -> bool {
     match &series.outcome {
         Outcome::Unavailable { unavailable } => unavailable.obstacle == Obstacle::Hardware,
         Outcome::Measured { .. } => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::record::{AllowedClock, ClockRecord};
+
+    use super::*;
+    use crate::testing::{blank, near, on, series, turbo};
+
+    const CLOCK: [&str; 3] = [AREA, "scalar_iadd", "clock"];
+
+    fn record(series: Vec<Series>) -> Record {
+        Record { series, ..blank() }
+    }
+
+    fn pooled_of_two(record: &Record) -> (Summary, Option<String>) {
+        match pooled(record, "clock", "scalar_iadd", 2) {
+            Some(Pooled::Measured { summary, class }) => (summary, class),
+            Some(Pooled::Absent(_)) | None => panic!("there are numbers"),
+        }
+    }
+
+    #[test]
+    fn pooled_of_cpus_measured_together_has_one_median_for_each_block() {
+        let record = record(vec![
+            series(CLOCK, "0-1", &[], &[&[3.0], &[3.1], &[3.2], &[3.3], &[3.4]]),
+            on(1, series(CLOCK, "0-1", &[], &[&[3.4], &[3.5], &[3.6], &[3.7], &[3.8]])),
+        ]);
+        let (summary, _) = pooled_of_two(&record);
+        // Ten samples: 3.0 3.1 3.2 3.3 3.4 | 3.4 3.5 3.6 3.7 3.8.
+        near(summary.median, 3.4);
+        // Five blocks, each the middle of both CPUs: 3.2 3.3 3.4 3.5 3.6, and the interval of five is all of them. Ten
+        // blocks would have 3.1 to 3.7.
+        let [low, high] = summary.between_blocks.unwrap();
+        near(low, 3.2);
+        near(high, 3.6);
+        assert_eq!((summary.count, summary.blocks), (10, 5));
+        // 0.2 of 3.4.
+        near(summary.relative_uncertainty().unwrap(), 1.0 / 17.0);
+    }
+
+    #[test]
+    fn pooled_of_four_blocks_has_no_interval() {
+        let of_cpu = |cpu| on(cpu, series(CLOCK, "0-1", &[], &[&[3.0], &[3.1], &[3.2], &[3.3]]));
+        let (summary, _) = pooled_of_two(&record(vec![of_cpu(0), of_cpu(1)]));
+        assert_eq!((summary.blocks, summary.between_blocks), (4, None));
+    }
+
+    #[test]
+    fn pooled_of_two_classes_is_of_the_one_with_most_samples_of_all_cpus() {
+        let class = |name: &str, series: Series| Series {
+            placement_class: Some(name.to_owned()),
+            ..series
+        };
+        let record = record(vec![
+            class("same-core", series(CLOCK, "0-1", &[], &[&[2.0, 2.2]])),
+            class("same-core", on(1, series(CLOCK, "0-1", &[], &[&[2.0, 2.2]]))),
+            class("apart", series(CLOCK, "0-1", &[], &[&[3.0, 3.0, 3.0]])),
+        ]);
+        // 2 + 2 samples against 3.
+        let (summary, class) = pooled_of_two(&record);
+        near(summary.median, 2.1);
+        assert_eq!(class.as_deref(), Some("same-core"));
+    }
+
+    #[test]
+    fn active_counts_without_a_clock_are_left_out() {
+        let mut record = turbo(&[("scalar_iadd", "0", 3500.0), ("scalar_iadd", "0-3", 3000.0)]);
+        record.run.plan.active_cores = vec![1, 2, 4];
+        assert_eq!(active_counts(&record), [1, 4]);
+    }
+
+    #[test]
+    fn quiet_drift_is_that_of_the_cpu_whose_clock_moved_most() {
+        let quiet = ["rig", "quiet_clock", "quiet_clock"];
+        let record = record(vec![
+            series(quiet, "0", &[], &[&[3.03], &[3.0], &[3.01]]),
+            series(quiet, "1", &[], &[&[2.0], &[2.1]]),
+        ]);
+        let of = |cpus: &str| quiet_drift(&record, &cpus.parse().unwrap());
+        // 5 % against 1 %, though the other clock is the higher one.
+        assert_eq!(of("0-1"), Some([2.0, 2.1]));
+        assert_eq!(of("0"), Some([3.0, 3.03]));
+        assert_eq!(of("7"), Some([2.0, 2.1]), "of any, where none of them has one");
+    }
+
+    #[test]
+    fn row_of_threads_has_the_median_of_their_medians() {
+        let record = record(vec![
+            series(CLOCK, "0-2", &[], &[&[3.0]]),
+            on(1, series(CLOCK, "0-2", &[], &[&[3.1, 3.3]])),
+            on(2, series(CLOCK, "0-2", &[], &[&[3.5], &[3.6], &[3.6], &[3.6], &[3.78]])),
+        ]);
+        let [row] = &rows(&record)[..] else { panic!("one stream on three CPUs") };
+        // 3.0, 3.2 and 3.6, however many samples each has: all eight together have 3.55.
+        near(row.median("clock").unwrap(), 3.2);
+        // The only thread with an interval: 3.6 (3.5 to 3.78), of which 0.18 are 5 %.
+        near(row.uncertainty("clock"), 0.05);
+    }
+
+    #[test]
+    fn row_of_first_blocks_skips_those_without_samples() {
+        let blocks: [&[f64]; 6] = [&[], &[3.5], &[3.4], &[3.0], &[3.0], &[3.0]];
+        let record = record(vec![series(CLOCK, "0", &[], &blocks)]);
+        let row = &rows(&record)[0];
+        // The middle of 3.5 and 3.4.
+        near(row.median_of_first("clock", 2).unwrap(), 3.45);
+        near(row.median("clock").unwrap(), 3.0);
+    }
+
+    #[test]
+    fn rows_of_cpus_with_limits_of_their_own_are_apart() {
+        let clocks = [2.0, 2.0, 3.0, 3.2];
+        let of_cpu = |(cpu, clock)| on(cpu, series(CLOCK, "0-3", &[], &[&[clock]]));
+        let mut record = record((0..).zip(clocks).map(of_cpu).collect());
+        let source = promise::BY_KERNEL.to_owned();
+        let limit = AllowedClock { cpus: "0-1".parse().unwrap(), hertz: 2.0, source };
+        record.clock = Some(ClockRecord { allowed: vec![limit], ..ClockRecord::default() });
+        let medians = |rows: Vec<WorkloadRow<'_>>| -> Vec<(String, f64)> {
+            rows.iter().map(|row| (row.own().to_string(), row.median("clock").unwrap())).collect()
+        };
+        // All four have 2.5, which is the clock of none.
+        assert_eq!(medians(rows(&record)), [("0-3".to_owned(), 2.5)]);
+        let parts = [("2-3".to_owned(), 3.1), ("0-1".to_owned(), 2.0)];
+        assert_eq!(medians(rows_alike(&record)), parts);
     }
 }

@@ -1,11 +1,12 @@
 //! The area's part of the sheet.
 
 use model::areas::turbo::distrust;
-use model::page::{Align, Bar, Bars, Block, Table, Text, Tone};
+use model::page::{Align, Bar, Bars, Block, Table, Text, Tone, tally};
 use model::record::Record;
 
+use super::super::{interference, preferred_cores, sustained, transitions};
 use super::read::{Pooled, active_counts, mhz, pooled, summary, workloads};
-use super::{favoured, neighbours_shown, page, promise_shown, soak_shown, trace_shown, why_shown};
+use super::{page, promise_shown, why_shown};
 
 pub(super) fn section(record: &Record) -> Vec<Block> {
     let (workloads, counts) = (workloads(record), active_counts(record));
@@ -17,22 +18,19 @@ pub(super) fn section(record: &Record) -> Vec<Block> {
     blocks.extend(page::map(record).or_else(|| clock_bars(record, &workloads, &counts)));
     blocks.extend(page::promised(record));
     blocks.extend(promise_shown::licences(record));
-    blocks.extend(favoured::blocks(record));
+    blocks.extend(preferred_cores::blocks(record));
     blocks.extend(why_shown::blocks(record));
-    blocks.extend(trace_shown::blocks(record));
-    blocks.extend(neighbours_shown::blocks(record));
-    blocks.extend(soak_shown::blocks(record));
+    blocks.extend(transitions::blocks(record));
+    blocks.extend(interference::blocks(record));
+    blocks.extend(sustained::blocks(record));
     blocks.push(Block::Heading("Cycles per op".to_owned()));
     blocks.push(cycles_table(record, &workloads, &counts));
     blocks
 }
 
-fn header(first: &str, counts: &[usize]) -> Vec<(String, Align)> {
-    let cores = |count: &usize| {
-        let plural = if *count == 1 { "" } else { "s" };
-        (format!("{count} core{plural}"), Align::Right)
-    };
-    std::iter::once((first.to_owned(), Align::Left)).chain(counts.iter().map(cores)).collect()
+/// A column for each number of active cores.
+fn by_cores(counts: &[usize]) -> impl Iterator<Item = (String, Align)> {
+    counts.iter().map(|count| (tally(*count, "core"), Align::Right))
 }
 
 /// What stands in a cell that has no number.
@@ -55,13 +53,11 @@ fn clock_table(record: &Record, workloads: &[&str], counts: &[usize]) -> Block {
         }
         other => absent(other),
     };
-    let rows = workloads
-        .iter()
-        .map(|workload| {
-            let cells = counts.iter().map(|&count| cell(workload, count));
-            std::iter::once(Text::from(*workload)).chain(cells).collect()
-        })
-        .collect();
+    let row = |workload: &&str| {
+        let cells = counts.iter().map(|&count| cell(workload, count));
+        std::iter::once(Text::from(*workload)).chain(cells).collect()
+    };
+    let rows: Vec<Vec<Text>> = workloads.iter().map(row).collect();
     let mut notes = Vec::new();
     if !classes.is_empty() {
         notes.push(format!(
@@ -69,12 +65,12 @@ fn clock_table(record: &Record, workloads: &[&str], counts: &[usize]) -> Block {
             classes.join(", ")
         ));
     }
-    Block::Table(Table {
-        caption: "clock in MHz, p5 - p95 over all active cores (higher is better)".to_owned(),
-        columns: header("stream", counts),
-        rows,
-        notes,
-    })
+    Table::of("Clock by number of active cores, MHz (p5 - p95)")
+        .left("stream")
+        .columns(by_cores(counts))
+        .rows(rows)
+        .notes(notes)
+        .into()
 }
 
 /// One bar per stream, for one number of cores; nothing where no clock is known.
@@ -86,7 +82,7 @@ fn clock_bars(record: &Record, workloads: &[&str], counts: &[usize]) -> Option<B
         Some(Bar { label: (*workload).to_owned(), from: 0.0, value, text })
     };
     let bars: Vec<Bar> = workloads.iter().filter_map(bar).collect();
-    let caption = "median clock with one core active, MHz (higher is better)".to_owned();
+    let caption = "Median clock of one core, MHz".to_owned();
     (!bars.is_empty()).then_some(Block::Bars(Bars { caption, bars }))
 }
 
@@ -106,28 +102,21 @@ fn cycles_table(record: &Record, workloads: &[&str], counts: &[usize]) -> Block 
         }
         other => absent(other),
     };
-    let rows = workloads
-        .iter()
-        .map(|workload| {
-            let kind = record.run.plan.workload(workload).map_or("", |row| &row.kind);
-            let cells = ends.iter().map(|&count| cell(workload, count));
-            [Text::from(*workload), Text::from(kind)].into_iter().chain(cells).collect()
-        })
-        .collect();
-    let between = counts.len().saturating_sub(ends.len());
-    let notes = match between {
-        0 => Vec::new(),
-        _ => vec![format!("further numbers of active cores, in the record: {between}")],
+    let row = |workload: &&str| {
+        let kind = record.run.plan.workload(workload).map_or("", |row| &row.kind);
+        let cells = ends.iter().map(|&count| cell(workload, count));
+        [Text::from(*workload), Text::from(kind)].into_iter().chain(cells).collect()
     };
-    let mut columns = header("stream", &ends);
-    columns.insert(1, ("kind".to_owned(), Align::Left));
-    Block::Table(Table {
-        caption: "core cycles per op, median ± its 95 % interval between blocks, of five 94 % (lower is better)"
-            .to_owned(),
-        columns,
-        rows,
-        notes,
-    })
+    let between = counts.len().saturating_sub(ends.len());
+    let more =
+        (between > 0).then(|| format!("further numbers of active cores, in the record: {between}"));
+    Table::of("Core cycles per op, median ± 95 % interval")
+        .left("stream")
+        .left("kind")
+        .columns(by_cores(&ends))
+        .rows(workloads.iter().map(row))
+        .notes(more)
+        .into()
 }
 
 pub(super) fn sentences(record: &Record) -> Vec<Text> {

@@ -120,4 +120,15 @@ mod tests {
             CountedShares { halted: Some(0.2), in_clock: Some(0.1), ..CountedShares::default() };
         is(counted, [0.0, 0.1 / 0.9, 0.0, 0.0]);
     }
+
+    /// Nothing is left to take shares of, and shares are no more than all.
+    #[test]
+    fn shares_of_lost_time_are_no_more_than_all_of_it() {
+        let all = Some(1.0);
+        is(CountedShares { gaps: all, in_clock: all, ..CountedShares::default() }, [0.0; 4]);
+        // 1.5 of the time is 1; a quota stopped 0.25 of it, so that 0.75 are left.
+        let counted =
+            CountedShares { gaps: Some(1.5), quota: Some(0.25), ..CountedShares::default() };
+        is(counted, [0.25, 0.0, 0.0, 0.75]);
+    }
 }

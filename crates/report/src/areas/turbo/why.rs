@@ -17,22 +17,23 @@ use model::record::{
 use model::stats::mean;
 use model::{CpuId, CpuSet, Known, Obstacle, Unavailable, in_order};
 
+use super::super::{interference, sustained, transitions};
 use super::clocked::{Clocked, Lighter, LimitEvidence};
 use super::read::{WorkloadRow, grown, number, rows_alike};
 use super::time_lost::{CountedShares, Lost};
-use super::{neighbours_shown, published, read, soak_shown, trace_shown};
+use super::{published, read};
 use model::areas::turbo::promise;
 use model::areas::turbo::speed_select::{Selected, Stated};
 use model::licence::Licence;
 
 /// Where Intel's CPUs say what lowers a clock, power among it, each core and each package.
-pub(super) const STATUS: [&str; 2] = ["MSR 19Ch", "MSR 1B1h"];
+pub(in crate::areas) const STATUS: [&str; 2] = ["MSR 19Ch", "MSR 1B1h"];
 
 const LICENCE: &str = "licence of the instructions";
-pub(super) const ACTIVE_CORES: &str = "limit of the active cores";
+pub(in crate::areas) const ACTIVE_CORES: &str = "limit of the active cores";
 
 /// Less of a clock than this is what two looks at it differ by.
-pub(super) const SAME: f64 = 0.005;
+pub(in crate::areas) const SAME: f64 = 0.005;
 
 /// Accounts of the clocks that a run asked for: of the lightest and the heaviest stream that has one, with the
 /// fewest and the most active cores of each type, and of each stream of a mix; of a run without streams the clocks of
@@ -60,9 +61,9 @@ pub fn accounts(record: &Record) -> Vec<ClockAccount> {
         }
     }
     if rows.is_empty() {
-        all.extend(soak_shown::clocked(record));
-        all.extend(trace_shown::clocked(record));
-        all.extend(neighbours_shown::clocked(record));
+        all.extend(sustained::clocked(record));
+        all.extend(transitions::clocked(record));
+        all.extend(interference::clocked(record));
     }
     all.into_iter().map(|of| Descent::of(record, of).account()).collect()
 }
@@ -87,7 +88,7 @@ fn heavy<'a, 'r>(cell: &[&'a WorkloadRow<'r>]) -> Option<&'a WorkloadRow<'r>> {
 
 /// The clock that firmware promises a stream on these cores: by its licence where a table states that, by the
 /// number of active cores where it needs none, and no more than their priorities leave them.
-pub(super) fn promised(record: &Record, row: &WorkloadRow<'_>) -> Option<f64> {
+pub(in crate::areas) fn promised(record: &Record, row: &WorkloadRow<'_>) -> Option<f64> {
     let cpu = row.own().iter().next()?;
     let licence = record.run.plan.licence(row.workload);
     let firmware = Selected::of(record.speed_select.as_ref(), cpu);
@@ -607,7 +608,7 @@ fn least<'a>(clocks: impl Iterator<Item = &'a AllowedClock>) -> Option<&'a Allow
 }
 
 /// The clock that is advertised for one core of this type.
-pub(super) fn advertised(
+pub(in crate::areas) fn advertised(
     record: &Record,
     cpu: CpuId,
     core_type: Option<&str>,
@@ -667,7 +668,10 @@ fn limit_source(record: &Record, cpu: CpuId) -> &str {
 }
 
 /// The power domain of a CPU and its present level.
-pub(super) fn level_of(record: &Record, cpu: CpuId) -> Option<(&PowerDomain, &PerformanceLevel)> {
+pub(in crate::areas) fn level_of(
+    record: &Record,
+    cpu: CpuId,
+) -> Option<(&PowerDomain, &PerformanceLevel)> {
     let firmware = Selected::of(record.speed_select.as_ref(), cpu)?;
     Some((firmware.domain, firmware.level))
 }
@@ -675,3 +679,6 @@ pub(super) fn level_of(record: &Record, cpu: CpuId) -> Option<(&PowerDomain, &Pe
 fn mhz(hertz: f64) -> String {
     format!("{} MHz", read::mhz(hertz))
 }
+
+#[cfg(test)]
+mod tests;

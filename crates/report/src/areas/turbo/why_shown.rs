@@ -100,14 +100,12 @@ fn table(record: &Record, clock: &ClockRecord) -> Block {
     rows.push(line("clock", Tone::Strong, &|it| Some(mhz(it.clock))));
     rows.extend(labels(accounts, true).into_iter().map(step));
     rows.push(line("delivered", Tone::Strong, &|it| Some(mhz(it.delivered))));
-    let first = ("MHz".to_owned(), Align::Left);
-    let columns = accounts.iter().map(|account| (cell_name(account), Align::Right));
-    Block::Table(Table {
-        caption: "from the advertised clock to the delivered one, MHz".to_owned(),
-        columns: std::iter::once(first).chain(columns).collect(),
-        rows,
-        notes: notes(record, clock),
-    })
+    Table::of("Advertised clock to delivered clock, MHz")
+        .left("MHz")
+        .columns(accounts.iter().map(|account| (cell_name(account), Align::Right)))
+        .rows(rows)
+        .notes(notes(record, clock))
+        .into()
 }
 
 /// Whose clock is advertised, and which limits stand, whether or not they held.
@@ -130,9 +128,7 @@ fn notes(record: &Record, clock: &ClockRecord) -> Vec<String> {
     }
     if record.run.simulated.is_none() && clock.accounts.iter().all(|it| it.unexplained.is_none()) {
         notes.push(
-            "without an advertised clock the way down to this one has no beginning: what was lost beside \
-             the clock stands below it"
-                .to_owned(),
+            "Advertised clock unknown: only losses below the measured clock are shown".to_owned(),
         );
     }
     notes
@@ -159,7 +155,7 @@ fn bars(account: &ClockAccount) -> Option<Block> {
     bars.push(whole("clock", account.clock));
     bars.extend(after.iter().map(|step| take(&step.label, step.hertz)));
     bars.push(whole("delivered", account.delivered));
-    let caption = format!("what each step takes, {}, MHz", cell_name(account));
+    let caption = format!("Steps from the advertised clock, {}, MHz", cell_name(account));
     Some(Block::Bars(Bars { caption, bars }))
 }
 
@@ -212,7 +208,7 @@ fn evidence(record: &Record, clock: &ClockRecord) -> Vec<Block> {
     let causes = || clock.reasons.iter().filter(|reason| reason.is_cause());
     // Registers may be silent of what the kernel counts, and of what was seen in a window.
     let throttled = |id: &&str| grown(record, id).is_some_and(|count| count > 0.0);
-    let came_up = record.series_of(super::AREA, super::soak::LIMITED).next().is_some()
+    let came_up = record.series_of(super::AREA, model::areas::sustained::LIMITED).next().is_some()
         || THERMAL_THROTTLES.iter().any(throttled);
     if !clock.asked.is_empty() && !causes().any(LimitReason::held) && !came_up {
         let verb = if clock.asked.len() == 1 { "says" } else { "say" };

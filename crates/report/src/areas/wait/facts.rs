@@ -121,6 +121,7 @@ mod tests {
     use model::{CpuId, Unit};
 
     use super::*;
+    use crate::testing::{blank, described, near, series};
 
     fn rested(rest_us: u32, class: &str, blocks: &[f64]) -> Series {
         let samples = Samples::Plain(blocks.iter().map(|block| vec![*block]).collect());
@@ -144,7 +145,7 @@ mod tests {
     /// The host moved the CPUs in one block: its number is nobody's step.
     #[test]
     fn a_step_is_of_the_class_with_most_samples() {
-        let mut record = crate::testing::described("sim:1c");
+        let mut record = described("sim:1c");
         let usual = [5e-6, 5.1e-6, 5.2e-6, 5.3e-6, 5.4e-6];
         record.series = vec![
             rested(1000, "apart", &usual.map(|it| it * 10.0)),
@@ -156,5 +157,64 @@ mod tests {
         assert_eq!((steps[0].rest_seconds, steps[0].median), (10.0 * 1e-6, 5.2e-6));
         assert_eq!(steps[0].between, Some([5e-6, 5.4e-6]));
         assert!(steps[1].rest_seconds > steps[0].rest_seconds);
+    }
+
+    #[test]
+    fn a_pause_and_a_line_are_the_middle_ones_and_a_wake_up_is_to_another_core() {
+        let mut record = blank();
+        let signals = [("question", "signals")];
+        for (cpus, ns) in [("0-1", 50.0), ("0,2", 90.0), ("1-2", 70.0)] {
+            record.series.push(series(["cores", "cas", "latency"], cpus, &[], &[&[ns * 1e-9]]));
+            record.series.push(series(["cores", "one_way", "latency"], cpus, &[], &[&[9.0]]));
+        }
+        for (cpu, ns) in [("0", 40.0), ("1", 10.0)] {
+            record.series.push(series(
+                ["pause", "pause_only", "time_per_op"],
+                cpu,
+                &[],
+                &[&[ns * 1e-9]],
+            ));
+        }
+        let trips: Vec<f64> = (0..=100).map(|us| f64::from(us) * 1e-6).collect();
+        for (quantity, active, samples) in [
+            ("round_trip", "0", &[9.0; 200][..]),
+            ("time_per_signal", "0", &[9.0; 3]),
+            ("round_trip", "0-1", &trips),
+            ("time_per_signal", "0-1", &[24e-6, 26e-6]),
+        ] {
+            record.series.push(series(["wake", "futex", quantity], active, &signals, &[samples]));
+        }
+        // 50, 70, 90; between 10 and 40; between 24 and 26, and the 99th of 0 to 100.
+        near(line(&record).unwrap(), 70e-9);
+        near(pause(&record).unwrap(), 25e-9);
+        let (median, p99) = wake_up(&record).unwrap();
+        near(median, 25e-6);
+        near(p99, 99e-6);
+    }
+
+    #[test]
+    fn teams_of_a_setting_are_those_on_most_cpus_with_what_stays_busy() {
+        let mut record = blank();
+        for (quantity, active, setting, value) in [
+            ("loop_time", "0-1", "KMP_BLOCKTIME=0", 1e-6),
+            ("loop_time", "0-3", "KMP_BLOCKTIME=0", 9e-6),
+            ("loop_time", "0-3", "KMP_BLOCKTIME=1", 4e-6),
+            ("loop_time", "0-3", "default", 3e-6),
+            ("rest_busy", "0-1", "KMP_BLOCKTIME=1", 0.9),
+            ("rest_busy", "0-3", "KMP_BLOCKTIME=1", 0.2),
+        ] {
+            let of = ["openmp", "libomp", quantity];
+            let parameters = [("setting", setting)];
+            record.series.push(series(of, active, &parameters, &[&[value]]));
+        }
+        let team = |setting: &str, region, busy_after| Team {
+            setting: setting.to_owned(),
+            region,
+            busy_after,
+        };
+        let expected =
+            [team("KMP_BLOCKTIME=0", 9e-6, None), team("KMP_BLOCKTIME=1", 4e-6, Some(0.2))];
+        assert_eq!(teams(&record, &["libomp"], "KMP_BLOCKTIME="), expected);
+        assert_eq!(teams(&record, &["libgomp"], "KMP_BLOCKTIME="), []);
     }
 }

@@ -8,7 +8,7 @@
 mod advice;
 mod facts;
 
-use model::page::{Align, Block, Page, Table, Text, Tone};
+use model::page::{Block, Page, Table, Text, Tone};
 use model::record::Record;
 
 use super::{Section, cores, openmp, pause, wake};
@@ -16,8 +16,7 @@ use crate::parts::{self, Leaf, known};
 use advice::{Advice, advice};
 
 /// What it says.
-pub const SECTION: Section =
-    Section { leads: true, sentences, ..Section::of(model::areas::WAIT, of_sheet) };
+pub const SECTION: Section = Section { sentences, ..Section::of(model::areas::WAIT, of_sheet) };
 
 fn sentences(record: &Record) -> Vec<Text> {
     advice(record).into_iter().take(1).filter_map(|advice| advice.sentence()).collect()
@@ -47,7 +46,11 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
         ("Other busy CPUs", known(record, "busy.cpus")),
     ];
     let (title, simulated) = ("Advice on waiting", "advice on waiting");
-    parts::leaf(record, verbosity, Leaf { title, simulated, lines, blocks })
+    parts::leaf(
+        record,
+        verbosity,
+        Leaf { answer: SECTION.sentences(record), title, simulated, lines, blocks },
+    )
 }
 
 fn table(advice: &[Advice]) -> Block {
@@ -60,12 +63,10 @@ fn table(advice: &[Advice]) -> Block {
         };
         vec![Text::from(advice.what), value, because]
     };
-    Block::Table(Table {
-        caption: "what this machine's numbers say about waiting".to_owned(),
-        columns: [("question", Align::Left), ("advice", Align::Left), ("it rests on", Align::Left)]
-            .map(|(name, align)| (name.to_owned(), align))
-            .to_vec(),
-        rows: advice.iter().map(row).collect(),
-        notes: Vec::new(),
-    })
+    Table::of("Advice on waiting")
+        .left("question")
+        .left("advice")
+        .left("it rests on")
+        .rows(advice.iter().map(row))
+        .into()
 }

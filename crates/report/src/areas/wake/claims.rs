@@ -39,3 +39,26 @@ fn claim(state: &State<'_>) -> Option<Claim> {
         command: "cpudyno wake idle",
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::shown::idle::tests::record;
+    use super::*;
+
+    #[test]
+    fn an_exit_is_as_claimed_within_half_of_the_table_or_two_microseconds() {
+        use Verdict::{AsClaimed, CannotTell, Differs};
+        // The lightest sleep takes 5 us.
+        let of = |c1: f64, c6: f64| {
+            let record = record(&[("10", 5.0, 1.0)], [c1, c6]);
+            claims(&record).into_iter().map(|claim| claim.verdict).collect::<Vec<_>>()
+        };
+        let differs = |words: &str| Differs(words.to_owned());
+        // 2 us are claimed of C1, 100 us of C6: 3.9 and 149 beyond it are near enough.
+        assert_eq!(of(8.9, 154.0), [AsClaimed, AsClaimed]);
+        assert_eq!(of(9.5, 156.0), [differs("2.50 us longer"), differs("51.0 us longer")]);
+        assert_eq!(of(5.1, 56.0), [AsClaimed, AsClaimed]);
+        assert_eq!(of(5.1, 54.0)[1], differs("51.0 us shorter"));
+        assert!(matches!(of(5.0, 154.0)[0], CannotTell(_)));
+    }
+}

@@ -36,8 +36,7 @@ fn not_slept(stairs: &Staircase<'_>) -> Option<Finding> {
     let mut awake = stairs.steps.iter().filter(|step| step.rest > 0);
     let step = awake.rfind(|s| s.slept.is_some_and(|slept| slept < SLEPT_MIN))?;
     let text = format!(
-        "after rests of {} the sleeper slept in {:.0} % of its waits only: the times of the others are \
-         none of a wake-up",
+        "after rests of {} the thread slept in only {:.0} % of its waits; the other times are no wake-ups",
         rest_words(step.rest),
         step.slept? * 100.0
     );
@@ -71,10 +70,8 @@ fn what_to_set(state: &State<'_>) -> String {
     // A CPU that polls takes turbo from others, and time from its sibling.
     let polls = if limit > 0.0 { "" } else { ", at which CPUs poll," };
     format!(
-        "let programs that mind hold /dev/cpu_dma_latency at {limit:.0} us{polls} (`cpudyno wake idle \
-         --limit-latency {limit:.0}` shows what that gives), or switch the state off: `echo 1 | sudo tee \
-         /sys/devices/system/cpu/cpu*/cpuidle/state{}/disable`",
-        state.number
+        "switch the state off: `cpudyno set idle.{}=off`; or hold /dev/cpu_dma_latency at {limit:.0} us{polls} in the programs that need it (`cpudyno wake idle --limit-latency {limit:.0}` shows the effect)",
+        state.name
     )
 }
 
@@ -90,7 +87,7 @@ fn other_than_table(stairs: &Staircase<'_>) -> Option<Finding> {
     });
     let (state, said, seen) = off?;
     let text = format!(
-        "leaving {} takes {} us, where the kernel's table says {}: its governor decides by the table",
+        "leaving {} takes {} us, the kernel's table says {}; the idle governor decides by the table",
         state.name,
         microseconds(seen),
         microseconds(said)
@@ -197,4 +194,46 @@ fn capital(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|letter| letter.to_uppercase().to_string());
     first.unwrap_or_default() + letters.as_str()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::shown::idle::tests::record;
+    use super::*;
+
+    fn ids(record: &Record) -> Vec<String> {
+        of(record).into_iter().map(|finding| finding.id).collect()
+    }
+
+    #[test]
+    fn a_state_is_deep_from_twenty_microseconds_on_whatever_the_table_says() {
+        let of = |c6: f64| {
+            let mut record = record(&[("10", 5.0, 1.0)], [6.0, c6]);
+            record.machine.idle_states.clear();
+            ids(&record)
+        };
+        // 24.9 and 25.1 us are 19.9 and 20.1 beyond the lightest sleep.
+        assert_eq!(of(24.9), [""; 0]);
+        assert_eq!(of(25.1), ["wake.deep-sleep"]);
+    }
+
+    #[test]
+    fn a_table_is_off_where_it_says_half_or_twice_of_what_a_state_takes() {
+        let is_off = |c6: f64| {
+            ids(&record(&[("10", 5.0, 1.0)], [6.0, c6])).contains(&"wake.table-off".to_owned())
+        };
+        // The table says 100 us: 49 and 201 beyond 5 us are too far from it, 51 and 199 are not.
+        assert_eq!([54.0, 56.0, 204.0, 206.0].map(is_off), [true, false, false, true]);
+    }
+
+    #[test]
+    fn a_sleeper_that_was_awake_in_a_tenth_of_its_waits_is_told() {
+        let of = |slept: f64| {
+            let mut record = record(&[("0", 1.0, 0.0), ("10", 5.0, slept)], [6.0, 7.0]);
+            record.machine.idle_states.clear();
+            ids(&record)
+        };
+        assert_eq!(of(0.91), [""; 0]);
+        assert_eq!(of(0.89), ["wake.not-slept"]);
+    }
 }

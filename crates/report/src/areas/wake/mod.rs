@@ -1,6 +1,7 @@
 //! Wake-ups, as people read them.
 
 mod claims;
+mod figures;
 mod findings;
 mod page;
 mod read;
@@ -17,9 +18,9 @@ use super::Section;
 
 /// What it says.
 pub const SECTION: Section = Section {
-    leads: true,
     findings: findings::of,
     sentences: section::sentences,
     claims: claims::claims,
+    figures: figures::figures,
     ..Section::of(AREA, section::section)
 };

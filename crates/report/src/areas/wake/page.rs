@@ -21,5 +21,9 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
         ("Other busy CPUs", known(record, "busy.cpus")),
     ];
     let (title, simulated) = ("What waking a thread costs", "wake-ups");
-    parts::leaf(record, verbosity, Leaf { title, simulated, lines, blocks })
+    parts::leaf(
+        record,
+        verbosity,
+        Leaf { answer: super::SECTION.sentences(record), title, simulated, lines, blocks },
+    )
 }

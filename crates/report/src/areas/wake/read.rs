@@ -50,3 +50,30 @@ pub(super) fn cells<'a>(record: &'a Record, question: &str) -> Vec<Cell<'a>> {
     };
     crate::cells::cells(record, asked)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::near;
+
+    #[test]
+    fn a_spread_has_quantiles_between_neighbours() {
+        // 0 to 1000 from the greatest down: the hundredths are tens.
+        let falling: Vec<f64> = (0..=1000).rev().map(f64::from).collect();
+        let found = Spread::of(&falling).unwrap();
+        let of = |q: [f64; 5]| Spread {
+            min: q[0],
+            median: q[1],
+            p99: q[2],
+            p999: q[3],
+            max: q[4],
+            count: 1001,
+        };
+        assert_eq!(found, of([0.0, 500.0, 990.0, 999.0, 1000.0]));
+        // 2.97 steps from 1 on: 3 and 0.97 of the way to 5; 1.5 steps: between 2 and 3.
+        let found = Spread::of(&[5.0, 1.0, 3.0, 2.0]).unwrap();
+        near(found.median, 2.5);
+        near(found.p99, 4.94);
+        assert_eq!(Spread::of(&[]), None);
+    }
+}

@@ -1,6 +1,6 @@
 //! The area's part of the sheet.
 
-use model::page::{Align, Block, Table, Text};
+use model::page::{Block, Table, Text};
 use model::record::{Record, Relation};
 
 use super::findings::cliff;
@@ -28,26 +28,21 @@ pub(super) fn section(record: &Record) -> Vec<Block> {
         Some(row)
     };
     let rows: Vec<Vec<Text>> = cells.iter().filter_map(row).collect();
-    let columns = [
-        ("method", Align::Left),
-        ("pair", Align::Left),
-        ("CPUs", Align::Right),
-        ("us/signal", Align::Right),
-        ("round trip", Align::Right),
-        ("p99", Align::Right),
-        ("p99.9", Align::Right),
-        ("max", Align::Right),
-    ];
     let apart: Vec<&Cell<'_>> =
         cells.iter().filter(|cell| cell.kind() != Some(Relation::SameCpu)).collect();
     let mut blocks = vec![
         Block::Heading("Wake-ups".to_owned()),
-        Block::Table(Table {
-            caption: "two threads that signal each other, us (lower is better)".to_owned(),
-            columns: columns.map(|(name, align)| (name.to_owned(), align)).to_vec(),
-            rows,
-            notes: Vec::new(),
-        }),
+        Table::of("Wake-up by method and pair, us")
+            .left("method")
+            .left("pair")
+            .right("CPUs")
+            .right("us/signal")
+            .right("round trip")
+            .right("p99")
+            .right("p99.9")
+            .right("max")
+            .rows(rows)
+            .into(),
     ];
     blocks.extend(plot(&apart));
     blocks.extend(staircases(record).iter().map(table));

@@ -47,7 +47,7 @@ pub(crate) fn page() -> Page {
             Block::Lines(long_line()),
             Block::Heading("Remarks".into()),
             Block::Remarks(remarks()),
-            Block::Fold("More, `as code`".to_owned()),
+            Block::Fold { title: "More, `as code`".to_owned(), open: false },
             Block::List(vec![
                 text(
                     "Measured: turbo. Left out for want of time: memory, which needs 12 s more \
@@ -88,16 +88,12 @@ fn clocks() -> Table {
     let row = |workload: &str, one: &str, four: &str, change: &str, tone| {
         vec![workload.into(), one.into(), four.into(), Text::toned(change, tone)]
     };
-    Table {
-        caption: "Core clock in GHz, median ± half the spread between blocks; higher is better"
-            .into(),
-        columns: vec![
-            ("workload".into(), Align::Left),
-            ("1 core".into(), Align::Right),
-            ("4 cores".into(), Align::Right),
-            ("change".into(), Align::Right),
-        ],
-        rows: vec![
+    Table::of("Core clock in GHz, median ± half the spread between blocks; higher is better")
+        .left("workload")
+        .right("1 core")
+        .right("4 cores")
+        .right("change")
+        .rows([
             row("scalar", "3.702 ± 0.1 %", "3.401 ± 0.2 %", "-8.1 %", Tone::Plain),
             row("avx256_fma", "3.498 ± 0.1 %", "3.102 ± 0.3 %", "-11.3 %", Tone::Warning),
             row("avx512_fma", "3.301 ± 0.2 %", "2.893 ± 1.9 % !", "-12.4 %", Tone::Serious),
@@ -107,24 +103,20 @@ fn clocks() -> Table {
                 Text::toned("no such unit", Tone::Faint),
                 Text::default(),
             ],
-        ],
-        notes: vec!["! the spread is larger than 1 %: see the remarks".into()],
-    }
+        ])
+        .notes(["! the spread is larger than 1 %: see the remarks"])
 }
 
 fn wide() -> Table {
     let names = ["scalar", "sse", "avx128", "avx256_light", "avx256_fma", "avx512_light"];
-    let columns = names.iter().map(|name| ((*name).to_owned(), Align::Right));
     let row = |from: u32| {
         let cells = (0..6).map(|to| Text::from(format!("{}.{} us ± 3 %", 9 + from, to + from)));
         std::iter::once(Text::toned(names[from as usize], Tone::Strong)).chain(cells).collect()
     };
-    Table {
-        caption: "Time to change from row to column".into(),
-        columns: std::iter::once(("from".into(), Align::Left)).chain(columns).collect(),
-        rows: (0..3).map(row).collect(),
-        notes: vec![],
-    }
+    Table::of("Time to change from row to column")
+        .left("from")
+        .columns(names.map(|name| (name, Align::Right)))
+        .rows((0..3).map(row))
 }
 
 fn classic() -> Ruled {
@@ -389,9 +381,7 @@ fn run() -> Run {
         },
         presentation: Presentation {
             width: 80,
-            colour: false,
-            verbosity: 0,
-            page: model::record::PageKind::Sheet,
+            ..Presentation::of(model::record::PageKind::Sheet)
         },
     }
 }

@@ -7,7 +7,7 @@ use model::stats::median;
 use super::super::counting::{Counting, OTHERS_SHARE_MAX};
 use super::super::extent::Extent;
 use super::super::read::{Cell, Measured, Numbers, cells, idle, in_order, threads};
-use super::{columns, dash, note, pages, size, through};
+use super::{dash, note, pages, size, through};
 use model::areas::memory::choice;
 
 const QUANTITY: &str = "bandwidth";
@@ -89,32 +89,27 @@ fn table(counting: Counting<'_>, choice: &str, cells: &[&Cell<'_>]) -> Block {
     notes.extend(numbers().filter_map(|(name, numbers)| disturbed(counting, name, &numbers)));
     let is_measured = all().any(|cell| cell.shown(MEASURED).is_some());
     let rows = cells.iter().map(|cell| row(counting, cell, is_measured)).collect();
-    let mut table = Ruled {
-        caption: format!(
-            "{}: {}, median of all samples (higher is better)",
-            caption(choice),
-            counting.unit()
-        ),
-        columns: columns([
-            ("kernel", Align::Left),
-            ("formula", Align::Left),
-            ("as asked", Align::Right),
-            ("write-allocate", Align::Right),
-            ("p10 - p90", Align::Right),
-            ("best", Align::Right),
-            ("±", Align::Right),
-            ("variant", Align::Left),
-        ]),
-        optional: vec![1, 6, 4],
-        parts: vec![rows],
-        notes,
-    };
+    let mut columns = vec![
+        ("kernel", Align::Left),
+        ("formula", Align::Left),
+        ("as asked", Align::Right),
+        ("write-allocate", Align::Right),
+        ("p10 - p90", Align::Right),
+        ("best", Align::Right),
+        ("±", Align::Right),
+        ("variant", Align::Left),
+    ];
     if is_measured {
         let more = [("measured", Align::Right), ("read + written", Align::Right)];
-        table.columns.splice(MEASURED_AT..MEASURED_AT, columns(more));
-        table.optional = vec![1, 5, 8, 6];
+        columns.splice(MEASURED_AT..MEASURED_AT, more);
     }
-    Block::Ruled(table)
+    Block::Ruled(Ruled {
+        caption: format!("{}: {}, median of all samples", caption(choice), counting.unit()),
+        columns: columns.into_iter().map(|(name, align)| (name.to_owned(), align)).collect(),
+        optional: if is_measured { vec![1, 5, 8, 6] } else { vec![1, 6, 4] },
+        parts: vec![rows],
+        notes,
+    })
 }
 
 /// Where what was measured stands, if it was.
@@ -334,4 +329,41 @@ fn left_out(cells: &[Cell<'_>]) -> String {
          ran backwards.",
         kept as f64 + lost
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{blank, series};
+
+    #[test]
+    fn a_row_counts_all_but_what_was_asked_for_with_write_allocate() {
+        let parameters = [("question", "bandwidth"), ("moved_per_asked", "4/3")];
+        let blocks: [&[f64]; 5] = [&[90e9], &[88e9], &[92e9], &[90e9], &[90e9]];
+        let mut record = blank();
+        record.series = vec![series(["memory", "triad", QUANTITY], "0", &parameters, &blocks)];
+        let row = numbers(Counting::of(&record), &cells(&record, "bandwidth")[0]);
+        let texts: Vec<&str> = row[2..7].iter().map(|text| text.text.as_str()).collect();
+        // 90 x 4/3; 88.8 and 91.2 x 4/3; 92 x 4/3; 2 of 90.
+        assert_eq!(texts, ["90.00", "120.00", "118.40 - 121.60", "122.67", "2.2 %"]);
+    }
+
+    #[test]
+    fn a_brief_line_has_median_least_and_most_of_the_kernels() {
+        let mut record = blank();
+        for (kernel, moved, asked) in [
+            ("copy", "3/2", 60e9),
+            ("scale", "3/2", 58e9),
+            ("add", "4/3", 66e9),
+            ("triad", "4/3", 75e9),
+        ] {
+            let parameters = [("question", "bandwidth"), ("moved_per_asked", moved)];
+            record.series.push(series(["memory", kernel, QUANTITY], "0", &parameters, &[&[asked]]));
+        }
+        let cells = cells(&record, "bandwidth");
+        let brief = in_brief(Counting::of(&record), &cells.iter().collect::<Vec<_>>());
+        let Some(Block::Paragraph(text)) = brief else { panic!("{brief:?}") };
+        // 90, 87, 88 and 100 GB/s: the median is between 88 and 90.
+        assert!(text.text.contains("median 89.00, minimum 87.00, maximum 100.00 GB/s"), "{text:?}");
+    }
 }

@@ -1,12 +1,12 @@
 //! What the kernels move where arrays are once, twice, ... so many times the caches.
 
 use model::page::tally;
-use model::page::{Align, Block, Lines, Scale, Table, Text, Tone};
+use model::page::{Block, Lines, Scale, Table, Text, Tone};
 use model::record::Record;
 
 use super::super::counting::Counting;
 use super::super::read::{Cell, cells, in_order};
-use super::{columns, dash, modes, placement, size};
+use super::{dash, modes, placement, size};
 
 /// The table, and its plot where there are points for a line.
 pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
@@ -34,23 +34,20 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
             best.map_or_else(dash, |(_, kernel)| kernel.into()),
         ]
     };
-    let table = Block::Table(Table {
-        caption: format!(
-            "most that a kernel moves on {}, {} {} (higher is better)",
-            tally(first.active.len(), "thread"),
-            counting.unit(),
-            counting.words(&cells)
-        ),
-        columns: columns([
-            ("factor", Align::Right),
-            ("elements", Align::Right),
-            ("each array", Align::Right),
-            (counting.unit(), Align::Right),
-            ("kernel", Align::Left),
-        ]),
-        rows: factors.iter().map(row).collect(),
-        notes: notes(counting, &cells, &factors),
-    });
+    let table = Table::of(format!(
+        "Highest bandwidth on {}, {} {}",
+        tally(first.active.len(), "thread"),
+        counting.unit(),
+        counting.words(&cells)
+    ))
+    .right("factor")
+    .right("elements")
+    .right("each array")
+    .right(counting.unit())
+    .left("kernel")
+    .rows(factors.iter().map(row))
+    .notes(notes(counting, &cells, &factors))
+    .into();
     let points: Vec<(f64, f64)> = factors
         .iter()
         .filter_map(|&factor| Some((factor as f64, counting.in_unit(most(factor)?.0))))
@@ -60,7 +57,7 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
     let mut blocks = vec![Block::Heading("Arrays of multiples of the caches".to_owned()), table];
     if points.len() >= POINTS_MIN && range >= RANGE_MIN {
         blocks.push(Block::Lines(Lines {
-            caption: "most that a kernel moves, by the size of the arrays".to_owned(),
+            caption: "Highest bandwidth by array size".to_owned(),
             x: "size of each array, in caches in use".to_owned(),
             y: counting.unit().to_owned(),
             x_scale: Scale::Linear,

@@ -8,7 +8,7 @@ use model::record::{Record, Topology};
 use super::super::extent::{self, Extent};
 use super::super::read::{Cell, cells, in_order};
 use super::factors::POINTS_MIN;
-use super::{columns, dash, digits, nanoseconds, note, of_cpu, pages, size as size_text};
+use super::{dash, digits, nanoseconds, note, of_cpu, pages, size as size_text};
 
 /// The walk that goes to another page at nearly every step.
 const RANDOM: &str = "random";
@@ -90,24 +90,17 @@ fn table(record: &Record, cells: &[Cell<'_>]) -> Block {
     notes.extend(unseen.map(|row| {
         format!("{}: {} would lie in it, and is no faster than memory", row[0].text, row[1].text)
     }));
-    Block::Table(Table {
-        caption: "latency of one access: ns (core cycles); lower is better".to_owned(),
-        columns: header(base, huge),
-        rows,
-        notes,
-    })
-}
-
-/// A column for each kind of pages and walk.
-fn header(base: Option<&str>, huge: Option<&str>) -> Vec<(String, Align)> {
-    let in_pages = |kind: &str| (format!("random, {}", pages(kind)), Align::Right);
-    let mut header = columns([("level", Align::Left), ("size", Align::Right)]);
-    header.push(in_pages(base.unwrap_or_default()));
-    if let Some(huge) = huge {
-        header.extend([in_pages(huge), ("translation".to_owned(), Align::Right)]);
-    }
-    header.push(("local, 256 KiB windows".to_owned(), Align::Right));
-    header
+    let in_pages = |kind: &str| format!("random, {}", pages(kind));
+    Table::of("Access latency, ns (core cycles)")
+        .left("level")
+        .right("size")
+        .right(in_pages(base.unwrap_or_default()))
+        .columns(huge.map(|huge| (in_pages(huge), Align::Right)))
+        .columns(huge.map(|_| ("translation", Align::Right)))
+        .right("local, 256 KiB windows")
+        .rows(rows)
+        .notes(notes)
+        .into()
 }
 
 /// Nanoseconds and cycles of a cell.
@@ -181,8 +174,7 @@ fn chains(cells: &[Cell<'_>], verbosity: u8) -> Vec<Block> {
         vec![Block::Heading("Accesses in parallel".to_owned()), Block::Paragraph(text.into())];
     if steps.len() >= POINTS_MIN {
         blocks.push(Block::Lines(Lines {
-            caption: "accesses in flight by the number of independent chains (higher is better)"
-                .to_owned(),
+            caption: "Accesses in flight by number of independent chains".to_owned(),
             x: "chains".to_owned(),
             y: "accesses in flight".to_owned(),
             x_scale: Scale::Linear,
@@ -203,16 +195,77 @@ fn chains(cells: &[Cell<'_>], verbosity: u8) -> Vec<Block> {
                 format!("{:.1}", in_flight(*step)).into(),
             ]
         };
-        blocks.push(Block::Table(Table {
-            caption: "independent chains that one core follows at once".to_owned(),
-            columns: columns([
-                ("chains", Align::Right),
-                ("ns per access", Align::Right),
-                ("in flight", Align::Right),
-            ]),
-            rows: steps.iter().map(row).collect(),
-            notes: Vec::new(),
-        }));
+        blocks.push(
+            Table::of("Independent pointer chains of one core")
+                .right("chains")
+                .right("ns per access")
+                .right("in flight")
+                .rows(steps.iter().map(row))
+                .into(),
+        );
     }
     blocks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{blank, cache, near, series};
+
+    fn put(record: &mut Record, more: &[(&str, &str)], seconds: f64) {
+        let parameters = [&[("question", "latency")], more].concat();
+        record.series.push(series(["memory", "chase", "latency"], "0", &parameters, &[&[seconds]]));
+    }
+
+    #[test]
+    fn accesses_in_flight_are_chains_times_how_much_faster_a_step_is() {
+        let mut record = blank();
+        for (chains, seconds) in [("10", 200e-9), ("1", 100e-9), ("4", 110e-9)] {
+            let more =
+                [("chains", chains), ("footprint", "4096"), ("pages", "thp"), ("walk", RANDOM)];
+            put(&mut record, &more, seconds);
+        }
+        let blocks = chains(&cells(&record, "latency"), 0);
+        let Some(Block::Lines(Lines { lines, .. })) = blocks.last() else { panic!("{blocks:?}") };
+        // 1 x 100/100, 4 x 100/110, 10 x 100/200.
+        for ((x, y), (chains, expected)) in
+            lines[0].1.iter().zip([(1.0, 1.0), (4.0, 40.0 / 11.0), (10.0, 5.0)])
+        {
+            near(*x, chains);
+            near(*y, expected);
+        }
+        assert_eq!(lines[0].1.len(), 3);
+    }
+
+    #[test]
+    fn a_size_is_one_of_memory_from_whole_lines_of_four_times_the_caches_on() {
+        let extent_of = |bytes: u64| {
+            let mut record = blank();
+            // 4 x (1 MiB + 8) are half a line more than 4 MiB.
+            cache(&mut record, 2, (1 << 20) + 8, &["0"]);
+            put(&mut record, &[("footprint", &bytes.to_string())], 1e-9);
+            extent(&record.machine.topology, &cells(&record, "latency")[0])
+        };
+        assert_eq!(extent_of(1 << 20), Some(Extent::Within(2)));
+        assert_eq!(extent_of((4 << 20) - 64), Some(Extent::Partly));
+        assert_eq!(extent_of(4 << 20), Some(Extent::Memory));
+    }
+
+    #[test]
+    fn translation_is_what_base_pages_take_beyond_huge_ones() {
+        let mut record = blank();
+        for (pages, walk, seconds) in
+            [("4k", RANDOM, 121.5e-9), ("thp", RANDOM, 100e-9), ("4k", "local", 97e-9)]
+        {
+            let more =
+                [("chains", "1"), ("footprint", "1048576"), ("pages", pages), ("walk", walk)];
+            put(&mut record, &more, seconds);
+        }
+        let Block::Table(table) = table(&record, &cells(&record, "latency")) else {
+            panic!("a table")
+        };
+        let texts: Vec<&str> = table.rows[0][2..].iter().map(|text| text.text.as_str()).collect();
+        // 121.5 - 100 ns.
+        assert_eq!(texts, ["122", "100", "+21.5", "97.0"]);
+    }
 }

@@ -1,13 +1,13 @@
 //! What one access costs while others move data.
 
 use model::page::tally;
-use model::page::{Align, Block, Lines, Mark, Scale, Table, Text};
+use model::page::{Block, Lines, Mark, Scale, Table, Text};
 use model::record::Record;
 
 use super::super::counting::Counting;
 use super::super::read::{Cell, cells, in_order};
 use super::factors::POINTS_MIN;
-use super::{columns, dash, modes, nanoseconds, note, placement, size, through};
+use super::{dash, modes, nanoseconds, note, placement, size, through};
 
 /// The knee is where latency has grown this much.
 const KNEE: f64 = 1.5;
@@ -170,19 +170,16 @@ pub(in super::super) fn table(counting: Counting<'_>, loaded: &Loaded<'_>) -> Bl
         );
     }
     notes.extend(counting.left_out(&loaded.cells, "background"));
-    Block::Table(Table {
-        caption: format!("latency in ns by what others move in {}", counting.unit()),
-        columns: columns([
-            ("mix", Align::Left),
-            ("idle ns", Align::Right),
-            ("knee", Align::Right),
-            ("maximum", Align::Right),
-            ("ns there", Align::Right),
-            ("of idle", Align::Right),
-        ]),
-        rows: loaded.mixes.iter().map(row).collect(),
-        notes,
-    })
+    Table::of(format!("latency in ns by what others move in {}", counting.unit()))
+        .left("mix")
+        .right("idle ns")
+        .right("knee")
+        .right("maximum")
+        .right("ns there")
+        .right("of idle")
+        .rows(loaded.mixes.iter().map(row))
+        .notes(notes)
+        .into()
 }
 
 pub(in super::super) fn plot(counting: Counting<'_>, loaded: &Loaded<'_>) -> Option<Block> {
@@ -203,7 +200,7 @@ pub(in super::super) fn plot(counting: Counting<'_>, loaded: &Loaded<'_>) -> Opt
     let lines: Vec<_> = loaded.mixes.iter().filter_map(line).collect();
     (!lines.is_empty()).then(|| {
         Block::Lines(Lines {
-            caption: "latency by what others move (lower is better)".to_owned(),
+            caption: "Latency by background bandwidth".to_owned(),
             x: format!("{} {}", counting.unit(), counting.words(&loaded.cells)),
             y: "ns".to_owned(),
             x_scale: Scale::Linear,
@@ -225,14 +222,68 @@ fn all_points(counting: Counting<'_>, loaded: &Loaded<'_>) -> Block {
             ]
         })
     });
-    Block::Table(Table {
-        caption: "every point".to_owned(),
-        columns: columns([
-            ("mix", Align::Left),
-            (counting.unit(), Align::Right),
-            ("ns", Align::Right),
-        ]),
-        rows: rows.collect(),
-        notes: Vec::new(),
-    })
+    Table::of("every point").left("mix").right(counting.unit()).right("ns").rows(rows).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{blank, near, series};
+
+    /// Knee of points of GB/s and ns, where an access takes 100 ns on an idle machine.
+    fn knee(points: &[(f64, f64)]) -> Option<Knee> {
+        let point = |(moved, ns): &(f64, f64)| LoadPoint { moved: moved * 1e9, latency: ns * 1e-9 };
+        Mix { name: "read", points: points.iter().map(point).collect() }.knee(100e-9)
+    }
+
+    #[test]
+    fn a_knee_lies_between_near_points_where_latency_has_grown_by_half() {
+        // 150 ns are half of the way from 120 to 180.
+        let Some(Knee::At(at)) = knee(&[(5.0, 110.0), (10.0, 120.0), (12.0, 180.0), (13.0, 300.0)])
+        else {
+            panic!("it has one")
+        };
+        near(at, 11e9);
+        let Some(Knee::At(at)) = knee(&[(10.0, 120.0), (12.9, 195.0)]) else {
+            panic!("it has one")
+        };
+        // 30 of 75 ns: two fifths of 2.9.
+        near(at, 11.16e9);
+    }
+
+    #[test]
+    fn a_knee_between_points_a_third_apart_is_anywhere_between() {
+        assert_eq!(knee(&[(10.0, 120.0), (13.1, 180.0)]), Some(Knee::Between(10e9, 13.1e9)));
+        // Before the first point, or after the last, it is nowhere.
+        assert_eq!(knee(&[(10.0, 150.1), (11.0, 180.0)]), None);
+        assert_eq!(knee(&[(10.0, 120.0), (11.0, 149.9)]), None);
+        assert_eq!(knee(&[]), None);
+    }
+
+    #[test]
+    fn points_of_a_mix_ascend_by_what_is_moved_and_reads_come_first() {
+        let mut record = blank();
+        let mut put = |more: &[(&str, &str)], quantity: &str, value: f64| {
+            let parameters = [&[("question", "loaded")], more].concat();
+            let of = ["memory", "chase", quantity];
+            record.series.push(series(of, "0-3", &parameters, &[&[value]]));
+        };
+        let mut point = |mix: &str, moved: &str, pause: &str, asked: f64, latency: f64| {
+            let more = [("mix", mix), ("moved_per_asked", moved), ("pause", pause)];
+            put(&more, "background", asked);
+            put(&more, "latency", latency);
+        };
+        point("read and write", "3/2", "0", 40e9, 200e-9);
+        point("read", "1/1", "0", 80e9, 160e-9);
+        point("read", "1/1", "9", 20e9, 101e-9);
+        put(&[], "latency", 100e-9);
+        let found = loaded(&record).unwrap();
+        near(found.idle.unwrap(), 100e-9);
+        let names: Vec<&str> = found.mixes.iter().map(|mix| mix.name).collect();
+        assert_eq!(names, ["read", "read and write"]);
+        let at = |moved, latency| LoadPoint { moved, latency };
+        assert_eq!(found.mixes[0].points, [at(20e9, 101e-9), at(80e9, 160e-9)]);
+        // 3/2 x 40 GB/s.
+        assert_eq!(found.mixes[1].most(), Some(at(60e9, 200e-9)));
+    }
 }

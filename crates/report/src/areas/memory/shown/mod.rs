@@ -10,7 +10,7 @@ pub(super) mod sweep;
 
 use super::extent::Extent;
 use super::read::{Cell, in_order};
-use model::page::{Align, Block, Text, Tone, si};
+use model::page::{Block, Text, Tone, si};
 use model::{CpuId, Unit};
 
 /// Nanoseconds, to three digits.
@@ -87,11 +87,6 @@ pub(super) fn some(found: &[String]) -> String {
 /// What stands where there is no number.
 fn dash() -> Text {
     Text::toned("-", Tone::Faint)
-}
-
-/// Columns with their alignment.
-fn columns<const N: usize>(columns: [(&str, Align); N]) -> Vec<(String, Align)> {
-    columns.map(|(name, align)| (name.to_owned(), align)).to_vec()
 }
 
 /// The words for pages that memory was asked to come in.

@@ -27,7 +27,7 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
         Some((seconds * 1e9, nanoseconds(seconds)))
     };
     let mut blocks = vec![heading];
-    blocks.push(map(record, "latency of one access, ns (lower is better)", "ns", |from, to| {
+    blocks.push(map(record, "Access latency, ns", "ns", |from, to| {
         between(&cells, from, to).find_map(latency)
     }));
     for kernel in kernels(&cells) {
@@ -39,7 +39,7 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
         let unit = counting.unit();
         let of_kernel = cells.iter().filter(|cell| cell.workload == kernel);
         let words = counting.words(of_kernel);
-        let caption = format!("bandwidth of {kernel}, {unit} {words} (higher is better)");
+        let caption = format!("Bandwidth of {kernel}, {unit} {words}");
         blocks.push(map(record, &caption, unit, |from, to| {
             between(&cells, from, to).find_map(bandwidth)
         }));
@@ -179,6 +179,7 @@ fn alone(counting: Counting<'_>, node: u32, cells: &[Cell<'_>]) -> Text {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{blank, series};
 
     #[test]
     fn every_empty_row_and_column_has_its_reason() {
@@ -207,5 +208,51 @@ mod tests {
             ]
         );
         assert_eq!(absences(&nodes, |_, _| true), ["memory without CPUs: node 2"]);
+    }
+
+    #[test]
+    fn maps_from_node_to_node_have_nanoseconds_and_bytes_with_write_allocate() {
+        let node = |id: u32| Node {
+            id,
+            cpus: id.to_string().parse().unwrap(),
+            not_shown: CpuSet::default(),
+            memory_bytes: Some(1 << 30),
+            usable: Some(true),
+            distances: std::collections::BTreeMap::new(),
+        };
+        let mut record = blank();
+        record.machine.topology.nodes = vec![node(0), node(1)];
+        let mut put = |workload: &str, quantity: &str, ways: [&str; 2], value: f64| {
+            let [from, to] = ways;
+            let parameters = [
+                ("question", "numa"),
+                ("from_node", from),
+                ("to_node", to),
+                ("moved_per_asked", "3/2"),
+            ];
+            let of = ["memory", workload, quantity];
+            record.series.push(series(of, from, &parameters, &[&[value]]));
+        };
+        put(CHASE, "latency", ["0", "0"], 80e-9);
+        put(CHASE, "latency", ["0", "1"], 140e-9);
+        put("copy", "bandwidth", ["1", "0"], 20e9);
+        let values: Vec<Vec<Option<f64>>> = blocks(&record)
+            .into_iter()
+            .filter_map(|block| match block {
+                Block::HeatMap(map) => Some(map),
+                _ => None,
+            })
+            .map(|map| {
+                let cells = map.groups.into_iter().flatten().flat_map(|row| row.cells);
+                let value = |cell| match cell {
+                    HeatCell::Value { value, .. } => Some((value * 1e3_f64).round() / 1e3),
+                    HeatCell::Absent(_) => None,
+                };
+                cells.map(value).collect()
+            })
+            .collect();
+        // Row by row: 80 and 140 ns from node 0; 20 x 3/2 GB/s from node 1 to node 0.
+        let latencies = vec![Some(80.0), Some(140.0), None, None];
+        assert_eq!(values, [latencies, vec![None, None, Some(30.0), None]]);
     }
 }

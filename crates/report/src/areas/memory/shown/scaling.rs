@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use model::page::tally;
-use model::page::{Align, Block, Lines, Mark, Scale, Table, Text};
+use model::page::{Block, Lines, Mark, Scale, Table, Text};
 use model::record::{Record, Topology};
 
 use super::super::ALONE;
 use super::super::counting::{AS_ASKED, Counting};
 use super::super::read::{Cell, cells, in_order};
 use super::factors::most;
-use super::{columns, modes, note, placement, through};
+use super::{modes, note, placement, through};
 
 /// Who has this share of the most has nearly all.
 const SATURATED: f64 = 0.95;
@@ -73,7 +73,7 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
     let lines: Vec<_> = orders.iter().filter_map(line).collect();
     if !lines.is_empty() {
         blocks.push(Block::Lines(Lines {
-            caption: "Bandwidth Scaling: most that a kernel moves, by number of threads".to_owned(),
+            caption: "Highest bandwidth by number of threads".to_owned(),
             x: "threads".to_owned(),
             y: counting.unit().to_owned(),
             x_scale: Scale::Linear,
@@ -101,24 +101,15 @@ fn table(counting: Counting<'_>, words: &str, grown: &Grown<'_>) -> Block {
             point.variant.into(),
         ]
     };
-    Block::Table(Table {
-        caption: format!(
-            "{}: most that a kernel moves, {} {} (higher is better)",
-            grown.order,
-            counting.unit(),
-            words
-        ),
-        columns: columns([
-            ("threads", Align::Right),
-            ("maximum", Align::Right),
-            ("per core", Align::Right),
-            ("of the most", Align::Right),
-            ("kernel", Align::Left),
-            ("variant", Align::Left),
-        ]),
-        rows: grown.points.iter().map(row).collect(),
-        notes: Vec::new(),
-    })
+    Table::of(format!("{}: highest bandwidth, {} {}", grown.order, counting.unit(), words))
+        .right("threads")
+        .right("maximum")
+        .right("per core")
+        .right("of the most")
+        .left("kernel")
+        .left("variant")
+        .rows(grown.points.iter().map(row))
+        .into()
 }
 
 /// The first of some numbers of threads, the fewest first, that has nearly all that any of them has.
@@ -179,7 +170,7 @@ pub(in super::super) fn in_brief(
     let all = saturates(&points).map(|enough| mark("", points[enough]));
     let line = points.iter().map(|(threads, asked)| (*threads as f64, counting.in_unit(*asked)));
     Some(Block::Lines(Lines {
-        caption: format!("{kernel} by number of cores, {AS_ASKED} (higher is better)"),
+        caption: format!("{kernel} by number of cores, {AS_ASKED}"),
         x: "cores".to_owned(),
         y: counting.unit().to_owned(),
         x_scale: Scale::Linear,
@@ -219,4 +210,65 @@ fn saturation(counting: Counting<'_>, grown: &Grown<'_>) -> Option<Block> {
         counting.unit()
     );
     Some(Block::Paragraph(text.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{blank, near, place, series};
+
+    fn moved(record: &mut Record, [kernel, active, moved]: [&str; 3], asked: f64) {
+        let parameters = [
+            ("question", "scaling"),
+            ("order", "near"),
+            ("variant", "it"),
+            ("moved_per_asked", moved),
+        ];
+        record.series.push(series(
+            ["memory", kernel, "bandwidth"],
+            active,
+            &parameters,
+            &[&[asked]],
+        ));
+    }
+
+    #[test]
+    fn bandwidth_saturates_at_the_first_point_with_nearly_all_of_the_most() {
+        // 95 % of 20 are 19.
+        assert_eq!(saturates(&[(1, 10.0), (2, 19.1), (4, 20.0), (8, 18.0)]), Some(1));
+        assert_eq!(saturates(&[(1, 10.0), (2, 18.9), (4, 20.0), (8, 18.0)]), Some(2));
+        assert_eq!(saturates(&[(4, 7.0)]), Some(0));
+        assert_eq!(saturates(&[]), None);
+    }
+
+    #[test]
+    fn the_most_of_some_threads_is_that_of_the_kernel_that_moves_most() {
+        let mut record = blank();
+        // Of two threads copy moves 20 x 3/2 = 30, triad 24 x 4/3 = 32; of one 15 and 14.67.
+        moved(&mut record, ["copy", "0-1", "3/2"], 20e9);
+        moved(&mut record, ["triad", "0-1", "4/3"], 24e9);
+        moved(&mut record, ["triad", "0", "4/3"], 11e9);
+        moved(&mut record, ["copy", "0", "3/2"], 10e9);
+        let grown = grown(Counting::of(&record), &cells(&record, "scaling"));
+        let points: Vec<(usize, &str)> =
+            grown[0].points.iter().map(|point| (point.threads, point.kernel)).collect();
+        assert_eq!(points, [(1, "copy"), (2, "triad")]);
+        near(grown[0].points[0].most, 15e9);
+        near(grown[0].points[1].most, 32e9);
+    }
+
+    #[test]
+    fn one_package_saturates_apart_from_both() {
+        let mut record = blank();
+        place(&mut record, &["0-3", "4-7"]);
+        for (active, asked) in [("0", 10e9), ("0-1", 19.1e9), ("0-2", 20e9), ("0-3", 19.9e9)] {
+            moved(&mut record, ["copy", active, "3/2"], asked);
+        }
+        let enough =
+            |record: &Record| of_one_package(&record.machine.topology, &cells(record, "scaling"));
+        // Where all cores are those of one package, that is said of all.
+        assert_eq!(enough(&record), None);
+        moved(&mut record, ["copy", "0-7", "3/2"], 39e9);
+        assert_eq!(enough(&record), Some((2, 19.1e9)));
+    }
 }

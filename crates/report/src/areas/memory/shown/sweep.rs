@@ -10,7 +10,7 @@ use super::super::counting::{AS_ASKED, Counting};
 use super::super::knees::{self, ClaimedCache, CurvePoint, Knee, LatencyLevel, Whose};
 use super::super::read::{Cell, cells, in_order};
 use super::factors::POINTS_MIN;
-use super::{columns, dash, digits, modes, nanoseconds, note, of_cpu, pages, size as size_text};
+use super::{dash, digits, modes, nanoseconds, note, of_cpu, pages, size as size_text};
 use model::areas::memory as size;
 use model::areas::memory::data_caches;
 
@@ -174,12 +174,7 @@ fn point_table(sweep: &Sweep<'_>) -> Option<Block> {
         .collect();
     let few = rows.len() < POINTS_MIN || sweep.levels.is_empty();
     (few && !rows.is_empty()).then(|| {
-        Block::Table(Table {
-            caption: "every point: too few for a plateau".to_owned(),
-            columns: columns([("size", Align::Right), ("ns", Align::Right)]),
-            rows,
-            notes: Vec::new(),
-        })
+        Table::of("every point: too few for a plateau").right("size").right("ns").rows(rows).into()
     })
 }
 
@@ -194,17 +189,11 @@ fn kernel_table(counting: Counting<'_>, sweep: &Sweep<'_>) -> Option<Block> {
         std::iter::once(name(level.whose).into()).chain(kernels.iter().map(moved)).collect()
     };
     (kernels.len() > 1 && !sweep.levels.is_empty()).then(|| {
-        let level = ("level".to_owned(), Align::Left);
-        let of = |kernel: &&str| ((*kernel).to_owned(), Align::Right);
-        Block::Table(Table {
-            caption: format!(
-                "what each kernel moves, {} {AS_ASKED} (higher is better)",
-                counting.unit()
-            ),
-            columns: std::iter::once(level).chain(kernels.iter().map(of)).collect(),
-            rows: sweep.levels.iter().map(row).collect(),
-            notes: Vec::new(),
-        })
+        Table::of(format!("Bandwidth by kernel, {} {AS_ASKED}", counting.unit()))
+            .left("level")
+            .columns(kernels.iter().map(|kernel| (*kernel, Align::Right)))
+            .rows(sweep.levels.iter().map(row))
+            .into()
     })
 }
 
@@ -237,7 +226,7 @@ pub(in super::super) fn latency_plot(sweep: &Sweep<'_>) -> Option<Block> {
         .collect();
     (points.len() >= POINTS_MIN).then(|| {
         Block::Lines(Lines {
-            caption: "latency of a random access by size (lower is better)".to_owned(),
+            caption: "Random access latency by size".to_owned(),
             x: "bytes gone over".to_owned(),
             y: "ns".to_owned(),
             x_scale: Scale::Bytes,
@@ -265,7 +254,7 @@ pub(in super::super) fn bandwidth_plot(counting: Counting<'_>, sweep: &Sweep<'_>
     let names = kernels.join(", ");
     (!lines.is_empty()).then(|| {
         Block::Lines(Lines {
-            caption: format!("bandwidth of {names} by size, as asked (higher is better)"),
+            caption: format!("bandwidth of {names} by size, as asked"),
             x: "bytes gone over".to_owned(),
             y: counting.giga().to_owned(),
             x_scale: Scale::Bytes,
@@ -319,20 +308,17 @@ pub(in super::super) fn level_table(counting: Counting<'_>, sweep: &Sweep<'_>) -
     };
     let bandwidth = format!("{} {} {AS_ASKED}", kernel.unwrap_or("bandwidth"), counting.unit());
     (!sweep.levels.is_empty()).then(|| {
-        Block::Table(Table {
-            caption: "levels, as the latencies show them".to_owned(),
-            columns: columns([
-                ("level", Align::Left),
-                ("ns", Align::Right),
-                ("cycles", Align::Right),
-                (&bandwidth, Align::Right),
-                ("ends at (interval)", Align::Left),
-                ("claimed", Align::Right),
-                ("verdict", Align::Left),
-            ]),
-            rows: sweep.levels.iter().map(row).collect(),
-            notes: unseen(sweep),
-        })
+        Table::of("Cache levels by latency")
+            .left("level")
+            .right("ns")
+            .right("cycles")
+            .right(bandwidth)
+            .left("ends at (interval)")
+            .right("claimed")
+            .left("verdict")
+            .rows(sweep.levels.iter().map(row))
+            .notes(unseen(sweep))
+            .into()
     })
 }
 
@@ -386,77 +372,4 @@ fn unseen(sweep: &Sweep<'_>) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use machine::Machine;
-    use measure::areas::memory::Question;
-
-    use super::*;
-    use crate::testing::memory;
-
-    fn record(name: &str) -> Record {
-        memory(name, Question::Sweep, |_| ())
-    }
-
-    #[test]
-    fn levels_come_out_as_put_into_the_machine() {
-        for name in ["sim:1c", "sim:vm-2c", "sim:2s-56c"] {
-            let truth = Machine::named(name).unwrap().simulated.unwrap().memory.unwrap();
-            let record = record(name);
-            let sweep = sweep(&record).unwrap();
-            assert_eq!(sweep.levels.len(), truth.cache.len() + 1, "{name}: {:?}", sweep.levels);
-            let near = |found: f64, put_in: f64| {
-                assert!((found / put_in - 1.0).abs() < 0.03, "{name}: {found} for {put_in}");
-            };
-            for (level, put_in) in sweep.levels.iter().zip(&truth.cache) {
-                let [low, high] = level.knee.unwrap().interval;
-                let bytes = put_in.bytes as f64;
-                assert!((low..=high).contains(&bytes), "{name}: {bytes} in {low} to {high}");
-                assert!(high / low < 2.0, "{name}: {low} to {high}");
-                near(sweep.seconds(level), put_in.latency_seconds);
-                let moved = sweep.over(level, "load", "bandwidth").unwrap();
-                near(moved, put_in.core_bandwidth);
-            }
-            let memory = sweep.levels.last().unwrap();
-            assert_eq!(memory.whose, Whose::Memory);
-            near(sweep.seconds(memory), truth.latency_seconds);
-        }
-    }
-
-    #[test]
-    fn an_end_that_half_and_twice_the_claim_would_fit_proves_nothing() {
-        const MIB: u64 = 1 << 20;
-        let of = |claimed: u64, ends: [u64; 2]| {
-            let interval = ends.map(|mib| (mib * MIB) as f64);
-            let knee = Knee { bytes: 16.0 * MIB as f64, interval, blocks: 5 };
-            let whose = Whose::Cache(ClaimedCache { level: 3, bytes: claimed * MIB });
-            verdict(&LatencyLevel { whose, seconds: 2e-8, sizes: [MIB, 4 * MIB], knee: Some(knee) })
-        };
-        assert_eq!(of(16, [8, 32]), LevelVerdict::AsClaimed);
-        assert_eq!(of(16, [4, 64]), LevelVerdict::Vague(16.0));
-        // What lies outside is refuted by a wide one, too.
-        assert_eq!(of(256, [4, 64]), LevelVerdict::Behaves(16 * MIB));
-    }
-
-    #[test]
-    fn a_cache_that_behaves_like_less_is_told_and_others_are_not() {
-        let misleading = record("sim:vm-2c");
-        let verdicts: Vec<LevelVerdict> =
-            sweep(&misleading).unwrap().levels.iter().map(verdict).collect();
-        let [
-            LevelVerdict::AsClaimed,
-            LevelVerdict::AsClaimed,
-            LevelVerdict::Behaves(bytes),
-            LevelVerdict::Unknown,
-        ] = verdicts[..]
-        else {
-            panic!("{verdicts:?}");
-        };
-        assert!(((14 << 20)..=(21 << 20)).contains(&bytes), "{bytes}");
-        let of_size = |record: &Record| {
-            let found = record.findings.iter().filter(|found| found.id == "memory.cache-size");
-            found.count()
-        };
-        assert_eq!(of_size(&misleading), 1);
-        assert_eq!(of_size(&record("sim:1c")), 0);
-    }
-}
+mod tests;

@@ -6,7 +6,7 @@ use model::{CpuId, CpuSet};
 
 use super::super::read::{Cell, Spread, cells, in_order};
 use super::super::{IDLE, LIMIT, REST, STATE};
-use super::{columns, dash, distribution, microseconds, percent};
+use super::{dash, distribution, microseconds, percent};
 
 /// The rests of one method, pair and limit.
 pub(in super::super) struct Staircase<'a> {
@@ -33,7 +33,6 @@ pub(in super::super) struct RestLength {
 
 /// An idle state that wake-ups ended.
 pub(in super::super) struct State<'a> {
-    pub(in super::super) number: u64,
     pub(in super::super) name: &'a str,
     /// Round trips that ended it.
     pub(in super::super) spread: Spread,
@@ -119,7 +118,7 @@ fn states<'a>(record: &'a Record, cells: &[&Cell<'a>], lightest: Option<f64>) ->
         let seconds = |state: &&IdleState| latency(state).unwrap_or_default();
         let shallower = sooner.max_by(|a, b| seconds(a).total_cmp(&seconds(b)));
         let beyond = lightest.map(|lightest| spread.median - lightest);
-        Some(State { number, name, spread, beyond, table, shallower })
+        Some(State { name, spread, beyond, table, shallower })
     };
     numbers.into_iter().filter_map(state).collect()
 }
@@ -170,37 +169,28 @@ pub(in super::super) fn table(stairs: &Staircase<'_>) -> Block {
         }
         row
     };
-    let mut header = columns([
-        ("rest", Align::Right),
-        ("min", Align::Right),
-        ("median", Align::Right),
-        ("p99", Align::Right),
-        ("p99.9", Align::Right),
-        ("max", Align::Right),
-        ("slept", Align::Right),
-    ]);
     let mut notes =
         vec!["slept: waits in which the kernel took the sleeper off its CPU".to_owned()];
     if counted {
-        header.extend(columns([
-            ("states left per wake-up", Align::Left),
-            ("ambiguous", Align::Right),
-        ]));
         notes.push(
             "ambiguous: rests in which the CPU left no idle state, or several; shorter rests leave no \
              time to read the counters at each wake-up"
                 .to_owned(),
         );
     }
-    Block::Table(Table {
-        caption:
-            "from the signal until a cache line answers, us, by how long the sleeper rested before \
-                  (lower is better)"
-                .to_owned(),
-        columns: header,
-        rows: stairs.steps.iter().map(row).collect(),
-        notes,
-    })
+    Table::of("Wake-up latency by length of rest, us")
+        .right("rest")
+        .right("min")
+        .right("median")
+        .right("p99")
+        .right("p99.9")
+        .right("max")
+        .right("slept")
+        .columns(counted.then_some(("states left per wake-up", Align::Left)))
+        .columns(counted.then_some(("ambiguous", Align::Right)))
+        .rows(stairs.steps.iter().map(row))
+        .notes(notes)
+        .into()
 }
 
 /// A wait that did not sleep proves nothing of idle states.
@@ -232,28 +222,24 @@ fn state_table(stairs: &Staircase<'_>) -> Option<Block> {
     };
     let rows: Vec<Vec<Text>> = stairs.states.iter().map(row).collect();
     (!rows.is_empty()).then(|| {
-        Block::Table(Table {
-            caption: "idle states, us: what the kernel's table says, and what wake-ups took that ended \
-                      them"
-                .to_owned(),
-            columns: columns([
-                ("state", Align::Left),
-                ("table: exit", Align::Right),
-                ("table: residency", Align::Right),
-                ("measured: beyond", Align::Right),
-                ("median", Align::Right),
-                ("p99", Align::Right),
-                ("wake-ups", Align::Right),
-            ]),
-            rows,
-            notes: vec![
-                "beyond: what the median is more than that of the fastest rest in which the sleeper \
-                 slept"
-                    .to_owned(),
-                "the kernel counts the state that was asked for; hardware may choose a shallower one"
-                    .to_owned(),
-            ],
-        })
+        Table::of(
+            "idle states, us: what the kernel's table says, and what wake-ups took that ended \
+             them",
+        )
+        .left("state")
+        .right("table: exit")
+        .right("table: residency")
+        .right("measured: beyond")
+        .right("median")
+        .right("p99")
+        .right("wake-ups")
+        .rows(rows)
+        .notes([
+            "beyond: what the median is more than that of the fastest rest in which the sleeper \
+             slept",
+            "the kernel counts the state that was asked for; hardware may choose a shallower one",
+        ])
+        .into()
     })
 }
 
@@ -271,7 +257,7 @@ pub(in super::super) fn distributions(record: &Record) -> Option<Block> {
     let states = names.into_iter().map(|name| (name.to_owned(), of_state(name)));
     let states: Vec<(String, Vec<f64>)> = states.filter(|it| !it.1.is_empty()).collect();
     if !states.is_empty() {
-        return distribution("wake-ups by the idle state that they ended", "us", &states);
+        return distribution("Wake-up latency by idle state", "us", &states);
     }
     let mut rests = in_order(as_usual().filter_map(|cell| cell.number(REST)));
     rests.sort_unstable();
@@ -279,7 +265,7 @@ pub(in super::super) fn distributions(record: &Record) -> Option<Block> {
     let rests =
         rests.into_iter().map(|rest| (format!("after {}", rest_words(rest)), of_rest(rest)));
     let rests: Vec<(String, Vec<f64>)> = rests.filter(|it| !it.1.is_empty()).collect();
-    distribution("wake-ups by how long the sleeper rested", "us", &rests)
+    distribution("Wake-up latency by length of rest", "us", &rests)
 }
 
 /// Median and p99 by length of rest.
@@ -298,7 +284,7 @@ fn plot(stairs: &[Staircase<'_>]) -> Option<Block> {
     }
     (!lines.is_empty()).then(|| {
         Block::Lines(Lines {
-            caption: "wake-up by length of the rest, us (no rest stands at 1)".to_owned(),
+            caption: "Wake-up by length of rest, us (no rest stands at 1)".to_owned(),
             x: "rest us".to_owned(),
             y: "us".to_owned(),
             x_scale: Scale::Logarithmic,
@@ -308,4 +294,57 @@ fn plot(stairs: &[Staircase<'_>]) -> Option<Block> {
             marks: Vec::new(),
         })
     })
+}
+
+#[cfg(test)]
+pub(in crate::areas::wake) mod tests {
+    use super::*;
+    use crate::testing::{blank, near, series};
+
+    /// A sleeper on CPU 1 that rests for some time: microseconds of its wake-ups, and the share that slept; then
+    /// microseconds of those that ended `C1` and `C6`, which the table says to take 2 and 100 us.
+    pub(in crate::areas::wake) fn record(rests: &[(&str, f64, f64)], states: [f64; 2]) -> Record {
+        let mut record = blank();
+        let mut put = |parameters: &[(&str, &str)], quantity: &str, value: f64| {
+            let parameters = [&[("question", IDLE)], parameters].concat();
+            let of = ["wake", "futex", quantity];
+            record.series.push(series(of, "0-1", &parameters, &[&[value]]));
+        };
+        for (rest, us, slept) in rests {
+            put(&[(REST, rest)], "round_trip", us * 1e-6);
+            put(&[(REST, rest)], "slept", *slept);
+        }
+        for (number, name, us) in [("1", "C1", states[0]), ("2", "C6", states[1])] {
+            let parameters = [(REST, "1000"), (STATE, number), ("state_name", name)];
+            put(&parameters, "round_trip", us * 1e-6);
+        }
+        let state = |name: &str, us: f64| IdleState {
+            name: name.to_owned(),
+            description: String::new(),
+            latency_seconds: Some(us * 1e-6),
+            residency_seconds: None,
+            cpus: "0-1".parse().unwrap(),
+            disabled_on: CpuSet::default(),
+        };
+        record.machine.idle_states = vec![state("POLL", 0.0), state("C1", 2.0), state("C6", 100.0)];
+        record
+    }
+
+    #[test]
+    fn a_state_costs_what_it_takes_beyond_the_lightest_sleep() {
+        // Without a rest nobody slept: what that takes is no sleep.
+        let rests = [("1000", 150.0, 1.0), ("0", 1.0, 0.0), ("10", 5.0, 0.95), ("50", 7.0, 1.0)];
+        let record = record(&rests, [6.0, 155.0]);
+        let stairs = staircases(&record).remove(0);
+        let steps: Vec<u64> = stairs.steps.iter().map(|step| step.rest).collect();
+        assert_eq!(steps, [0, 10, 50, 1000]);
+        assert_eq!(lightest(&stairs.steps).unwrap().rest, 10);
+        let [c1, c6] = stairs.states.as_slice() else { panic!("two states") };
+        // 6 - 5 and 155 - 5 us.
+        near(c1.beyond.unwrap(), 1e-6);
+        near(c6.beyond.unwrap(), 150e-6);
+        let name = |state: Option<&IdleState>| state.unwrap().name.clone();
+        assert_eq!([name(c1.shallower), name(c6.shallower)], ["POLL", "C1"]);
+        assert_eq!(name(c6.table), "C6");
+    }
 }

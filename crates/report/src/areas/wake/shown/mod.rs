@@ -4,7 +4,7 @@ pub(super) mod idle;
 pub(super) mod signals;
 pub(super) mod timer;
 
-use model::page::{Align, Block, Lines, Scale, Text, Tone};
+use model::page::{Block, Lines, Scale, Text, Tone};
 
 /// Microseconds, to three digits.
 pub(super) fn microseconds(seconds: f64) -> String {
@@ -32,11 +32,6 @@ fn dash() -> Text {
     Text::toned("-", Tone::Faint)
 }
 
-/// Columns with their alignment.
-fn columns<const N: usize>(columns: [(&str, Align); N]) -> Vec<(String, Align)> {
-    columns.map(|(name, align)| (name.to_owned(), align)).to_vec()
-}
-
 /// How samples are distributed, as a line for each name: the share of them in each of equal steps of
 /// the logarithm. Rare ones matter, so that shares stand on a logarithmic axis, too: a step without any
 /// stands at half a sample.
@@ -59,9 +54,9 @@ fn distribution(caption: &str, x: &str, samples: &[(String, Vec<f64>)]) -> Optio
     let lines: Vec<(String, Vec<(f64, f64)>)> = samples.iter().filter_map(line).collect();
     (!lines.is_empty()).then(|| {
         Block::Lines(Lines {
-            caption: format!("{caption} (farther to the left is better)"),
+            caption: caption.to_owned(),
             x: x.to_owned(),
-            y: "per cent (steps without any stand at half a sample)".to_owned(),
+            y: "samples, %".to_owned(),
             x_scale: Scale::Logarithmic,
             y_scale: Scale::Logarithmic,
             reach: None,
@@ -69,4 +64,26 @@ fn distribution(caption: &str, x: &str, samples: &[(String, Vec<f64>)]) -> Optio
             marks: Vec::new(),
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::near;
+
+    #[test]
+    fn a_distribution_has_shares_of_twelfths_of_a_decade() {
+        // 11 us lie in the step 60 below a second, 110 us in that 48 below: 12 further.
+        let samples = [("it".to_owned(), vec![11e-6, 110e-6, 11e-6, 11e-6])];
+        let Some(Block::Lines(lines)) = distribution("it", "us", &samples) else { panic!("lines") };
+        let points = &lines.lines[0].1;
+        // One step before the first, and one after the last; half a sample of four is 12.5 %.
+        assert_eq!(points.len(), 15);
+        for (step, expected) in [(0, 12.5), (1, 75.0), (2, 12.5), (13, 25.0), (14, 12.5)] {
+            near(points[step].1, expected);
+        }
+        near(points[13].0 / points[1].0, 10.0);
+        // The middle of the step: 10^(-59.5 / 12) s.
+        near(points[1].0, 10f64.powf(-59.5 / 12.0) * 1e6);
+    }
 }

@@ -1,12 +1,12 @@
 //! What signals cost, kind of pair by kind of pair.
 
 use model::areas::wake::SLEEPS;
-use model::page::{Align, Block, Table, Text, Tone};
+use model::page::{Block, Table, Text, Tone};
 use model::record::{Record, Relation};
 
 use super::super::SIGNALS;
 use super::super::read::{Cell, cells, in_order};
-use super::{columns, dash, distribution, microseconds, note, percent};
+use super::{dash, distribution, microseconds, note, percent};
 
 /// As many as the ancestor counts.
 const COUNTED: f64 = 100_000.0;
@@ -82,22 +82,19 @@ fn table(cells: &[&Cell<'_>], is_alone: bool) -> Block {
     if is_alone {
         notes.push("who spins would keep the CPU from who is to signal it".to_owned());
     }
-    Block::Table(Table {
-        caption: "one operation is one signal, half of a round trip (lower is better)".to_owned(),
-        columns: columns([
-            ("method", Align::Left),
-            ("waiting", Align::Left),
-            ("us/op", Align::Right),
-            ("±", Align::Right),
-            ("op/s", Align::Right),
-            ("100,000", Align::Right),
-            ("sent", Align::Right),
-            ("one way us", Align::Right),
-            ("slept", Align::Right),
-        ]),
-        rows: cells.iter().filter_map(row).collect(),
-        notes,
-    })
+    Table::of("Signals between two threads, us (half a round trip)")
+        .left("method")
+        .left("waiting")
+        .right("us/op")
+        .right("±")
+        .right("op/s")
+        .right("100,000")
+        .right("sent")
+        .right("one way us")
+        .right("slept")
+        .rows(cells.iter().filter_map(row))
+        .notes(notes)
+        .into()
 }
 
 /// Signals that were sent between stamps, and the seconds that they took.
@@ -119,20 +116,16 @@ fn round_trips(cells: &[&Cell<'_>]) -> Block {
         row.push(Text::toned(spread.count.to_string(), Tone::Faint));
         Some(row)
     };
-    Block::Table(Table {
-        caption: "round trips one by one, us (lower is better)".to_owned(),
-        columns: columns([
-            ("method", Align::Left),
-            ("min", Align::Right),
-            ("median", Align::Right),
-            ("p99", Align::Right),
-            ("p99.9", Align::Right),
-            ("max", Align::Right),
-            ("round trips", Align::Right),
-        ]),
-        rows: cells.iter().filter_map(row).collect(),
-        notes: Vec::new(),
-    })
+    Table::of("Round trips, us")
+        .left("method")
+        .right("min")
+        .right("median")
+        .right("p99")
+        .right("p99.9")
+        .right("max")
+        .right("round trips")
+        .rows(cells.iter().filter_map(row))
+        .into()
 }
 
 /// The distribution of a few methods that differ most.
@@ -144,7 +137,7 @@ pub(in super::super) fn plot(cells: &[&Cell<'_>]) -> Option<Block> {
         shown = cells.iter().take(SHOWN.len()).collect();
     }
     let samples: Vec<(String, Vec<f64>)> = shown.iter().map(samples).collect();
-    distribution("round trips by how long they took", "us", &samples)
+    distribution("Round-trip latency distribution", "us", &samples)
 }
 
 /// Threads are pinned, and it is checked.
@@ -180,4 +173,23 @@ fn offsets(cells: &[Cell<'_>]) -> Option<Block> {
             words.join(", ")
         ))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{blank, near, series};
+
+    #[test]
+    fn signals_that_were_sent_took_their_mean_each() {
+        let mut record = blank();
+        let parameters = [("question", SIGNALS), ("signals", "1000")];
+        let blocks: [&[f64]; 2] = [&[1e-6, 2e-6], &[6e-6]];
+        record.series =
+            vec![series(["wake", "pipe", "time_per_signal"], "0-1", &parameters, &blocks)];
+        let (count, seconds) = sent(&measured(&record)[0]).unwrap();
+        // 1,000 in each of two blocks, of 3 us in the mean.
+        assert_eq!(count, 2000);
+        near(seconds, 6e-3);
+    }
 }

@@ -5,7 +5,7 @@ use model::record::Record;
 
 use super::super::read::{Cell, Spread, cells, in_order};
 use super::super::{DISTANCE, STATE, TIMER};
-use super::{columns, dash, distribution, microseconds, note, percent};
+use super::{dash, distribution, microseconds, note, percent};
 use model::areas::wake::{RANGES, WAYS};
 
 /// A table of CPUs and distances, and the distributions.
@@ -57,22 +57,15 @@ fn table(all: &[Cell<'_>], whole: &[&Cell<'_>]) -> Block {
         row.push(Text::toned(spread.count.to_string(), Tone::Faint));
         Some(row)
     };
-    let mut header = vec![("CPU".to_owned(), Align::Right), ("alarm".to_owned(), Align::Left)];
-    header.extend(RANGES.iter().map(|(word, ..)| (format!("in {word}"), Align::Right)));
-    header.extend(columns([
-        ("max", Align::Right),
-        ("slept", Align::Right),
-        ("alarms", Align::Right),
-    ]));
-    Block::Table(Table {
-        caption:
-            "how late a thread runs again that asked for a time, us: median (p99) by how far away \
-                  it was (lower is better)"
-                .to_owned(),
-        columns: header,
-        rows: whole.iter().filter_map(row).collect(),
-        notes: Vec::new(),
-    })
+    Table::of("Timer lateness by distance, us: median (p99)")
+        .right("CPU")
+        .left("alarm")
+        .columns(RANGES.iter().map(|(word, ..)| (format!("in {word}"), Align::Right)))
+        .right("max")
+        .right("slept")
+        .right("alarms")
+        .rows(whole.iter().filter_map(row))
+        .into()
 }
 
 /// Alarms by the idle state that they ended, where the kernel counts states; those of all CPUs.
@@ -98,19 +91,13 @@ fn by_state(all: &[Cell<'_>]) -> Option<Block> {
     keys.sort_by_key(|(way, _)| WAYS.iter().position(|row| *row == *way));
     let rows: Vec<Vec<Text>> = keys.into_iter().filter_map(row).collect();
     (!rows.is_empty()).then(|| {
-        Block::Table(Table {
-            caption:
-                "by the idle state that the alarm ended, us, on all these CPUs (lower is better)"
-                    .to_owned(),
-            columns: columns([
-                ("alarm", Align::Left),
-                ("state", Align::Left),
-                ("median", Align::Right),
-                ("p99", Align::Right),
-                ("alarms", Align::Right),
-            ]),
-            rows,
-            notes: Vec::new(),
-        })
+        Table::of("Timer lateness by idle state, us, all CPUs")
+            .left("alarm")
+            .left("state")
+            .right("median")
+            .right("p99")
+            .right("alarms")
+            .rows(rows)
+            .into()
     })
 }

@@ -1,12 +1,16 @@
 //! Each core alone, as people read it: which are the fastest, and whether they are those that firmware calls so.
 
-use model::areas::turbo::favoured::CLOCK;
-use model::page::{Align, Block, Table, Text, Tone};
+use model::areas::preferred_cores::{self, CLOCK};
+use model::page::{Block, Table, Text, Tone};
 use model::record::{CoreLevel, Record, Series};
 use model::stats::median;
 use model::{CpuId, Known, in_order};
 
-use super::AREA;
+use super::Section;
+use super::turbo::AREA;
+
+/// What it says: its blocks stand within those of clocks.
+pub const SECTION: Section = Section::of(preferred_cores::AREA, |_| Vec::new());
 
 /// Of more cores than this a page shows the first and the last.
 const SHOWN_MAX: usize = 16;
@@ -78,14 +82,16 @@ pub(super) fn blocks(record: &Record) -> Option<Block> {
         rows.drain(SHOWN_MAX / 2..SHOWN_MAX / 2 + left_out);
         notes.push(format!("{left_out} cores between are in the record"));
     }
-    let columns = [("rank", Align::Right), ("CPU", Align::Right), ("MHz alone", Align::Right)];
-    let columns = columns.into_iter().chain([("firmware's level", Align::Right)]);
-    Some(Block::Table(Table {
-        caption: "each core alone under scalar_iadd, MHz (higher is better)".to_owned(),
-        columns: columns.map(|(name, align)| (name.to_owned(), align)).collect(),
-        rows,
-        notes,
-    }))
+    Some(
+        Table::of("Clock of each core alone, scalar_iadd, MHz")
+            .right("rank")
+            .right("CPU")
+            .right("MHz alone")
+            .right("firmware's level")
+            .rows(rows)
+            .notes(notes)
+            .into(),
+    )
 }
 
 /// Whether cores that firmware calls faster are so: a sentence for each type of core.
@@ -159,7 +165,10 @@ fn verdict(cores: &[&RankedCore<'_>]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use model::record::ClockRecord;
+
     use super::*;
+    use crate::testing::{blank, near, series};
 
     /// Of two cores that are slower than the fastest for certain, or not, the one with the lower clock may be the one
     /// that is not.
@@ -174,5 +183,53 @@ mod tests {
         let ranks: Vec<(usize, u32)> =
             ranked(&cores).into_iter().map(|(rank, core)| (rank, core.cpu.0)).collect();
         assert_eq!(ranks, [(1, 0), (1, 2), (2, 1), (2, 3)]);
+    }
+
+    #[test]
+    fn cores_share_a_rank_unless_their_clocks_are_known_apart() {
+        let core = |cpu: u32, mhz: f64, off: f64| {
+            let hertz = |mhz: f64| [mhz * 1e6];
+            let blocks = [mhz - off, mhz, mhz, mhz, mhz + off].map(hertz);
+            let blocks = blocks.each_ref().map(|block| &block[..]);
+            series([AREA, "each core", CLOCK], &cpu.to_string(), &[], &blocks)
+        };
+        let few = series([AREA, "each core", CLOCK], "4", &[], &[&[3400e6]]);
+        let record = Record {
+            series: vec![
+                core(0, 3500.0, 6.0),
+                core(1, 3510.0, 5.0),
+                core(2, 3600.0, 40.0),
+                core(3, 3520.0, 5.0),
+                few,
+            ],
+            ..blank()
+        };
+        let cores = cores(&record);
+        near(cores[0].uncertainty.unwrap(), 40e6);
+        let ranks: Vec<(usize, u32)> =
+            ranked(&cores).iter().map(|(rank, core)| (*rank, core.cpu.0)).collect();
+        // 3,600 - 40 is above 3,520 + 5. 3,520 - 5 is not above 3,510 + 5, but above 3,500 + 6. 3,510 - 5 is not above
+        // 3,500 + 6. One block has no interval, so that no core is faster than CPU 4 for certain.
+        assert_eq!(ranks, [(1, 2), (1, 4), (2, 3), (2, 1), (3, 0)]);
+    }
+
+    #[test]
+    fn cores_have_the_level_that_firmware_gives_them() {
+        let level = |cpus: &str, highest| CoreLevel {
+            cpus: cpus.parse().unwrap(),
+            highest,
+            source: String::new(),
+        };
+        let of = |cpu: &str| series([AREA, "each core", CLOCK], cpu, &[], &[&[3.5e9]]);
+        let levels = vec![level("0-1", 44), level("2", 46)];
+        let record = Record {
+            series: ["0", "1", "2", "3"].map(of).to_vec(),
+            clock: Some(ClockRecord { levels, ..ClockRecord::default() }),
+            ..blank()
+        };
+        let levels: Vec<Option<u32>> =
+            cores(&record).iter().map(|it| Some(it.level?.highest)).collect();
+        // Cores of one clock stand in their order.
+        assert_eq!(levels, [Some(44), Some(44), Some(46), None]);
     }
 }

@@ -3,20 +3,25 @@
 
 use std::collections::BTreeSet;
 
-use model::areas::turbo::neighbours::CLASSES;
 use model::page::{Align, Block, HeatCell, HeatMap, HeatRow, Losses, Table, Text, Tone, si};
 use model::record::{Outcome, Record, Series};
 use model::stats::{BLOCKS_FOR_INTERVAL, chance_of_sides, discoveries, mean, median};
 use model::{CpuSet, Finding, Obstacle, Unit, in_order};
 
-use super::clocked::{Clocked, GAPS, Lighter};
-use super::neighbours::{
-    BANDWIDTH, BESIDE, CLOCK, LATENCY, MOVED, Measure, PLACE, Place, RATE, SCALAR, SCALAR_CLASS,
-    VECTOR, WAIT, named_in_matrix,
+use super::Section;
+use super::turbo::clocked::{Clocked, GAPS, Lighter};
+use super::turbo::read::{HIDDEN, is_same_core};
+use super::turbo::{AREA, why};
+use model::areas::STREAM;
+use model::areas::interference::{
+    self, BANDWIDTH, BESIDE, CLASSES, CLOCK, LATENCY, MOVED, Measure, PLACE, Place, RATE, SCALAR,
+    SCALAR_CLASS, VECTOR, WAIT, named_in_matrix,
 };
-use super::read::{HIDDEN, is_same_core};
-use super::soak::STREAM;
-use super::{AREA, why};
+use model::areas::turbo::LIGHT;
+
+/// What it says: its blocks stand within those of clocks.
+pub const SECTION: Section =
+    Section { findings, ..Section::of(interference::AREA, |_| Vec::new()) };
 
 /// A column of the matrix.
 struct MatrixColumn {
@@ -194,7 +199,7 @@ pub(super) fn clocked(record: &Record) -> Vec<Clocked<'_>> {
 /// What executes less than this victim, at a clock that the scalar one has.
 fn lighter(victim: &str, hertz: Option<f64>) -> Option<Lighter<'static>> {
     let hertz = hertz.filter(|_| victim != SCALAR)?;
-    Some(Lighter { name: super::LIGHT, hertz })
+    Some(Lighter { name: LIGHT, hertz })
 }
 
 fn alone<'a>(record: &'a Record, victim: &'static str) -> Option<Clocked<'a>> {
@@ -296,10 +301,7 @@ fn caption(matrix: &Matrix<'_>) -> String {
     } else {
         [""; 2]
     };
-    format!(
-        "what neighbours change, % of what the victim has alone: the median{interval}{worse}; shades are what is \
-         lost{lost}"
-    )
+    format!("Change against running alone, %: median{interval}{worse}; shading: loss{lost}")
 }
 
 /// Who was where, and how the host had placed them.
@@ -320,8 +322,7 @@ fn notes(matrix: &Matrix<'_>) -> Vec<String> {
     notes.extend(too_few(blocks_of_cells(record)));
     notes.extend(left_out(record));
     notes.push(
-        "each interval is of one cell alone; advice rests on changes that are believed with all cells at once \
-         (false discoveries below one in twenty)"
+        "intervals are per cell; findings are corrected for multiple comparisons (false discovery rate 5 %)"
             .to_owned(),
     );
     notes
@@ -356,9 +357,8 @@ fn left_out(record: &Record) -> Option<String> {
     let missing: BTreeSet<&str> =
         ratios(record).filter(is_missing).map(|series| series.workload.as_str()).collect();
     let missing: Vec<&str> = named_in_matrix().filter(|name| missing.contains(name)).collect();
-    (!missing.is_empty()).then(|| {
-        format!("left out, as are pairs without a number: {}: `{ALL}` has all", missing.join(", "))
-    })
+    (!missing.is_empty())
+        .then(|| format!("not measured: {}; `{ALL}` measures all", missing.join(", ")))
 }
 
 /// The command that measures all of them.
@@ -375,7 +375,7 @@ fn merely_active(matrix: &Matrix<'_>) -> Vec<String> {
         let cells: Vec<String> = columns(matrix.record).iter().filter_map(cell).collect();
         let said = cells.join(", ");
         (!cells.is_empty()).then(|| {
-            format!("neighbours that are merely active ({}) change {said}: the other rows hold that, too", row.1)
+            format!("baseline: neighbours that run scalar adds ({}) change {said}; all other rows include this", row.1)
         })
     };
     active.filter_map(line).collect()
@@ -399,16 +399,14 @@ fn numbers(record: &Record, rows: &[NeighbourRow<'_>]) -> Block {
         let cells = columns.iter().map(|column| cell(column, (class, place)));
         std::iter::once(Text::from(format!("{class}, {place}"))).chain(cells).collect()
     };
-    let titles = columns.iter().map(|column| (column.title.to_owned(), Align::Right));
-    Block::Table(Table {
-        caption: "alone to beside them, medians".to_owned(),
-        columns: std::iter::once(("beside".to_owned(), Align::Left)).chain(titles).collect(),
-        rows: rows.iter().map(line).collect(),
-        notes: vec![
-            "each is the median over blocks by itself: what they say together is the change within blocks above"
-                .to_owned(),
-        ],
-    })
+    let note = "each is the median over blocks by itself: what they say together is the change within blocks \
+                above";
+    Table::of("Alone and with neighbours, medians")
+        .left("beside")
+        .columns(columns.iter().map(|column| (column.title, Align::Right)))
+        .rows(rows.iter().map(line))
+        .notes([note])
+        .into()
 }
 
 fn absent(series: Option<&Series>) -> Text {
@@ -500,7 +498,7 @@ fn wide(matrix: &Matrix<'_>) -> Option<Finding> {
         advice.push("keep such code on cores of another package".to_owned());
     }
     if advice.is_empty() {
-        advice.push("keep such code away while this core's clock counts".to_owned());
+        advice.push("keep such code off the other cores while this clock counts".to_owned());
     }
     let finding = finding(
         "turbo.wide-neighbours",
@@ -513,16 +511,14 @@ fn wide(matrix: &Matrix<'_>) -> Option<Finding> {
         ),
         advice.join("; "),
     );
-    Some(
-        finding.gain(gain).cause("licences and limits of power hold for cores together".to_owned()),
-    )
+    Some(finding.gain(gain).cause("cores share licences and power limits".to_owned()))
 }
 
 /// What of a loss neighbours cost that execute scalar code, where that is worth a word.
 fn of_which(column: &MatrixColumn, scalar: Option<Change>) -> String {
     let scalar = scalar.filter(|it| it.is_sure && it.loss(column.measure) >= WORTH);
     scalar.map_or(String::new(), |scalar| {
-        format!(", {} of it where they are merely active", scalar.words())
+        format!(", of which {} is the baseline of busy neighbours", scalar.words())
     })
 }
 
@@ -551,14 +547,14 @@ fn sibling(matrix: &Matrix<'_>) -> Option<Finding> {
                 column.title,
                 change.words()
             ),
-            "leave that CPU idle where it counts; in a guest, ask for whole cores".to_owned(),
+            "leave that CPU idle; in a guest, ask for whole cores".to_owned(),
         );
         return Some(finding.gain(gain));
     }
     let finding = finding(
         "turbo.busy-sibling",
         format!("{whose} on the SMT sibling changes {} by {}", column.title, change.words()),
-        "leave the sibling idle where that counts: isolate it, or `cpudyno set smt=off`".to_owned(),
+        "leave the sibling idle: isolate it, or `cpudyno set smt=off`".to_owned(),
     );
     Some(finding.gain(gain))
 }
@@ -596,7 +592,7 @@ fn memory(matrix: &Matrix<'_>) -> Option<Finding> {
             change.words(),
             of_which(column, scalar)
         ),
-        "isolate such work on another node or package, or limit its bandwidth (resctrl)".to_owned(),
+        "run it on another node or package, or limit its bandwidth (resctrl)".to_owned(),
     );
     Some(finding.gain(gain))
 }
@@ -609,7 +605,7 @@ pub(in super::super) fn sentence(record: &Record) -> Option<Text> {
     let change = Matrix::of(record).change(column, row).filter(|it| it.is_sure)?;
     Some(
         format!(
-            "Beside others who move memory a core still gets {}: {}.",
+            "With neighbours that move memory, a core still gets {}: {}.",
             si::format(beside, Unit::BytePerSecond),
             change.words()
         )
@@ -618,18 +614,4 @@ pub(in super::super) fn sentence(record: &Record) -> Option<Text> {
 }
 
 #[cfg(test)]
-mod tests {
-    use model::stats::chance_of_sides;
-
-    use super::too_few;
-
-    #[test]
-    fn fewer_blocks_than_chance_needs_say_so() {
-        for blocks in 1..20u64 {
-            let one_sided = vec![0.5; blocks as usize];
-            let is_hopeless = chance_of_sides(&one_sided, 1.0) > 0.05;
-            assert_eq!(too_few(blocks).is_some(), is_hopeless, "{blocks}");
-        }
-        assert_eq!(too_few(0), None, "nothing was measured");
-    }
-}
+mod tests;

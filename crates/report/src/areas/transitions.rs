@@ -1,20 +1,23 @@
 //! Transitions as people read them: what the payload causes, what the machine loses anyway, and the timeline.
 
-use model::page::{Align, Block, Lines, Mark, Scale, Table, Text, Tone, si};
+use model::page::{Block, Lines, Mark, Scale, Table, Text, Tone, si};
 use model::record::{Outcome, Record, Series};
 use model::stats::median;
 use model::{Finding, Unavailable, Unit, in_order};
 
-use super::clocked::{Clocked, Lighter};
-use super::read::{HIDDEN, is_same_core, rows};
-use super::soak::STREAM;
-use super::trace::{
-    AT, BURST_US, CORE, CORE_TYPE, FOLDED_CLOCK, FOLDED_TIME, GAP, GAP_RATE, GAP_SHARE, HALT,
-    HALT_SHARE, HOLD, HOLD_VISIBLE, LOADED, LOOKED, LOW, OTHER, OWN, PASS, PERIOD_US, QUIET,
+use super::Section;
+use super::turbo::clocked::{Clocked, Lighter};
+use super::turbo::read::{HIDDEN, is_same_core, rows};
+use super::turbo::{AREA, published};
+use model::areas::STREAM;
+use model::areas::transitions::{
+    self, AT, BIN, BURST_US, CORE, CORE_TYPE, FOLDED_CLOCK, FOLDED_TIME, GAP, GAP_RATE, GAP_SHARE,
+    HALT, HALT_SHARE, HOLD, HOLD_VISIBLE, LOADED, LOOKED, LOW, OTHER, OWN, PASS, PERIOD_US, QUIET,
     RELAXED, THROTTLED, THROTTLED_RATIO, THROTTLED_VISIBLE, VISIBLE, VISIBLE_BESIDE,
 };
-use super::{AREA, published};
-use model::areas::turbo::trace::BIN;
+
+/// What it says: its blocks stand within those of clocks.
+pub const SECTION: Section = Section { findings, ..Section::of(transitions::AREA, |_| Vec::new()) };
 
 /// How the gaps were seen that its bursts have, too.
 const GAPS_WITHOUT: &str = "gaps of its core without the stream, before and after it";
@@ -238,13 +241,6 @@ fn events(record: &Record, watched: &[TracedCore<'_>]) -> Block {
         let (burst, period) = (parameter(of.first, BURST_US), parameter(of.first, PERIOD_US));
         format!(": {burst} us in each {period} us")
     });
-    let columns = [
-        ("stream", Align::Label),
-        ("core", Align::Label),
-        ("halts", Align::Left),
-        ("throttled", Align::Left),
-        ("low clock", Align::Left),
-    ];
     let mut notes = vec![
         "a halt counts only where it comes at the same phase in 80 % of the periods that were looked at then, of 50 \
          and more; adds that are held up while multiplies are not are throttled dispatch, and no clock"
@@ -268,12 +264,15 @@ fn events(record: &Record, watched: &[TracedCore<'_>]) -> Block {
     }
     notes.extend(published::transition(record));
     notes.extend(not_followed(record, watched));
-    Block::Table(Table {
-        caption: format!("what a stream in a duty cycle causes{layout}"),
-        columns: columns.map(|(name, align)| (name.to_owned(), align)).to_vec(),
-        rows: watched.iter().map(row).collect(),
-        notes,
-    })
+    Table::of(format!("Effects of a stream in a duty cycle{layout}"))
+        .label("stream")
+        .label("core")
+        .left("halts")
+        .left("throttled")
+        .left("low clock")
+        .rows(watched.iter().map(row))
+        .notes(notes)
+        .into()
 }
 
 /// That other streams of the run were not followed, and who does that.
@@ -313,22 +312,18 @@ fn gaps(watched: &[TracedCore<'_>]) -> Block {
             ]);
         }
     }
-    let columns = [
-        ("stream", Align::Label),
-        ("pass", Align::Label),
-        ("core", Align::Label),
-        ("above", Align::Right),
-        ("gaps per second", Align::Right),
-        ("time missing", Align::Right),
-        ("median", Align::Right),
-        ("longest", Align::Right),
-    ];
-    Block::Table(Table {
-        caption: "time that is missing at once, whatever took it (lower is better)".to_owned(),
-        columns: columns.map(|(name, align)| (name.to_owned(), align)).to_vec(),
-        rows,
-        notes: vec!["time missing is that of all gaps longer than 1 us".to_owned()],
-    })
+    Table::of("Gaps in execution")
+        .label("stream")
+        .label("pass")
+        .label("core")
+        .right("above")
+        .right("gaps per second")
+        .right("time missing")
+        .right("median")
+        .right("longest")
+        .rows(rows)
+        .notes(["time missing is that of all gaps longer than 1 us"])
+        .into()
 }
 
 /// What of a period is drawn a second time, in microseconds: transitions begin with the stream.
@@ -359,10 +354,7 @@ fn timeline(own: &TracedCore<'_>, both: &[TracedCore<'_>], until: Option<f64>) -
     let span = until.map_or(String::new(), |until| format!(", the first {until:.0} us"));
     (!lines.is_empty()).then(|| {
         Block::Lines(Lines {
-            caption: format!(
-                "clock by the time since {} began, all periods over each other{span} (higher is better)",
-                own.name()
-            ),
+            caption: format!("Clock since {} began, all periods folded{span}", own.name()),
             x: "us".to_owned(),
             y: "MHz".to_owned(),
             x_scale: Scale::Linear,
@@ -414,4 +406,98 @@ pub(super) fn findings(record: &Record) -> Vec<Finding> {
         })
     };
     watched(record).iter().filter_map(seen).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::areas::turbo::accounts;
+    use crate::testing::{blank, near, promise, series};
+
+    /// A number of a stream in bursts of 100 us, as its own core has it.
+    fn seen(quantity: &str, more: &[(&str, &str)], values: &[f64]) -> Series {
+        let own = [(STREAM, "avx512_fma_t"), (CORE, OWN), (BURST_US, "100"), (PERIOD_US, "1000")];
+        let parameters = [&own[..], more].concat();
+        series([AREA, transitions::WORKLOAD, quantity], "0", &parameters, &[values])
+    }
+
+    fn record(more: Vec<Series>) -> Record {
+        Record { series: [vec![seen(VISIBLE, &[], &[1e-6])], more].concat(), ..blank() }
+    }
+
+    /// 10 us at 5 us of the burst in nine of ten periods, and 20 us at 95 us in all of them.
+    fn halts() -> Vec<Series> {
+        let halt = |at: &str, length: f64, share: f64| {
+            [seen(HALT, &[(AT, at)], &[length]), seen(HALT_SHARE, &[(AT, at)], &[share])]
+        };
+        [halt("5", 10e-6, 0.9), halt("95", 20e-6, 1.0)].concat()
+    }
+
+    #[test]
+    fn halts_count_within_the_burst_by_their_share_of_periods() {
+        let record = record(halts());
+        let own = watched(&record)[0];
+        let lengths: Vec<f64> = own.halts().iter().map(|it| it.length).collect();
+        assert_eq!(lengths, [10e-6, 20e-6]);
+        // 10 us x 0.9, and 5 us until the burst ends at 100 us: 14 of 100 us.
+        near(own.halted().unwrap().0, 0.14);
+    }
+
+    #[test]
+    fn throttled_dispatch_is_paired_with_its_ratio_by_phase() {
+        let record = record(vec![
+            seen(THROTTLED_RATIO, &[(AT, "40")], &[2.0]),
+            seen(THROTTLED, &[(AT, "0")], &[9e-6]),
+            seen(THROTTLED_RATIO, &[(AT, "0")], &[4.0]),
+            seen(THROTTLED, &[(AT, "20")], &[6e-6]),
+        ]);
+        let events = watched(&record)[0].throttled();
+        // That at 20 us has no ratio, and the ratio at 40 us no length.
+        let found: Vec<(&str, f64, f64)> =
+            events.iter().map(|it| (it.at, it.length, it.with)).collect();
+        assert_eq!(found, [("0", 9e-6, 4.0)]);
+    }
+
+    #[test]
+    fn account_of_bursts_has_halts_and_the_gaps_without_the_stream() {
+        let mut more = halts();
+        more.extend([seen(LOW, &[], &[3000e6]), seen(RELAXED, &[], &[3500e6])]);
+        more.extend([
+            seen(GAP_SHARE, &[(PASS, LOADED)], &[0.2]),
+            seen(GAP_SHARE, &[(PASS, QUIET)], &[0.02]),
+        ]);
+        let mut record = record(more);
+        promise(&mut record, "0", &[(1, 3500.0)]);
+        let [account] = &accounts(&record)[..] else { panic!("one stream") };
+        let steps: Vec<(&str, f64)> =
+            account.steps.iter().map(|it| (it.id.as_str(), (it.hertz / 1e6).round())).collect();
+        // 3,500 - 3,000; 14 % of 3,000 and 2 % of 3,000: the gaps with the stream have its halts in them.
+        assert_eq!(steps, [("heavier", 500.0), ("halted", 420.0), ("taken", 60.0)]);
+        near(account.delivered, 2520e6);
+    }
+
+    #[test]
+    fn timeline_of_many_bins_has_the_median_of_each_pair() {
+        // 500 bins of 2 us, their clocks in turn 3,000 and 3,100 MHz.
+        let time: Vec<f64> = (0..500).map(|bin| (2.0 * f64::from(bin) + 1.0) * 1e-6).collect();
+        let clock: Vec<f64> = (0..500).map(|bin| 3000e6 + f64::from(bin % 2) * 100e6).collect();
+        let record = record(vec![seen(FOLDED_TIME, &[], &time), seen(FOLDED_CLOCK, &[], &clock)]);
+        let watched = watched(&record);
+        let drawn = |until| match timeline(&watched[0], &watched, until) {
+            Some(Block::Lines(it)) => (it.lines[0].1.clone(), it.reach.unwrap()),
+            _ => panic!("there are bins"),
+        };
+        // 250 points of two bins each: at the middle of 1 and 3 us, 3,050 MHz. Three halves of 4 us are joined.
+        let (points, reach) = drawn(None);
+        assert_eq!(points.len(), 250);
+        near(points[0].0, 2.0);
+        near(points[0].1, 3050.0);
+        near(reach, 6.0);
+        // The first 100 us have 50 bins, each a point: at 1 us, 3,000 MHz.
+        let (points, reach) = drawn(Some(BEGINNING));
+        assert_eq!(points.len(), 50);
+        near(points[0].0, 1.0);
+        near(points[0].1, 3000.0);
+        near(reach, 3.0);
+    }
 }

@@ -3,17 +3,23 @@
 
 use std::fmt::Write as _;
 
-use model::page::{Align, Block, Lines, Scale, Table, Text, Tone, si};
+use model::page::{Block, Lines, Scale, Table, Text, Tone, si};
 use model::record::{PowerTerm, Record, Series};
 use model::stats::median;
 use model::{Finding, Unit, in_order};
 
-use super::clocked::{Clocked, Lighter, LimitEvidence};
-use super::soak::{
-    CLOCK, GROUP, LIMIT, LIMITED, LOST, POWER, REST, STREAM, TEMPERATURE, TIME, TIME_CONSTANTS,
+use super::Section;
+use super::turbo::clocked::{Clocked, Lighter, LimitEvidence};
+use super::turbo::{AREA, why};
+use model::areas::STREAM;
+use model::areas::sustained::{
+    self, CLOCK, GROUP, LIMIT, LIMITED, LOST, POWER, REST, TEMPERATURE, TIME, TIME_CONSTANTS,
     WINDOWS_MIN, time_constant,
 };
-use super::{AREA, why};
+use model::areas::turbo::{HEAVY, LIGHT};
+
+/// What it says: its blocks stand within those of clocks.
+pub const SECTION: Section = Section { findings, ..Section::of(sustained::AREA, |_| Vec::new()) };
 
 /// A clock that falls by more than this, and stays there, has dropped; on a noisy clock, more is needed.
 const DROP: f64 = 0.02;
@@ -94,7 +100,7 @@ fn of_stream<'a>(
 
 fn soaked<'a>(record: &'a Record) -> Vec<Soaked<'a>> {
     // The heavy stream ran first.
-    let streams = super::HEAVY.into_iter().chain([super::LIGHT]);
+    let streams = HEAVY.into_iter().chain([LIGHT]);
     let of = |id: &'static str, quantity: &'static str| -> Option<Vec<f64>> {
         Some(of_stream(record, id, quantity).next()?.samples()?.all())
     };
@@ -267,12 +273,12 @@ pub(super) fn clocked<'a>(record: &'a Record) -> Vec<Clocked<'a>> {
     let soaked = soaked(record);
     let of = |it: &Soaked<'a>| {
         let mut light = soaked.iter().filter(|other| other.group() == it.group());
-        let light = light.find(|it| it.stream == super::LIGHT);
+        let light = light.find(|it| it.stream == LIGHT);
         let group = it.group().map_or(String::new(), |cpus| format!(", CPUs {cpus}"));
         let moment = |(at, moment): (usize, &'static str), of_light: Option<f64>| {
             let moment = format!("{moment}{group}");
-            let lighter = of_light.filter(|_| it.stream != super::LIGHT);
-            let lighter = lighter.map(|hertz| Lighter { name: super::LIGHT, hertz });
+            let lighter = of_light.filter(|_| it.stream != LIGHT);
+            let lighter = lighter.map(|hertz| Lighter { name: LIGHT, hertz });
             let of = Clocked::of_series(it.series, it.stream, &moment, it.clock[at]);
             let gaps = it.lost.as_ref().and_then(|lost| lost.get(at)).copied();
             let gaps = gaps.map(|share| (share, "rounds of that window longer than the others"));
@@ -308,7 +314,7 @@ pub(super) fn blocks(record: &Record) -> Vec<Block> {
     }
     let mut blocks = vec![Block::Heading("Heat".to_owned()), table(record, &soaked)];
     let clock: SoakLine = |it| Some(it.clock.iter().map(|hertz| hertz / 1e6).collect());
-    let of_clock = "clock of all cores over time (higher is better)";
+    let of_clock = "Clock of all cores over time";
     blocks.extend(lines(soaked.iter(), of_clock, "MHz", Soaked::name, clock));
     // Of all groups of CPUs together.
     let mut each = soaked;
@@ -317,9 +323,7 @@ pub(super) fn blocks(record: &Record) -> Vec<Block> {
         ("power of all packages over time (lower is better at one clock)", "W", |it| {
             it.power.clone()
         }),
-        ("temperature over time, the hottest sensor (lower is better)", "°C", |it| {
-            it.temperature.clone()
-        }),
+        ("Temperature over time, hottest sensor", "°C", |it| it.temperature.clone()),
     ];
     for (caption, unit, of) in plots {
         blocks.extend(lines(each.iter(), caption, unit, |it| it.stream.to_owned(), of));
@@ -359,15 +363,6 @@ fn table(record: &Record, soaked: &[Soaked<'_>]) -> Block {
             drop.into(),
         ]
     };
-    let columns = [
-        ("stream", Align::Left),
-        ("first MHz", Align::Right),
-        ("last MHz", Align::Right),
-        ("kept", Align::Right),
-        ("power", Align::Right),
-        ("temperature", Align::Right),
-        ("first drop", Align::Left),
-    ];
     // Times are the middles of windows of equal length.
     let windows = soaked[0].time.len() as f64;
     let last = soaked[0].time.last().copied().unwrap_or(0.0);
@@ -377,19 +372,21 @@ fn table(record: &Record, soaked: &[Soaked<'_>]) -> Block {
     // Of a steady clock the same for all streams.
     let leasts = in_order(soaked.iter().map(|it| format!("{:.1}", least(&it.clock) * 100.0)));
     let least = leasts.join(" % or ").replace("2.0", "2") + " %";
-    Block::Table(Table {
-        caption: format!(
-            "all cores under one stream{others}, {long}: the first window and the last one"
-        ),
-        columns: columns.map(|(name, align)| (name.to_owned(), align)).to_vec(),
-        rows: soaked.iter().map(row).collect(),
-        notes: std::iter::once(format!(
-            "a drop is a clock that stays {least} below what it was before"
-        ))
-        .chain(soaked.iter().filter_map(|it| untold(record, it)))
-        .chain(in_order(soaked.iter().filter_map(|it| rested(record, it))))
-        .collect(),
-    })
+    Table::of(format!(
+        "all cores under one stream{others}, {long}: the first window and the last one"
+    ))
+    .left("stream")
+    .right("first MHz")
+    .right("last MHz")
+    .right("kept")
+    .right("power")
+    .right("temperature")
+    .left("first drop")
+    .rows(soaked.iter().map(row))
+    .notes([format!("a drop is a clock that stays {least} below what it was before")])
+    .notes(soaked.iter().filter_map(|it| untold(record, it)))
+    .notes(in_order(soaked.iter().filter_map(|it| rested(record, it))))
+    .into()
 }
 
 /// Why nobody knows whether the clock of a stream dropped.
@@ -514,52 +511,4 @@ fn few(soaked: &Soaked<'_>) -> Option<Finding> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{falls, in_steps, tell_of_power};
-
-    #[test]
-    fn a_clock_that_came_back_has_not_dropped() {
-        let back = [4249., 4317., 4352., 4254., 4160., 4159., 4170., 4172., 4255., 4276.];
-        assert_eq!(falls(&back), None);
-        let stays = [4249., 4317., 4352., 4254., 4160., 4159., 4170., 4172., 4165., 4161.];
-        assert_eq!(falls(&stays), Some((4, 4317.0)));
-        assert_eq!(falls(&[]), None);
-    }
-
-    #[test]
-    fn one_high_window_near_the_end_hides_no_drop() {
-        for high in 10..20 {
-            let mut clock = [3000.0; 20];
-            clock[..2].fill(3500.0);
-            clock[high] = 3500.0;
-            assert_eq!(falls(&clock), Some((2, 3500.0)), "window {high}");
-        }
-        // Two at the very end are no disturbance, however long it was low.
-        let back = [[3500.; 3].as_slice(), &[3000.; 51], &[3500.; 6]].concat();
-        assert_eq!(falls(&back), None);
-        // Of the last three windows nobody knows whether one was disturbed, or the clock came back.
-        assert_eq!(
-            falls(&[3500., 3500., 3500., 3500., 3500., 3500., 3500., 3000., 3000., 3500.]),
-            None
-        );
-    }
-
-    #[test]
-    fn a_register_without_reasons_denies_no_limit_of_power() {
-        let asked = |names: &[&str]| {
-            tell_of_power(&names.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>())
-        };
-        assert!(asked(&["MSR 19Ch", "MSR 1B1h", "MSR 64Fh"]));
-        assert!(!asked(&["MSR C0010061h"]));
-        assert!(!asked(&[]));
-    }
-
-    #[test]
-    fn a_drop_between_two_windows_is_a_step() {
-        let steps = in_steps(&[0.5, 1.5, 2.5], &[4.0, 4.0, 2.0]);
-        let expected = [(0.0, 4.0), (1.0, 4.0), (1.0, 4.0), (2.0, 4.0), (2.0, 2.0), (3.0, 2.0)];
-        assert_eq!(steps, expected);
-        assert_eq!(in_steps(&[0.5], &[4.0]), [(0.5, 4.0); 2]);
-        assert_eq!(in_steps(&[], &[]), []);
-    }
-}
+mod tests;

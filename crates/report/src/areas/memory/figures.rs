@@ -1,0 +1,156 @@
+//! The area's key figures: the bandwidth of one core and of all, and the latency of each level.
+
+use model::Unit;
+use model::page::tally;
+use model::record::Record;
+
+use super::counting::Counting;
+use super::knees::Whose;
+use super::read::{Cell, cells};
+use super::shown::sweep::{name, sweep};
+use super::{ALONE, AREA};
+use crate::figure::KeyFigure;
+
+pub(super) fn figures(record: &Record) -> Vec<KeyFigure> {
+    let mut figures = bandwidths(record);
+    figures.extend(latencies(record));
+    figures
+}
+
+/// Of the kernel that stands for all, on the fewest cores and on the most.
+fn bandwidths(record: &Record) -> Vec<KeyFigure> {
+    let counting = Counting::of(record);
+    let mut copies = cells(record, "bandwidth");
+    copies.retain(|cell| cell.workload == ALONE);
+    copies.sort_by_key(|cell| cell.active.len());
+    let choice = copies.first().and_then(|cell| cell.text("choice"));
+    copies.retain(|cell| cell.text("choice") == choice);
+    let bands = super::bands(record);
+    let figure = |cell: &Cell<'_>| {
+        let cores = tally(cell.active.len(), "core");
+        let values = values(counting, cell)?;
+        let figure =
+            KeyFigure::of(format!("memory {ALONE}, {cores}"), values[0], Unit::BytePerSecond);
+        let band = bands.iter().find(|band| band.what == format!("{ALONE} on {cores}"));
+        Some(
+            KeyFigure { values: Ok(values), ..figure }
+                .known_to(cell.numbers("bandwidth")?.uncertainty)
+                .within(band)
+                .result(AREA, ALONE, "bandwidth", cell.active.len()),
+        )
+    };
+    let curve =
+        copies.iter().filter_map(|cell| Some((cell.active.len(), values(counting, cell)?[0])));
+    let curve: Vec<(usize, f64)> = curve.collect();
+    let ends = match copies.as_slice() {
+        [] => Vec::new(),
+        [only] => vec![only],
+        [first, .., last] => vec![first, last],
+    };
+    let mut figures: Vec<KeyFigure> = ends.into_iter().filter_map(figure).collect();
+    if let [_, all] = figures.as_mut_slice() {
+        all.curve = curve;
+    }
+    figures
+}
+
+/// The medians of the groups that samples fall into, the largest group first.
+fn values(counting: Counting<'_>, cell: &Cell<'_>) -> Option<Vec<f64>> {
+    let numbers = cell.numbers("bandwidth")?;
+    let mut asked = vec![numbers.median];
+    let modes = numbers.modes().unwrap_or_default();
+    asked.extend(
+        modes
+            .iter()
+            .map(|mode| mode.median)
+            .filter(|median| median.total_cmp(&numbers.median).is_ne()),
+    );
+    asked.into_iter().map(|asked| counting.headline(cell, asked)).collect()
+}
+
+/// Of each level that is claimed, and of memory.
+fn latencies(record: &Record) -> Vec<KeyFigure> {
+    let Some(sweep) = sweep(record) else { return Vec::new() };
+    let bands = super::bands(record);
+    let claimed = sweep.claims.iter().map(|claim| Whose::Cache(*claim));
+    // What lies beyond caches may not be memory alone.
+    let is_beyond = |whose: &Whose| matches!(whose, Whose::Beyond(_));
+    let beyond = sweep.levels.iter().map(|level| level.whose).find(is_beyond);
+    let levels = claimed.chain([beyond.unwrap_or(Whose::Memory)]).map(|whose| {
+        let level = name(whose);
+        let figure_name = format!("latency, {level}");
+        let Some(found) = sweep.levels.iter().find(|it| name(it.whose) == level) else {
+            return KeyFigure::absent(figure_name, "not among the sizes measured");
+        };
+        let band = bands.iter().find(|band| band.what == format!("latency of {level}"));
+        KeyFigure::of(figure_name, sweep.seconds(found), Unit::Second).within(band)
+    });
+    levels.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use model::areas::memory::{CHASE, QUESTION};
+
+    use super::*;
+    use crate::testing::{blank, cache, near, series};
+
+    fn copies(of: &[(&str, &[&[f64]])]) -> Record {
+        let parameters = [(QUESTION, "bandwidth"), ("moved_per_asked", "3/2")];
+        let mut record = blank();
+        let one = |(active, blocks): &(&str, &[&[f64]])| {
+            series([AREA, ALONE, "bandwidth"], active, &parameters, blocks)
+        };
+        record.series = of.iter().map(one).collect();
+        record
+    }
+
+    #[test]
+    fn copy_on_fewest_and_most_cores_has_write_allocate_and_the_curve_between() {
+        let record = copies(&[
+            ("0-3", &[&[19e9], &[20e9], &[20e9], &[20e9], &[21e9]]),
+            ("0", &[&[10e9]]),
+            ("0-1", &[&[18e9]]),
+        ]);
+        let figures = figures(&record);
+        let [one, all] = figures.as_slice() else { panic!("{figures:?}") };
+        // 1.5 bytes for each that is asked for: 10, 18 and 20 GB/s are 15, 27 and 30.
+        near(one.value().unwrap(), 15e9);
+        near(all.value().unwrap(), 30e9);
+        assert_eq!(
+            (one.name.as_str(), all.name.as_str()),
+            ("memory copy, 1 core", "memory copy, 4 cores")
+        );
+        // From 19 to 21 around 20.
+        near(all.uncertainty.unwrap(), 0.05);
+        assert_eq!(all.curve, [(1, 15e9), (2, 27e9), (4, 30e9)]);
+        assert!(one.curve.is_empty() && one.uncertainty.is_none());
+    }
+
+    #[test]
+    fn copy_in_two_modes_has_both_the_larger_first() {
+        let record = copies(&[("0", &[&[60e9, 60e9, 60e9, 110e9, 110e9, 110e9, 110e9, 110e9]])]);
+        // 1.5 x 110 and 1.5 x 60.
+        assert_eq!(figures(&record)[0].values, Ok(vec![165e9, 90e9]));
+    }
+
+    #[test]
+    fn a_level_that_no_size_shows_has_a_figure_without_a_value() {
+        const MIB: u64 = 1 << 20;
+        let mut record = blank();
+        for (level, bytes) in [(1, 48 << 10), (2, MIB), (3, 32 * MIB)] {
+            cache(&mut record, level, bytes, &["0"]);
+        }
+        // Nothing between 32 KiB and 128 MiB; 4 x (1 + 32) MiB are less than 256 MiB.
+        for (bytes, seconds) in
+            [(16 << 10, 1e-9), (32 << 10, 1e-9), (128 * MIB, 90e-9), (256 * MIB, 90e-9)]
+        {
+            let parameters = [(QUESTION, "sweep"), ("footprint", &bytes.to_string())];
+            record.series.push(series([AREA, CHASE, "latency"], "0", &parameters, &[&[seconds]]));
+        }
+        let found: Vec<(String, Option<f64>)> =
+            figures(&record).into_iter().map(|it| (it.name.clone(), it.value())).collect();
+        let expected = [("L1", Some(1e-9)), ("L2", None), ("L3", None), ("memory", Some(90e-9))];
+        assert_eq!(found, expected.map(|(level, value)| (format!("latency, {level}"), value)));
+    }
+}

@@ -1,0 +1,112 @@
+//! The area's key figures: the clock of one core and of all, and the multiply-adds of all.
+
+use model::Unit;
+use model::areas::turbo::{HEAVY, LIGHT};
+use model::page::tally;
+use model::record::Record;
+
+use super::AREA;
+use super::claims::{AS_CLAIMED, Peak};
+use super::read::{Pooled, active_counts, pooled, rows, summary};
+use super::why;
+use crate::figure::KeyFigure;
+
+pub(super) fn figures(record: &Record) -> Vec<KeyFigure> {
+    let counts = active_counts(record);
+    let (Some(&fewest), Some(&most)) = (counts.first(), counts.last()) else { return Vec::new() };
+    let has_clock =
+        |id: &&str| [fewest, most].iter().any(|n| summary(record, "clock", id, *n).is_some());
+    let widest = HEAVY.into_iter().find(has_clock);
+    let streams = [Some((LIGHT, "scalar".to_owned())), widest.map(|id| (id, width(record, id)))];
+    let mut figures = Vec::new();
+    for (stream, words) in streams.into_iter().flatten() {
+        figures.extend(clock(record, stream, &words, fewest));
+        let of_all = clock(record, stream, &words, most).filter(|_| most > fewest);
+        figures.extend(
+            of_all.map(|figure| KeyFigure { curve: curve(record, stream, &counts), ..figure }),
+        );
+    }
+    figures.extend(Peak::of(record).map(|peak| peak.figure()));
+    figures
+}
+
+/// `512-bit FMA`.
+fn width(record: &Record, stream: &str) -> String {
+    let bits = record.run.plan.workload(stream).and_then(|workload| workload.width_bits);
+    bits.map_or("FMA".to_owned(), |bits| format!("{bits}-bit FMA"))
+}
+
+fn clock(record: &Record, stream: &'static str, words: &str, cores: usize) -> Option<KeyFigure> {
+    let name = format!("clock, {}, {words}", tally(cores, "core"));
+    let summary = match pooled(record, "clock", stream, cores)? {
+        Pooled::Measured { summary, .. } => summary,
+        Pooled::Absent(reason) => return Some(KeyFigure::absent(name, reason.why)),
+    };
+    let rows = rows(record);
+    let row = rows.iter().find(|row| row.workload == stream && row.active.len() == cores);
+    let promised = row.and_then(|row| why::promised(record, row));
+    let normal = promised.map(|hertz| [1.0 - AS_CLAIMED, 1.0 + AS_CLAIMED].map(|end| end * hertz));
+    Some(
+        KeyFigure::of(name, summary.median, Unit::Hertz)
+            .known_to(summary.relative_uncertainty())
+            .normally(normal, "the turbo limits that firmware states")
+            .result(AREA, stream, "clock", cores),
+    )
+}
+
+fn curve(record: &Record, stream: &str, counts: &[usize]) -> Vec<(usize, f64)> {
+    let point = |count: &usize| Some((*count, summary(record, "clock", stream, *count)?.median));
+    counts.iter().filter_map(point).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figure::Standing;
+    use crate::testing::{multiply_adds, near, turbo};
+
+    #[track_caller]
+    fn is_normal_in(figure: &KeyFigure, [low, high]: [f64; 2]) {
+        let Standing::Known { normal, .. } = &figure.standing else { panic!("{figure:?}") };
+        near(normal[0], low);
+        near(normal[1], high);
+    }
+
+    #[test]
+    fn clock_figures_are_normal_within_a_hundredth_of_their_limits() {
+        let record = turbo(&[(LIGHT, "0", 3500.0), (LIGHT, "0-1", 3300.0), (LIGHT, "0-3", 2640.0)]);
+        let figures = figures(&record);
+        let [one, all] = &figures[..] else { panic!("{figures:?}") };
+        near(one.value().unwrap(), 3500e6);
+        // 3,500 MHz less and more 35; 3,000 less and more 30.
+        is_normal_in(one, [3465e6, 3535e6]);
+        is_normal_in(all, [2970e6, 3030e6]);
+        near(one.off().unwrap(), 0.0);
+        // 2,640 of 3,000 MHz.
+        near(all.off().unwrap(), -0.12);
+        // The curve is that of all cores alone.
+        assert_eq!(all.curve, [(1, 3500e6), (2, 3300e6), (4, 2640e6)]);
+        assert!(one.curve.is_empty());
+    }
+
+    #[test]
+    fn fp64_figure_below_its_band_is_twelve_per_cent_low() {
+        // 2 cores x 8 doubles x 2 x 2 units x 2 GHz = 128 GFLOP/s, of which 95 % are 121.6 and 105 % 134.4. 12 % below
+        // 121.6 are 107.008: 32 operations in 0.299043 ns.
+        let record = multiply_adds(2000.0, &[32.0 / 107.008; 5]);
+        let figures = figures(&record);
+        let [clock, peak] = &figures[..] else { panic!("{figures:?}") };
+        near(clock.value().unwrap(), 2000e6);
+        near(peak.value().unwrap(), 107.008e9);
+        is_normal_in(peak, [121.6e9, 134.4e9]);
+        near(peak.off().unwrap(), -0.12);
+        assert_eq!(peak.uncertainty, Some(0.0));
+    }
+
+    #[test]
+    fn clock_figure_of_wide_code_without_a_table_has_no_reference() {
+        // Turbo limits promise nothing to code of another licence.
+        let record = multiply_adds(2000.0, &[0.25; 5]);
+        assert_eq!(figures(&record)[0].standing, Standing::NoReference);
+    }
+}
