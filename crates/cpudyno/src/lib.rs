@@ -9,7 +9,7 @@
 //! let machine = machine::Machine::real();
 //! let page = model::record::PageKind::Sheet;
 //! let presentation =
-//!     model::record::Presentation { width: 100, colour: false, verbosity: 0, page };
+//!     model::record::Presentation::of(page);
 //! let command = vec!["my-program".to_owned()];
 //! let request =
 //!     measure::sheet::request(model::Seconds(10.0), None, None, command, presentation);

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use levers::ask::SettingSpec;
 use measure::areas::subjects;
-use measure::run::arm;
+use measure::run::arm_env;
 use measure::run::single::Subject;
 use model::Seconds;
 use model::name::did_you_mean;
@@ -12,51 +12,53 @@ use super::BadValue;
 use super::common::long_budget;
 use super::settings::{self, Changing, LIST};
 
-/// Compare two settings, A and B, with a command or a measurement: which one is better, and how sure
-/// is that?
+/// Compare two settings by a command or a measurement.
 ///
-/// A and B take turns in random order, A B B A or B A A B, so that drift cancels; in between, A is
-/// compared with itself, which shows what a difference of nothing looks like on this machine. The run
-/// ends when it is decided at a moment that was planned before, or when the time is over; it says which.
-/// Settings of the machine are put back, also after Ctrl-C; see `cpudyno set`. What a setting was seen to
-/// do is said, too.
+/// The page says which of A and B is better, by how much, how sure that is, and what each setting was seen to
+/// do. A and B take turns in random order, A B B A or B A A B, so that drift cancels. In between, A is
+/// compared with itself, which shows the noise of this machine. The run ends when it is decided at a moment
+/// that was planned before, or when the time is over; the page says which. Settings of the machine are
+/// restored, also after Ctrl-C; see `cpudyno set`.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct AbArgs {
-    /// What A is to be; again for more. Without it, A is the machine as it is.
+    /// Setting of A; repeat it for more. Without it, A is the machine as it is.
     #[arg(long = "a", value_parser = arm, value_name = "SETTING=VALUE")]
     pub(crate) a: Vec<ArmSetting>,
 
-    /// What B is to be; again for more.
+    /// Setting of B; repeat it for more. Without it, B is the machine as it is.
     #[arg(long = "b", value_parser = arm, value_name = "SETTING=VALUE")]
     pub(crate) b: Vec<ArmSetting>,
 
-    /// Measure this: turbo, memory, memory-latency, memory-cache, memory-stride, cores, pause, wake,
-    /// openmp.
+    /// Area to measure, such as turbo, memory, wake, openmp.
+    ///
+    /// Areas: turbo, memory, memory-latency, memory-cache, memory-stride, cores, pause, wake, openmp.
     #[arg(long, value_parser = area, value_name = "AREA", conflicts_with = "command")]
     pub(crate) area: Option<Area>,
 
-    /// What is compared: of an area one of its quantities; of a command `wall`, the default,
-    /// `json:PATH` of what it prints, or an expression whose first group is a number, regex:EXPRESSION.
+    /// Metric: wall (default), json:PATH, regex:EXPRESSION; a quantity of AREA.
+    ///
+    /// Of a command: its wall time, a value of the JSON that it prints, or the number that is the first group of
+    /// the expression in what it prints. Of an area: one of its quantities.
     #[arg(long, value_name = "METRIC")]
     pub(crate) metric: Option<String>,
 
-    /// Which direction is better; that of an area is known, and of a command less is.
+    /// Better direction; by default that of the area, less for a command.
     #[arg(long, value_enum, value_name = "DIRECTION")]
     pub(crate) better: Option<Direction>,
 
-    /// Differences up to so many per cent are "the same".
+    /// Largest difference that counts as the same, in per cent (0.01 to 50).
     #[arg(long, default_value = "1", value_parser = percent, value_name = "PERCENT")]
     pub(crate) band: f64,
 
-    /// Time for all of it (1s to 1h).
+    /// Time limit of the run (1s to 24h).
     #[arg(long, default_value = "60s", value_parser = long_budget, value_name = "TIME")]
     pub(crate) budget: Seconds,
 
     #[command(flatten)]
     pub(crate) changing: Changing,
 
-    /// Measure this command.
+    /// Command to measure, after `--`.
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }
@@ -69,7 +71,7 @@ Examples:
   cpudyno ab --a env.LANG=C --b env.LANG=en_US.UTF-8 -- sort words
   cpudyno ab --b nice=10 --metric 'regex:([0-9.]+) ops/s' --better more -- ./bench
   sudo cpudyno ab --a thp=never --b thp=always --area memory  settings of the machine
-  cpudyno ab --area turbo                                     A and B equal: how noisy is this machine?
+  cpudyno ab --area turbo                                     A and B equal: noise of this machine
 
 Exit codes: 0 decided, 3 cannot tell.";
 
@@ -97,7 +99,7 @@ pub(crate) enum ArmKind {
     /// Of the machine.
     Lever(Box<SettingSpec>),
     /// Of the arm alone: name and value.
-    Own(String, String),
+    ArmEnv(String, String),
 }
 
 /// An area that can be compared.
@@ -124,10 +126,10 @@ fn area(name: &str) -> Result<Area, BadValue> {
 
 fn arm(text: &str) -> Result<ArmSetting, BadValue> {
     if let Some((name, value)) = text.split_once('=')
-        && let Some(taken) = arm::Own::default().take(name.trim(), value)
+        && let Some(taken) = arm_env::ArmEnv::default().take(name.trim(), value)
     {
         taken.map_err(|why| BadValue::new(why, LIST))?;
-        let kind = ArmKind::Own(name.trim().to_owned(), value.to_owned());
+        let kind = ArmKind::ArmEnv(name.trim().to_owned(), value.to_owned());
         return Ok(ArmSetting { text: text.to_owned(), kind });
     }
     match text.parse() {

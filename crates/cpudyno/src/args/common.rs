@@ -13,15 +13,15 @@ use super::BadValue;
 /// How a record is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// The data sheet for a terminal.
+    /// The page, for a terminal.
     Text,
     /// The whole record; docs/reference/record.schema.json describes it.
     Json,
     /// One line per sample.
     Csv,
-    /// The data sheet for a ticket.
+    /// The page, for a ticket.
     Markdown,
-    /// The data sheet to be forwarded: one file that holds the record and needs no network.
+    /// The page to forward, as one file that holds the record and needs no network.
     Html,
 }
 
@@ -39,32 +39,37 @@ pub(crate) enum Colour {
 /// How text looks.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PresentationArgs {
-    /// How to print it.
+    /// Output format.
     #[arg(long, global = true, value_enum, default_value_t = Format::Text, value_name = "FORMAT")]
     pub(crate) format: Format,
 
-    /// Columns of text, 40 to 400; by default those of the terminal, or 100.
+    /// Columns of text (40 to 400); by default those of the terminal, or 100.
     #[arg(long, global = true, value_parser = clap::value_parser!(u16).range(40..=400), value_name = "COLUMNS")]
     pub(crate) width: Option<u16>,
 
-    /// When to use colours; no meaning rests on them.
+    /// Use of colours; the text is complete without them.
     #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
     pub(crate) color: Colour,
 
-    /// Also print every fact, condition and instrument.
+    /// Also print notes, sources, and every fact, condition and instrument.
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
+
+    /// Print every section, not only the answer.
+    #[arg(long, global = true)]
+    pub(crate) all: bool,
 }
 
-/// Where the record goes, beside what is printed.
+/// Files that the record goes to.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Files {
-    /// Also write the record to this file, as JSON; `-` prints it instead of the page.
+    /// Also write the record to this file as JSON; `-` prints it instead.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 
-    /// Also write the page to this file, as HTML that holds the record and needs no network; `-` prints
-    /// it instead of the page.
+    /// Also write the page to this file as HTML; `-` prints it instead.
+    ///
+    /// The file holds the record and needs no network.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
 }
@@ -82,7 +87,7 @@ pub(crate) struct Output {
 /// What every measurement takes.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Measuring {
-    /// Print what would be measured, what not and why, and measure nothing.
+    /// Show what would be measured, what not and why; measure nothing.
     #[arg(long, global = true, conflicts_with = "html")]
     pub(crate) dry_run: bool,
 

@@ -6,24 +6,28 @@ use clap::Args;
 
 use super::{BadValue, Output};
 
-/// Hold records against the first of them: which settings differ, which results, and what may be the
-/// cause.
+/// Compare records: settings, results, likely causes.
 ///
-/// Settings come first, because they explain most differences. A result is better or worse where the 95 %
-/// intervals of both runs (94 % of five blocks) lie apart, and more than 1 % may be between them. Intervals come from the spread
-/// within each run: what changed between the runs is in none. Of hundreds of results a few would differ by
-/// chance: so many are held back that no more than 5 % of those told are such. `cpudyno ab` compares settings of one machine in turns.
+/// All records are compared with the first. Settings come first, because they explain most differences. A
+/// result is better or worse where the 95 % intervals of both runs (94 % of five blocks) lie apart, and the
+/// difference may be more than 1 %. Intervals come from the spread within each run; changes between the runs
+/// are in none. Of hundreds of results a few would differ by chance; the page holds back so many that at most
+/// 5 % of those shown do. `cpudyno ab` compares settings of one machine in turns.
 ///
-/// The exit code is 1 where --fail-on says so, and 3 where no result of one of the other records could be judged.
+/// Exit codes of --fail-on: 1 a result is worse by more than SHARE; 3 no result of one of the other records
+/// could be judged.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct CompareArgs {
-    /// Records, as `--json FILE` writes them, pages of `--html FILE`, or matrices by core-to-core-latency; the first
-    /// is what the others are held against.
+    /// Records, two or more; the first is the baseline.
+    ///
+    /// Files of --json or --html, or matrices of core-to-core-latency; `-` reads standard input.
     #[arg(value_name = "FILE", required = true, num_args = 2..)]
     pub(crate) records: Vec<PathBuf>,
 
-    /// Exit with 1 where the intervals say that a result is worse by more than this: slower:5%.
+    /// Exit with 1 if a result is worse by more than SHARE: slower:5%.
+    ///
+    /// The intervals must show it.
     #[arg(long, value_parser = worse_by, value_name = "slower:SHARE")]
     pub(crate) fail_on: Option<f64>,
 

@@ -8,35 +8,35 @@ use model::{CpuSet, Seconds};
 use super::BadValue;
 use super::common::{Measuring, budget, cpu_list};
 
-/// Measure how long one core takes to tell another one something.
+/// Measure core-to-core latency.
 ///
-/// Two pinned threads hand a cache line to each other; half of a round trip is the latency between
-/// their cores. Each pair has 64 fresh lines, because what a line costs depends on where its address is
-/// at home, and both cores are warm before they count. One CPU of each core takes part. Above 128
-/// CPUs, or where there is no time for all pairs, one pair of each kind is measured, and others at
-/// random.
+/// Two pinned threads pass a cache line to each other; half of a round trip is the latency between their
+/// cores. Each pair has 64 fresh lines, because the latency of a line depends on the home of its address.
+/// Both cores are warm before they count. One CPU of each core takes part. Above 128 CPUs, or where there
+/// is no time for all pairs, one pair of each kind is measured, and others at random.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct CoresArgs {
-    /// How cores tell each other: cas (both compare and swap one line), load_store (each stores to a line
-    /// of its own), one_way (a store until it is seen). By default all three, or only cas above 8 CPUs.
+    /// Messages: cas, load_store, one_way; by default all, above 8 CPUs cas.
+    ///
+    /// cas: both threads compare and swap one line. load_store: each stores to a line of its own. one_way: from
+    /// a store until the other core sees it.
     #[arg(long, value_delimiter = ',', value_parser = message, value_name = "IDS")]
     pub(crate) messages: Option<Vec<MessageWord>>,
 
-    /// The memory node that lines are at home on: that of the first or of the second CPU of each pair, or
-    /// the node of that number.
+    /// Memory node of the lines: first or second (CPU of the pair), or a number.
     #[arg(long, default_value = "first", value_parser = home, value_name = "HOME")]
     pub(crate) home: HomeWord,
 
-    /// Use exactly these CPUs, such as 0-3,8; by default one CPU of each core.
+    /// CPUs to use, such as 0-3,8; by default one of each core.
     #[arg(long, value_parser = cpu_list, value_name = "LIST")]
     pub(crate) cpus: Option<CpuSet>,
 
-    /// Use SMT siblings, too.
+    /// Also use SMT siblings.
     #[arg(long)]
     pub(crate) allow_hyperthreads: bool,
 
-    /// Measure for so long at most; by default 30s, and two CPUs need two.
+    /// Time limit (1s to 1h); 30s by default; two CPUs need 2s.
     #[arg(long, value_parser = budget, value_name = "TIME")]
     pub(crate) budget: Option<Seconds>,
 

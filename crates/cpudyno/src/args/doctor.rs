@@ -5,15 +5,15 @@ use model::name::did_you_mean;
 
 use super::{BadValue, PresentationArgs};
 
-/// Say what can be measured here, what not, why, and what helps.
+/// Show what can be measured here, and what would help.
 ///
-/// Three answers are kept apart: the hardware cannot, the kernel or hypervisor does not allow,
-/// cpudyno does not know how. Everything is tried, and nothing is changed. Start here when a
-/// number is missing from `sheet` or `info`.
+/// Start here when a number is missing from `sheet` or `info`. A capability is missing for one of three
+/// reasons: the hardware cannot, the kernel or hypervisor does not allow it, or cpudyno does not know how.
+/// Everything is tried, and nothing is changed.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct DoctorArgs {
-    /// End with exit code 1 unless these capabilities are there, such as msr,perf.
+    /// Exit with 1 unless these capabilities are there, such as msr,perf.
     ///
     /// The page has the id of every capability.
     #[arg(long, value_parser = capability, value_delimiter = ',', value_name = "IDS")]
@@ -28,7 +28,7 @@ Examples:
   cpudyno doctor                         this user, here
   sudo cpudyno doctor                    what root could do
   cpudyno doctor --require pmu,rdpmc     for scripts: exit code 1 without them
-  cpudyno doctor --machine my.capture    another machine, as it was recorded";
+  cpudyno doctor --machine my.capture    another machine, from its capture";
 
 fn capability(typed: &str) -> Result<&'static str, BadValue> {
     machine::doctor::ids().find(|id| *id == typed).ok_or_else(|| {

@@ -9,40 +9,44 @@ use model::{CpuSet, Seconds};
 use super::common::{budget, cpu_list};
 use super::{BadValue, Output};
 
-/// Does this machine pass? Bounds on results, and their place among earlier records.
+/// Check results against bounds and earlier records.
 ///
-/// Measures what the bounds need, within the budget, and answers with one line and an exit code, as
-/// schedulers and monitoring want it; -v prints the page. A bound is AREA.RESULT=VALUE with a unit; RESULT is a
-/// workload, a quantity, or both (turbo.avx512_fma.clock). It is about the result with the most active cores
-/// that was measured, or with so many as @N says, and of several the one that comes nearest to breaking it.
+/// The answer is one line and an exit code, for schedulers and monitoring; -v prints the page. Within the
+/// budget, it measures what the bounds need; with --reference or --metrics, all areas.
 ///
-/// With --reference, each result is held against those of earlier records of such a machine (the same CPU
-/// and number of cores, both real or both virtual): it fails where one is worse than they allow, by their
-/// median and spread. That needs eight of them. What cannot be measured here is no pass: the code is 3.
+/// A bound is AREA.RESULT=VALUE with a unit. RESULT is a workload, a quantity, or both
+/// (turbo.avx512_fma.clock). The bound holds for the result with the most active cores, or with N as @N says;
+/// of several results, the one nearest to the bound decides.
+///
+/// --reference compares each result with earlier records of such a machine (same CPU and number of cores, both
+/// real or both virtual). A result fails if it is worse than their median and spread allow. It takes eight
+/// records. A result that cannot be measured is no pass: the exit code is 3.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct GateArgs {
-    /// Fail where a result is below this, such as memory.triad=80GB/s; again for more.
+    /// Lower bound, such as memory.triad=80GB/s; repeat it for more.
     #[arg(long, value_parser = at_least, value_name = "NAME=VALUE")]
     pub(crate) min: Vec<Bounded>,
 
-    /// Fail where a result is above this, such as wake.latency=50us; again for more.
+    /// Upper bound, such as wake.latency=50us; repeat it for more.
     #[arg(long, value_parser = at_most, value_name = "NAME=VALUE")]
     pub(crate) max: Vec<Bounded>,
 
-    /// Fail where a result is worse than the earlier records in this folder allow.
+    /// Folder of earlier records; fail if a result is worse than they allow.
     #[arg(long, value_name = "DIR")]
     pub(crate) reference: Option<PathBuf>,
 
-    /// Also write metrics to this file, for node_exporter's textfile collector; it appears when it is whole.
+    /// Also write metrics to this file, for node_exporter's textfile collector.
+    ///
+    /// The file appears when it is complete.
     #[arg(long, value_name = "FILE")]
     pub(crate) metrics: Option<PathBuf>,
 
-    /// Time that the run may take (1s to 1h).
+    /// Time limit of the run (1s to 1h).
     #[arg(long, default_value = "30s", value_parser = budget, value_name = "TIME")]
     pub(crate) budget: Seconds,
 
-    /// Measure exactly these CPUs, such as 0-3,8; by default one CPU of each core.
+    /// CPUs to measure, such as 0-3,8; by default one of each core.
     #[arg(long, value_parser = cpu_list, value_name = "LIST")]
     pub(crate) cpus: Option<CpuSet>,
 
@@ -54,12 +58,12 @@ const EXAMPLES: &str = "\
 Examples:
   cpudyno gate --min memory.triad=80GB/s --min turbo.clock=2.4GHz
   cpudyno gate --budget 10s --max wake.latency=50us
-  case $? in 0) admit;; 1) drain;; *) try again later;; esac     3: it cannot tell, as when busy
+  case $? in 0) admit;; 1) drain;; *) try again later;; esac     3: cannot judge, such as when busy
   cpudyno gate --min turbo.avx256_fma.clock@2=3GHz     with two active cores
   cpudyno gate --reference /var/lib/records --json /var/lib/records/today.json
   cpudyno gate --reference DIR --metrics /var/lib/node_exporter/cpudyno.prom
 
-Exit codes: 0 pass, 1 fail, 2 wrong arguments, 3 cannot judge; as those of `cpudyno compare --fail-on`.";
+Exit codes: 0 pass, 1 fail, 2 wrong arguments, 3 cannot judge.";
 
 /// A bound.
 #[derive(Debug, Clone)]

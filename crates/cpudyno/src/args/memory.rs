@@ -12,78 +12,88 @@ use super::BadValue;
 use super::common::{Measuring, budget, count, cpu_list};
 use super::turbo::OrderWord;
 
-/// Measure how much caches and memory move, and how long one access takes.
+/// Measure bandwidth and latency of caches and memory.
 ///
-/// Without a question after it, runs the kernels of STREAM (copy, scale, add, triad) on one CPU and on
-/// all, as STREAMBenchmark does. Each number is given in both countings: the bytes that the program
-/// asks for, and those with the lines that ordinary stores bring into the cache first
-/// (write-allocate). The fastest way to run each kernel is found by a short trial and named. Every
-/// answer is checked; a wrong one has no number.
+/// Without a subcommand, the kernels of STREAM (copy, scale, add, triad) run on one CPU and on all, as in
+/// STREAMBenchmark. Bandwidth is counted in two ways: the bytes that the program asks for, and those plus
+/// write-allocate, the lines that ordinary stores bring into the cache first. A short trial finds the
+/// fastest variant of each kernel, and the page names it. Every result of a kernel is checked; a wrong one
+/// has no number.
 ///
-/// Arrays are four times as large as the caches in use, and each thread touches its part first. It is
-/// checked before that there is room for them. Nothing on the machine is changed.
+/// Arrays are four times as large as the caches in use, and each thread touches its part first. Whether
+/// they fit into memory is checked before. Nothing on the machine is changed.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES, subcommand_negates_reqs = true)]
 pub(crate) struct MemoryArgs {
-    /// What to ask instead.
+    /// What to measure instead.
     #[command(subcommand)]
     pub(crate) question: Option<QuestionArgs>,
 
-    /// Run these kernels: load, store, copy, scale, add, triad, update, daxpy, striad, sdaxpy; by default
-    /// the four of STREAM (sweep, numa: load). Latency and loaded take none, original those of STREAM.
+    /// Kernels to run; by default those of STREAM (sweep, numa: load).
+    ///
+    /// Kernels: load, store, copy, scale, add, triad, update, daxpy, striad, sdaxpy. `latency` and `loaded`
+    /// take none, `original` takes those of STREAM.
     #[arg(long, global = true, value_delimiter = ',', value_parser = kernel, value_name = "IDS")]
     pub(crate) kernels: Option<Vec<KernelArg>>,
 
-    /// Run them in this variant, such as avx512-nt, instead of the best; `cpudyno memory --list` prints
-    /// them. Latency and loaded take none.
+    /// Variant of the kernels, such as avx512-nt; by default the fastest.
+    ///
+    /// `cpudyno memory --list` lists them. `latency` and `loaded` take none.
     #[arg(long, global = true, value_parser = variant, value_name = "NAME")]
     pub(crate) variant: Option<String>,
 
-    /// Use so many threads, at most as many as there are CPUs; by default one, and then all (scaling: up
-    /// to all; factors, loaded, original: all). Sweep and latency use one, numa those of each node.
+    /// Number of threads; by default one, and then one for each CPU.
+    ///
+    /// At most one for each CPU. By default `scaling` goes up to all CPUs; `sweep --factors`, `loaded` and
+    /// `original` use all. `sweep` and `latency` always use one, `numa` those of each node.
     #[arg(long, global = true, allow_hyphen_values = true, value_parser = count,
           value_name = "N")]
     pub(crate) threads: Option<usize>,
 
-    /// Length of each array over all threads, in elements of 8 bytes, or in bytes with a unit: 20000000,
-    /// 512MiB, 1GB; by default four times the caches in use. In a sweep and for latency: of the largest
-    /// one.
+    /// Length of each array: elements of 8 bytes, or bytes with a unit.
+    ///
+    /// Such as 20000000, 512MiB or 1GB, over all threads. By default four times the caches in use. For `sweep`
+    /// and `latency`, that of the largest array.
     #[arg(long, global = true, allow_hyphen_values = true, value_parser = length,
           value_name = "LENGTH")]
     pub(crate) length: Option<Length>,
 
-    /// The pages that memory is asked to come in: 4k, thp (transparent huge ones), 2m or 1g (set aside
-    /// before); by default thp where the kernel has them (latency: 4k beside them).
+    /// Pages: 4k, thp, 2m or 1g; by default thp where the kernel has them.
+    ///
+    /// thp are transparent huge pages; 2m and 1g are huge pages that were reserved before. By default `latency`
+    /// uses 4k, too.
     #[arg(long, global = true, value_parser = pages, value_name = "PAGES")]
     pub(crate) pages: Option<Pages>,
 
-    /// Which counting is the headline: with the lines that ordinary stores bring in first, or without, as
-    /// STREAM counts.
+    /// Count write-allocate in the headline; off counts as STREAM does.
     #[arg(long, global = true, value_enum, default_value_t = Switch::On, value_name = "SWITCH")]
     pub(crate) write_allocate: Switch,
 
-    /// The unit of bandwidths: MB/s are 10^6 bytes, MiB/s are 2^20.
+    /// Unit of bandwidths, per second.
     #[arg(long, global = true, value_enum, default_value_t = UnitWord::Mb, value_name = "UNIT")]
     pub(crate) unit: UnitWord,
 
-    /// Use exactly these CPUs, such as 0-3,8; by default one CPU of each core.
+    /// CPUs to use, such as 0-3,8; by default one of each core.
     #[arg(long, global = true, value_parser = cpu_list, value_name = "LIST")]
     pub(crate) cpus: Option<CpuSet>,
 
-    /// The order in which CPUs become active.
+    /// Order in which CPUs become active.
     #[arg(long, global = true, value_enum, default_value_t = OrderWord::Compact, value_name = "ORDER")]
     pub(crate) order: OrderWord,
 
-    /// Use SMT siblings, too.
+    /// Also use SMT siblings.
     #[arg(long, global = true)]
     pub(crate) allow_hyperthreads: bool,
 
-    /// Measure for so long; each question has a time of its own.
+    /// Time to measure (1s to 1h); each subcommand has its own default.
+    ///
+    /// The defaults: 8.5s; `scaling` 30s, `sweep` 17s, `sweep --factors` and `numa` 10s, `latency` and `loaded`
+    /// 12s.
     #[arg(long, global = true, allow_hyphen_values = true, value_parser = budget,
           value_name = "TIME")]
     pub(crate) budget: Option<Seconds>,
 
-    /// Print the kernels with their variants, and measure nothing.
+    /// List the kernels and their variants; measure nothing.
     #[arg(long)]
     pub(crate) list: bool,
 
@@ -93,56 +103,67 @@ pub(crate) struct MemoryArgs {
 
 const EXAMPLES: &str = "\
 Examples:
-  cpudyno memory                               STREAM's kernels, one CPU and all: ten seconds
+  cpudyno memory                               STREAM's kernels, on one CPU and on all: ten seconds
   cpudyno memory --write-allocate off          counted as STREAM does
   cpudyno memory --kernels load,store --threads 1
   cpudyno memory scaling                       how many cores does it take to use all bandwidth?
   cpudyno memory sweep                         where do caches really end?
-  cpudyno memory latency                       what does one access cost, and what do small pages add?
-  cpudyno memory loaded                        and while others use memory?
-  cpudyno memory original --source stream.c    the original STREAM beside ours
+  cpudyno memory latency                       how long does one access take?
+  cpudyno memory loaded                        the same while other CPUs use memory
+  cpudyno memory original --source stream.c    the original STREAM next to our kernels
   cpudyno memory numa --machine sim:2s-56c     from each node to each (SIMULATED)";
 
 /// The questions, in the order of the help.
 #[derive(Debug, Subcommand)]
 pub(crate) enum QuestionArgs {
-    /// How bandwidth grows with the number of threads, packed and spread, and how many reach 95 % of it.
+    /// Measure bandwidth by number of threads.
+    ///
+    /// Threads are packed, and spread. The page shows how many of them reach 95 % of the bandwidth.
     Scaling,
-    /// Bandwidth and latency by the size of what is used, from 4 KiB to four times the caches: where
-    /// caches really end, and whether that is what the machine says.
+    /// Measure bandwidth and latency by size of the data.
+    ///
+    /// Sizes go from 4 KiB to four times the caches. The page shows where each cache really ends, and whether
+    /// the machine says the same.
     Sweep {
-        /// Measure the kernels with arrays of once, twice, ... so many times the caches instead.
+        /// Run the kernels with arrays of 1 to N times the caches instead (N: 1 to 64).
         #[arg(long, value_parser = clap::value_parser!(u32).range(1..=64), value_name = "N")]
         factors: Option<u32>,
     },
-    /// How long one access takes in each cache and in memory, what small pages add, and how many one
-    /// core has in flight.
+    /// Measure the latency of each cache and of memory.
+    ///
+    /// Also what small pages add, and how many accesses one core has in flight.
     Latency,
-    /// How long one access takes while other CPUs move ever more data.
+    /// Measure memory latency while other CPUs use bandwidth.
+    ///
+    /// Their bandwidth rises step by step.
     Loaded,
-    /// Compile and run the original STREAM, from a file or an address, and print its numbers beside ours.
     Original(OriginalArgs),
-    /// Latency and bandwidth from each memory node to each, beside the distances of the firmware.
+    /// Measure latency and bandwidth from each node to each.
+    ///
+    /// The page also shows the distances of the firmware.
     Numa,
 }
 
-/// The original STREAM.
+/// Run the original STREAM and compare its numbers with ours.
+///
+/// The source is compiled here. STREAM and our kernels run on the same CPUs, with arrays of the same length.
 #[derive(Debug, Args)]
 pub(crate) struct OriginalArgs {
-    /// Its source: a file, or an address that curl fetches, such as
-    /// https://www.cs.virginia.edu/stream/FTP/Code/stream.c.
+    /// Source of STREAM: a file, or an address that curl fetches.
+    ///
+    /// Such as https://www.cs.virginia.edu/stream/FTP/Code/stream.c.
     #[arg(long, value_name = "SOURCE")]
     pub(crate) source: String,
 
-    /// Refuse a source that is another one than this, to the bit.
+    /// Refuse a source with another SHA-256.
     #[arg(long, value_parser = sha256, value_name = "HEX")]
     pub(crate) sha256: Option<Sha256>,
 
-    /// Compile it by this; by default the first of gcc, cc and clang that is there.
+    /// Compiler; by default the first of gcc, cc and clang that is installed.
     #[arg(long, value_name = "COMPILER")]
     pub(crate) compiler: Option<String>,
 
-    /// How often it runs each kernel; the first time does not count.
+    /// Runs of each kernel (2 to 100); the first one does not count.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=100),
           value_name = "N")]
     pub(crate) repetitions: u32,
@@ -166,9 +187,9 @@ impl std::fmt::Debug for KernelArg {
 /// On or off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Switch {
-    /// With.
+    /// With the lines that ordinary stores bring in first.
     On,
-    /// Without.
+    /// Without them, as STREAM.
     Off,
 }
 
@@ -289,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nearly_a_length_is_told_which() {
+    fn length_with_a_wrong_unit_gets_a_hint() {
         let hint = |text| length(text).unwrap_err().hint;
         for (text, near) in
             [("512M", "512MB"), ("512mb", "512MB"), ("1gib", "1GiB"), ("2Gi", "2GiB"), ("8b", "8B")]

@@ -8,6 +8,7 @@ mod compat;
 mod cores;
 mod doctor;
 mod gate;
+mod help;
 mod info;
 mod memory;
 mod openmp;
@@ -32,6 +33,7 @@ pub(crate) use compat::{CompatArgs, compat};
 pub(crate) use cores::CoresArgs;
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use gate::{Bounded, GateArgs};
+pub(crate) use help::HelpArgs;
 pub(crate) use info::InfoArgs;
 pub(crate) use memory::{KernelArg, MemoryArgs, OriginalArgs, QuestionArgs, Switch};
 pub(crate) use openmp::{OpenmpArgs, RuntimeName};
@@ -56,33 +58,37 @@ pub(crate) use wake::{WakeArgs, WakeMethod, WakeQuestion};
 use std::error::Error;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
+use model::name::did_you_mean;
 
 use crate::failure::Failure;
 use crate::output;
 
-/// Measures what a machine's CPU really does: which clock it holds under which instructions, what
-/// they cost in cycles, how long a pause takes, and how far the numbers can be trusted.
+/// Measure what the CPUs of a machine really do.
 ///
-/// Works on bare metal, in virtual machines and containers, as root or not. Nothing on the machine
-/// is changed, except where you ask for it: by `set`, `ab`, `quiet` and the changing commands of `sst`, which
-/// `undo` puts back, and while `wake idle --limit-latency` holds its request. Start with `cpudyno sheet`;
-/// `cpudyno doctor` says what stands in the way of more.
+/// cpudyno measures clocks, caches, memory, latencies and the cost of instructions, and says how far the
+/// numbers can be trusted. It runs on bare metal, in virtual machines and in containers, with root or without.
+/// It changes nothing on the machine unless you ask for it: by `set`, `ab`, `quiet` and `sst`, which restore
+/// what they changed or leave it to `undo`, and by `wake idle --limit-latency` while it runs.
+///
+/// Start with `cpudyno sheet`. If a number is missing, `cpudyno doctor` shows why.
 #[derive(Debug, Parser)]
 #[command(name = "cpudyno", version, max_term_width = 100, after_long_help = EXIT_CODES)]
+#[command(disable_help_subcommand = true)]
 pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub(crate) command: Command,
 
-    /// Use this machine instead of the one at hand: the file of a capture, or `sim:2s-56c`.
+    /// Use another machine: a capture, or a simulated one such as sim:2s-56c.
     ///
-    /// `cpudyno capture FILE` writes a capture. A simulated machine is a description that answers
-    /// like a machine would; everything printed or recorded says SIMULATED. There are sim:1c,
-    /// sim:4c, sim:laptop, sim:container, sim:2s-28c, sim:2s-56c, sim:epyc, sim:vm-2c, and with Speed Select
-    /// sim:guide, sim:icelake, sim:sapphire, sim:sapphire-locked, sim:granite and sim:sierra.
+    /// `cpudyno capture FILE` writes a capture; NAME is its file. A simulated machine is a description that
+    /// answers like a machine; everything printed or recorded says SIMULATED. There are sim:1c, sim:4c, sim:laptop, sim:container,
+    /// sim:2s-28c, sim:2s-56c, sim:epyc, sim:vm-2c, and with Speed Select sim:guide, sim:icelake, sim:sapphire,
+    /// sim:sapphire-locked, sim:granite and sim:sierra.
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) machine: Option<String>,
 
@@ -94,15 +100,18 @@ pub(crate) struct Cli {
 const EXIT_CODES: &str = "\
 Exit codes:
   0    done
-  1    the answer is no (doctor --require, gate, compare --fail-on; set: the machine does not obey)
+  1    the answer is no: doctor --require, gate, compare --fail-on, pmu selftest, pmu check;
+       or the machine does not obey: set, sst
   2    wrong arguments, or a file that is no record
   3    cannot be measured, or decided, here
-  4    refused: missing rights, a lock, what cannot be undone
+  4    refused: missing rights, a lock, or a change that cannot be undone
   70   a bug in cpudyno
-  130  interrupted by Ctrl-C; what was measured is in the record
-  143  the same by SIGTERM; 129 by SIGHUP, 131 by SIGQUIT";
+  130  interrupted by Ctrl-C; the record holds what was measured
+  143  the same by SIGTERM; 129 by SIGHUP, 131 by SIGQUIT
 
-/// The commands, in the order of their help.
+Commands that run another command (quiet, top, pmu stat) pass its exit code on.";
+
+/// The commands; `help::GROUPS` has their order in the help.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Sheet(SheetArgs),
@@ -128,15 +137,17 @@ pub(crate) enum Command {
     Capture(CaptureArgs),
     Show(ShowArgs),
     Streams(StreamsArgs),
-    /// Does what needs a process of its own: one order on standard input, the answer on standard output.
+    /// Do what needs a process of its own: one order on standard input, the answer on standard output.
     #[command(hide = true)]
     Worker,
+    Help(HelpArgs),
 }
 
 impl Command {
-    /// Whether somebody reads what it says besides its answer.
+    /// Whether people read what it says besides its answer.
     pub(crate) fn is_for_people(&self) -> bool {
-        !self.reads_no_machine() && !matches!(self, Command::Worker | Command::Undo(_))
+        let is_apart = matches!(self, Command::Worker | Command::Undo(_) | Command::Help(_));
+        !self.reads_no_machine() && !is_apart
     }
 
     /// Whether it has no use for a machine: `NOT_TAKEN` keeps the options that name one out of its help.
@@ -162,13 +173,39 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Fai
 /// Options of all questions of a command, or of all commands, that one of them does not take: its help
 /// does not list them.
 const NOT_TAKEN: &[(&[&str], &[&str])] = &[
-    (&["memory", "latency"], &["kernels", "variant"]),
+    (&["memory", "latency"], &["kernels", "variant", "threads"]),
     (&["memory", "loaded"], &["kernels", "variant"]),
+    (&["memory", "numa"], &["threads"]),
     (&["wake", "timer"], &["methods", "pairs"]),
     (&["show"], &["machine", "root"]),
     (&["compare"], &["machine", "root"]),
     (&["streams"], &["machine", "root"]),
+    (&["help"], &["machine", "root"]),
 ];
+
+/// Prints what `cpudyno help` was asked for.
+pub(crate) fn help(args: &HelpArgs) -> Result<ExitCode, Failure> {
+    let command = command();
+    if args.all {
+        output::data(&help::all(&command))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let typed: Vec<OsString> =
+        [command.get_name()].into_iter().chain(args.words()).map(OsString::from).collect();
+    let mut at = &command;
+    for word in args.words() {
+        at = at.find_subcommand(word).ok_or_else(|| {
+            let known = at.get_subcommands().filter(|it| !it.is_hide_set());
+            let hint = match did_you_mean(word, known.map(clap::Command::get_name)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => help_of(&command, &typed),
+            };
+            Failure::usage(format!("unrecognized subcommand '{word}'")).hint(hint)
+        })?;
+    }
+    // It prints the help, and ends with a failure of code 0.
+    parse(typed.into_iter().chain(["--help".into()])).map(|_| ExitCode::SUCCESS)
+}
 
 fn command() -> clap::Command {
     let mut command = Cli::command();
@@ -182,7 +219,8 @@ fn command() -> clap::Command {
         let found = above.find_subcommand_mut(name).expect("BUG: there is no such command");
         *found = std::mem::take(found).args(hidden.map(|arg| arg.hide(true)));
     }
-    command
+    let template = help::template(&command);
+    command.help_template(template)
 }
 
 /// The commands that were named, one below the other, and those that are below the last of them.
@@ -221,7 +259,7 @@ fn incomplete(error: &clap::Error, path: &Path) -> Option<Failure> {
     let words = path.named.join(" ");
     let example = path.example.as_deref().map(|name| format!(", such as `cpudyno {words} {name}`"));
     let hint = format!(
-        "one of {}{}; `cpudyno {words} --help` says what each is",
+        "one of {}{}; `cpudyno {words} --help` describes them",
         path.below.join(", "),
         example.unwrap_or_default()
     );
@@ -236,8 +274,7 @@ fn refused(error: &clap::Error, help: String) -> Failure {
             output::data(&rendered.to_string()).err().unwrap_or_else(|| Failure::new(0, ""))
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
-            Failure::usage("no command was given")
-                .hint("`cpudyno sheet` measures this machine; `cpudyno --help` lists the commands")
+            output::data(&help::questions()).err().unwrap_or_else(|| Failure::usage(""))
         }
         _ => {
             let text = rendered.to_string();
@@ -270,7 +307,7 @@ impl BadValue {
     }
 }
 
-/// What tells more of the command that was typed.
+/// The help of the command that was typed.
 fn help_of(command: &clap::Command, args: &[OsString]) -> String {
     let mut at = command;
     let mut typed = at.get_name().to_owned();
@@ -279,6 +316,9 @@ fn help_of(command: &clap::Command, args: &[OsString]) -> String {
             at = found;
             typed = format!("{typed} {}", found.get_name());
         }
+    }
+    if std::ptr::eq(at, command) {
+        return format!("`{typed} --help` lists options, `{typed} help --all` lists every command");
     }
     let what = if at.has_subcommands() { "commands and options" } else { "what it takes" };
     format!("`{typed} --help` lists {what}")

@@ -8,24 +8,26 @@ use model::{CpuSet, Seconds};
 use super::BadValue;
 use super::common::{Measuring, Stream, budget, cpu_list};
 
-/// Measure how long the instructions of spin loops wait, on every CPU.
+/// Measure the latency of spin-wait instructions.
 ///
-/// PAUSE (ISB on AArch64) takes from 3 to 230 cycles by CPU model, and nothing announces how long; beside
-/// it stand TPAUSE, UMWAIT and MWAITX, or YIELD and WFE, where the CPU has them, with nothing left to
-/// wait for. What a repetition costs by itself is removed. Each CPU is measured alone, beside what others
-/// found on its microarchitecture.
+/// PAUSE (ISB on AArch64) takes 3 to 230 cycles, depending on the CPU model, and no CPU reports it. TPAUSE,
+/// UMWAIT and MWAITX, or YIELD and WFE, are measured where the CPU has them, with nothing left to wait for.
+/// The overhead of a repetition is subtracted. Each CPU is measured alone; the page also shows published
+/// latencies of its microarchitecture.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct PauseArgs {
-    /// Measure only these instructions: pause, tpause, umwait, mwaitx; yield, wfe on AArch64.
+    /// Instructions: pause, tpause, umwait, mwaitx (AArch64: yield, wfe).
+    ///
+    /// By default all that the CPU has.
     #[arg(long, value_delimiter = ',', value_parser = wait, value_name = "IDS")]
     pub(crate) instructions: Option<Vec<Stream>>,
 
-    /// Use exactly these CPUs, such as 0-3,8; by default every usable one.
+    /// CPUs to measure, such as 0-3,8; by default every usable one.
     #[arg(long, value_parser = cpu_list, value_name = "LIST")]
     pub(crate) cpus: Option<CpuSet>,
 
-    /// Measure for so long at most; by default 5s.
+    /// Time limit (1s to 1h); 5s by default.
     #[arg(long, value_parser = budget, value_name = "TIME")]
     pub(crate) budget: Option<Seconds>,
 

@@ -6,21 +6,22 @@ use clap::Args;
 
 use super::settings::{Changing, Wanted, asked};
 
-/// Run a command while the machine is watched: can its result be trusted?
+/// Run a command and show what disturbed it.
 ///
-/// What is asked for is set before the command starts and put back after it has ended, also after Ctrl-C or
-/// when the command fails; without settings nothing is changed. The command has the terminal, standard
-/// input and output for itself, and its exit code is passed on; the report is printed on standard error,
-/// --json and --html write it to files.
+/// The report says whether the result of the command can be trusted. It covers other programs, the
+/// hypervisor, quotas, heat, power limits, CPUs that were taken away, and the clock: under load right before
+/// and right after the command, and by hardware counters meanwhile, where they can be read.
 ///
-/// Watched are other programs, the hypervisor, quotas, heat, limits of power, CPUs that were taken away, and
-/// the clock: under load right before the command and right after it, and by the hardware's counters
-/// meanwhile, where they can be read. A setting that cannot be made here is reported, and the command runs
-/// all the same; with --strict it does not.
+/// Settings are made before the command starts and restored after it, also after Ctrl-C or when the command
+/// fails. Without settings, nothing is changed. A setting that cannot be made is reported, and the command
+/// runs all the same; with --strict it does not.
+///
+/// The command has the terminal, standard input and standard output; its exit code is passed on. The report
+/// goes to standard error; --json and --html write it to files.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct QuietArgs {
-    /// What to set meanwhile, as for `cpudyno set`; `cpudyno settings` lists what there is.
+    /// Settings to make while the command runs, as for `cpudyno set`.
     #[arg(value_parser = asked, value_name = "SETTING[@CPUS]=VALUE")]
     pub(crate) settings: Vec<Wanted>,
 
@@ -28,25 +29,25 @@ pub(crate) struct QuietArgs {
     #[arg(long)]
     pub(crate) strict: bool,
 
-    /// Say what would be set, and run nothing.
+    /// Show what would be set; run nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
 
     #[command(flatten)]
     pub(crate) changing: Changing,
 
-    /// The command.
+    /// Command to run, after `--`.
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  cpudyno quiet -- make bench                       only watch
+  cpudyno quiet -- make bench                                only watch
   sudo cpudyno quiet governor=performance no_turbo=on -- ./bench
-  sudo cpudyno quiet cpu_dma_latency=20 -- ./server-test     a limit for as long as it runs
+  sudo cpudyno quiet cpu_dma_latency=20 -- ./server-test     a limit while it runs
   cpudyno quiet --json noise.json -- ./bench > result.txt
   cpudyno quiet governor=performance --dry-run -- ./bench    what would be set
 
-Exit codes: the command's own; 128 and the number of the signal that ended it; 126 it cannot be executed,
+Exit codes: that of the command; 128 plus the signal that ended it; 126 it cannot be executed;
 127 there is no such command; 4 a setting was refused, with --strict.";

@@ -9,14 +9,15 @@ use model::name::did_you_mean;
 use super::common::hold;
 use super::{BadValue, Output};
 
-/// List what can be set on this machine: what it is, what it takes, who honours it.
+/// List the settings that can be changed.
 ///
-/// Nothing is changed. Where a setting is there and cannot be set by this user, the page says what
-/// stands in the way. -v adds what each one does and how it is shown that the machine obeys.
+/// The page shows the value of each setting, the values that it takes, and what honours it. If this user
+/// cannot change a setting, it says why. -v adds what each one does and how the machine is shown to obey.
+/// Nothing is changed.
 #[derive(Debug, Args)]
 #[command(after_long_help = SETTINGS)]
 pub(crate) struct SettingsArgs {
-    /// Only these, such as governor, thp.
+    /// Settings to list, such as governor or thp; by default all.
     #[arg(value_parser = name, value_name = "SETTING")]
     pub(crate) names: Vec<String>,
 
@@ -27,28 +28,31 @@ pub(crate) struct SettingsArgs {
 const SETTINGS: &str = "\
 Examples:
   cpudyno settings                 all of them
-  sudo cpudyno settings -v         what root could set, and what each one does
+  sudo cpudyno settings -v         those of root, and what each one does
   cpudyno settings governor thp    these two";
 
-/// Change settings of this machine, show that it obeys, and know how to put them back.
+/// Change settings and prove that the machine obeys.
 ///
-/// Every value that is overwritten goes to a journal on disk first; `cpudyno undo` puts it back, also
-/// after a crash. What is written is read back, and what should change is measured before and after: a
-/// machine that says yes and does nothing is found out. Nothing written here survives the next start of
-/// the machine, but for `platform_profile`, which firmware may keep: it takes --force. Needs root for most settings; `cpudyno settings` says for which.
+/// Every value that is overwritten goes to a journal on disk first; `cpudyno undo` restores it, also after a
+/// crash. Each new value is read back, and its effect is measured before and after. If the machine does not
+/// obey, the exit code is 1. No setting survives a restart, except `platform_profile`, which firmware may
+/// keep: it needs --force. Most settings need root; `cpudyno settings` says which.
 #[derive(Debug, Args)]
 #[command(after_long_help = SET)]
 pub(crate) struct SetArgs {
-    /// What to set; @ names CPUs where a setting has one value for each.
+    /// Settings to change, such as governor=performance.
+    ///
+    /// @CPUS chooses CPUs where each has a value: max_freq@0-3=2.4GHz.
     #[arg(required = true, value_parser = asked, value_name = "SETTING[@CPUS]=VALUE")]
     pub(crate) settings: Vec<Wanted>,
 
-    /// Hold the settings for so long (1s to 24h), then put them back; also after Ctrl-C, or when
-    /// the connection is lost.
+    /// Hold the settings for this time (1s to 24h), then restore them.
+    ///
+    /// They are also restored after Ctrl-C, or when the connection is lost.
     #[arg(long = "for", value_parser = hold, value_name = "TIME")]
     pub(crate) hold: Option<Seconds>,
 
-    /// Say what would be written, and write nothing.
+    /// Show what would be written; write nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
 
@@ -56,15 +60,16 @@ pub(crate) struct SetArgs {
     pub(crate) changing: Changing,
 }
 
-/// How settings of the machine are set, by whatever command, and where that is told.
+/// How settings of the machine are set, by any command, and where the page goes.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Changing {
     /// Do not measure whether the machine obeys.
     #[arg(long)]
     pub(crate) no_proof: bool,
 
-    /// Also do what cannot be undone wholly: take CPUs offline that somebody is bound to, set what
-    /// firmware may keep.
+    /// Also make changes that cannot be undone completely.
+    ///
+    /// Such as taking CPUs offline that tasks are bound to, and settings that firmware may keep.
     #[arg(long)]
     pub(crate) force: bool,
 
@@ -74,26 +79,27 @@ pub(crate) struct Changing {
 
 const SET: &str = "\
 Examples:
-  sudo cpudyno set governor=performance              on all CPUs
+  sudo cpudyno set governor=performance               on all CPUs
   sudo cpudyno set max_freq@0-3=2.4GHz no_turbo=on    several at once: all, or none
-  sudo cpudyno set idle.C6=off --for 10m             and put back after ten minutes
-  sudo cpudyno set cpu_dma_latency=20 --for 10m      a limit that holds only meanwhile
-  sudo cpudyno set thp=never --dry-run               what would be written
-  sudo cpudyno undo                                  everything as it was";
+  sudo cpudyno set idle.C6=off --for 10m              restored after ten minutes
+  sudo cpudyno set cpu_dma_latency=20 --for 10m       a limit that holds only meanwhile
+  sudo cpudyno set thp=never --dry-run                what would be written
+  sudo cpudyno undo                                   everything as it was";
 
-/// Put back what cpudyno set: every setting to the value it had before.
+/// Restore the settings that cpudyno changed.
 ///
-/// The values come from the journal that `set` and `ab` keep. Where somebody else changed a setting
-/// meanwhile, it is left alone and named; --force puts the former value back all the same, --keep leaves it
-/// so for good.
+/// The former values come from the journal that `set`, `ab`, `quiet` and `sst` keep. A setting that something
+/// else changed meanwhile is named and left alone; --force restores it all the same, --keep leaves it for
+/// good.
 #[derive(Debug, Args)]
 pub(crate) struct UndoArgs {
-    /// Also put back what somebody else changed meanwhile.
+    /// Also restore settings that something else changed meanwhile.
     #[arg(long)]
     pub(crate) force: bool,
 
-    /// Leave what somebody else changed, or what cannot be put back, as it is, and forget its former
-    /// value.
+    /// Leave settings that something else changed, or that cannot be restored.
+    ///
+    /// Their former values are forgotten.
     #[arg(long, conflicts_with = "force")]
     pub(crate) keep: bool,
 
@@ -118,7 +124,7 @@ fn levers() -> impl Iterator<Item = &'static str> {
 
 /// The settings of the machine, and those of an arm of `ab`.
 pub(super) fn all_names() -> impl Iterator<Item = &'static str> {
-    levers().chain(measure::run::arm::ROWS.iter().map(|row| row.id))
+    levers().chain(measure::run::arm_env::ROWS.iter().map(|row| row.id))
 }
 
 /// A setting that was not understood, with the name that is most like it, where that is the trouble.
@@ -135,7 +141,7 @@ pub(super) fn refused(error: &Error, known: impl Iterator<Item = &'static str>) 
 }
 
 fn is_of_an_arm(name: &str) -> bool {
-    name.starts_with("env.") || measure::run::arm::ROWS.iter().any(|row| row.id == name)
+    name.starts_with("env.") || measure::run::arm_env::ROWS.iter().any(|row| row.id == name)
 }
 
 fn near(typed: &str, known: impl Iterator<Item = &'static str>) -> String {

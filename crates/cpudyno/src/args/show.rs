@@ -6,14 +6,15 @@ use clap::Args;
 
 use super::Output;
 
-/// Print a record again, as the live run printed it.
+/// Print a record again.
 ///
-/// The text is the same byte for byte when width, colour and verbosity are; width and verbosity are
-/// taken from the record unless given here.
+/// The text is that of the live run, byte for byte, if width, colour and verbosity are the same. Width and
+/// verbosity come from the record, unless given here.
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// The record, as written by `--json FILE`, the page that `--html FILE` wrote, or a matrix by
-    /// core-to-core-latency; `-` reads standard input.
+    /// Record to print; `-` reads standard input.
+    ///
+    /// A file of --json or --html, or a matrix of core-to-core-latency.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 

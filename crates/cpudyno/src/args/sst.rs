@@ -11,33 +11,36 @@ use sst::model::Priority;
 use super::common::{long_budget, whole};
 use super::{BadValue, Output};
 
-/// Intel Speed Select: performance levels, base and turbo frequencies of two kinds of cores, classes.
+/// Show and set Intel Speed Select.
 ///
-/// Some Xeon servers can be told which of their cores get which clock. This shows what the firmware offers
-/// and what of it is on: for each level which cores it allows and at which base frequency (perf-profile),
-/// which cores can have a higher one at the cost of others (base-freq), how few cores can have a higher
-/// turbo limit (turbo-freq), and who is throttled last (core-power). A picture has a sign for each core.
+/// Speed Select gives the cores of some Xeon servers different clocks. The page shows what the firmware offers
+/// and what is on: performance levels with their cores and base frequencies (perf-profile), cores with a
+/// higher base frequency at the cost of the others (base-freq), few cores with a higher turbo limit
+/// (turbo-freq), and which cores are throttled last (core-power). A picture has a sign for each core.
 ///
-/// It changes the same, when you ask for it: each step is planned (--dry-run shows it), kept in a journal,
-/// read back, and put back by `cpudyno undo`. What must come first is said before anything is written.
+/// Changes are made in steps: each is planned (--dry-run shows it), kept in a journal and read back, and
+/// `cpudyno undo` restores it. If something else must be set first, cpudyno says so before it writes.
 ///
-/// It takes root, or the right to open /dev/isst_interface, and reads both generations of the interface.
-/// Of a machine elsewhere it reads registers of the newer one that were recorded: in a capture that root
-/// took (--machine), or in debugfs below a folder (--root). There nothing is changed.
-/// Options that hold for all stand before the feature: `cpudyno sst -c 0 perf-profile info`. What people
-/// call a CPU here is Linux' number of a hardware thread; cores have the numbers of the hardware.
+/// It needs root, or the right to open /dev/isst_interface, and reads both generations of the interface. Of
+/// another machine it reads recorded registers of the newer generation, and changes nothing: from a capture
+/// that root took (--machine), or from debugfs below a folder (--root).
+///
+/// Options of all features come before the feature: `cpudyno sst -c 0 perf-profile info`. CPUs have Linux'
+/// numbers of hardware threads, cores the numbers of the hardware.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES, mut_arg("format", |format| format.short('f')))]
 pub(crate) struct SstArgs {
-    /// Only the power domains of these CPUs, such as 0-3,14; for get-assoc only these CPUs.
+    /// CPUs of the power domains to use, such as 0-3,14; by default all.
+    ///
+    /// For get-assoc, assoc, and turbo-freq enable -a: the CPUs themselves.
     #[arg(short, long = "cpu", alias = "cpus", value_parser = cpus, value_name = "LIST")]
     pub(crate) cpus: Option<CpuSet>,
 
-    /// Write to this file instead of standard output, in the format that -f says.
+    /// File to write instead of standard output, in the format of -f.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 
-    /// Also show every ioctl with its answers; of those that are asked again and answered alike how many.
+    /// Also show each ioctl with its answer, equal ones as a count.
     #[arg(short, long)]
     pub(crate) debug: bool,
 
@@ -51,95 +54,109 @@ pub(crate) struct SstArgs {
 /// The features; without one, all of them in brief.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SstFeature {
-    /// What this machine can do, what of it is on, and what the driver is. This is the default.
+    /// Show what this machine can do and what is on (default).
+    ///
+    /// Also the driver.
     Info(Elsewhere),
-    /// Performance levels (SST-PP): fewer cores at a higher base frequency.
+    /// Show and set performance levels (SST-PP).
+    ///
+    /// A level has fewer cores at a higher base frequency, or more at a lower one.
     #[command(subcommand)]
     PerfProfile(PerfProfile),
-    /// Priorities (SST-CP): four classes of cores, and who is throttled last.
+    /// Show and set priorities of cores (SST-CP).
+    ///
+    /// There are four classes of cores. They decide which cores are throttled last.
     #[command(subcommand)]
     CorePower(CorePower),
-    /// Base frequencies (SST-BF): some cores get a higher one, the others a lower one.
+    /// Show and set base frequencies of two kinds (SST-BF).
+    ///
+    /// Some cores get a higher one, the others a lower one.
     #[command(subcommand)]
     BaseFreq(BaseFreq),
-    /// Turbo frequencies (SST-TF): few cores of your choice get a higher limit, all others are clipped.
+    /// Show and set turbo frequencies (SST-TF).
+    ///
+    /// Few cores of your choice get a higher limit; the others are clipped.
     #[command(subcommand)]
     TurboFreq(TurboFreq),
-    /// Whether CPUs may go above their base frequency, by limits of the clock.
+    /// Allow or forbid clocks above the base frequency.
+    ///
+    /// Limits of the clock do it.
     #[command(subcommand)]
     TurboMode(TurboMode),
-    /// Who would get which clock: who gains, who loses. Nothing is changed.
+    /// Show which cores would gain clock, and which would lose.
     ///
-    /// The numbers are the firmware's own. `cpudyno sst try` measures what comes of it.
+    /// Nothing is changed. The numbers are the firmware's own; `cpudyno sst try` measures the effect.
     #[command(subcommand)]
     Plan(Planned),
-    /// Find out whether a feature is worth it here: measured without it and with it, in turns.
     Try(Box<TryArgs>),
 }
 
-/// What is tried.
+/// The feature to try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Tried {
-    /// Another performance level, all CPUs left online.
+    /// Another performance level; all CPUs stay online.
     PerfProfile,
-    /// Base frequencies of two kinds of cores.
+    /// Base frequencies of two kinds.
     BaseFreq,
-    /// Turbo frequencies, where the CPUs that are measured go first.
+    /// Turbo frequencies, with priority for the measured CPUs.
     TurboFreq,
 }
 
 /// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TriedWorkload {
-    /// Two threads that wake each other through pipes: the round trip.
+    /// Round trip of two threads that wake each other through pipes.
     Pipe,
-    /// The clock of the CPUs.
+    /// Clock of the CPUs.
     Clock,
 }
 
-/// Find out whether a feature is worth it on this machine: the method of the user guide.
+/// Measure a workload without a feature and with it.
 ///
-/// CPUs are kept busy, the workload runs on others, without the feature (A) and with it (B), in turns that
-/// a coin decides, with controls of A against A. The answer is the ratio with its interval. Before that,
-/// the clock of each measured CPU is held against what firmware promises. At the end everything is as it was.
+/// The answer is the ratio with its interval. Some CPUs are kept busy, and the workload runs on others, without
+/// the feature (A) and with it (B), in random turns, with controls of A against A: the method of the user
+/// guide. First, the clock of each measured CPU is compared with what the firmware promises. At the end,
+/// everything is as it was.
 #[derive(Debug, Args)]
 #[command(after_long_help = TRY)]
 pub(crate) struct TryArgs {
-    /// What is tried.
+    /// Feature to try.
     #[arg(value_enum, value_name = "FEATURE")]
     pub(crate) feature: Tried,
 
-    /// The performance level that perf-profile tries; of other features the one at which they are tried.
+    /// Performance level to try, or at which to try another feature.
     #[arg(short, long, value_parser = level, value_name = "N")]
     pub(crate) level: Option<u8>,
 
-    /// Where the workload runs: CPUs such as 12,13; usually two that the feature is good for. Of turbo-freq,
-    /// high-priority are those of class 0.
+    /// CPUs of the workload, such as 12,13; by default two that the feature favours.
+    ///
+    /// With turbo-freq, high-priority are those of class 0.
     #[arg(long, value_parser = on, value_name = "LIST|high-priority")]
     pub(crate) on: Option<Chosen>,
 
-    /// Where it runs without the feature, as A, unless that is where it runs with it.
+    /// CPUs of the workload without the feature (A); by default the same as with it.
     #[arg(long, value_parser = cpus, value_name = "LIST")]
     pub(crate) on_a: Option<CpuSet>,
 
-    /// Which CPUs are kept busy while an arm runs elsewhere: a list, none, or the rest, one of each other core of
-    /// the package.
+    /// CPUs to keep busy meanwhile: a list, none, or the rest.
+    ///
+    /// The rest is one CPU of each other core of the package.
     #[arg(long, value_parser = busy, default_value = "rest", value_name = "LIST|rest|none")]
     pub(crate) busy: Chosen,
 
-    /// What is measured, unless a command is given.
+    /// Workload to measure, unless a command is given.
     #[arg(long, value_enum, default_value_t = TriedWorkload::Pipe, value_name = "WORKLOAD")]
     pub(crate) workload: TriedWorkload,
 
-    /// The time for all of it.
+    /// Time limit of the run (1s to 24h).
     #[arg(long, value_parser = long_budget, default_value = "60s", value_name = "TIME")]
     pub(crate) budget: Seconds,
 
-    /// Leave it off in both arms: compare the machine with itself, to see its noise.
+    /// Leave the feature off in A and B, to see the noise of the machine.
     #[arg(long)]
     pub(crate) control: bool,
 
-    /// A command that is measured instead, by its time.
+    /// Command to measure instead, by its time, after `--`.
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }
@@ -147,8 +164,8 @@ pub(crate) struct TryArgs {
 const TRY: &str = "\
 Examples:
   sudo cpudyno sst try base-freq                            two cores of the higher base frequency
-  sudo cpudyno sst try turbo-freq --on 12,13                these two go first, all others are busy
-  sudo cpudyno sst try base-freq --on-a 3,4 --on 5,6        moved to cores of the higher base frequency
+  sudo cpudyno sst try turbo-freq --on 12,13                priority for these two, all others busy
+  sudo cpudyno sst try base-freq --on-a 3,4 --on 5,6        moved to cores of higher frequency
   sudo cpudyno sst try perf-profile -l 4 --workload clock   another level
   sudo cpudyno sst try turbo-freq -l 4 --on 0,1             at another level
   sudo cpudyno sst try turbo-freq --on 12,13 -- ./job       by the time of a command
@@ -161,7 +178,7 @@ pub(crate) enum Chosen {
     Cpus(CpuSet),
     /// As the word says.
     Usual,
-    /// Nobody.
+    /// None.
     None,
 }
 
@@ -177,24 +194,29 @@ fn busy(text: &str) -> Result<Chosen, BadValue> {
     }
 }
 
-/// What is thought through.
+/// What to plan.
 #[derive(Debug, Clone, Copy, Subcommand)]
 pub(crate) enum Planned {
-    /// Another performance level.
+    /// Plan another performance level.
     PerfProfile {
-        /// The level.
+        /// Level to plan.
         #[arg(short, long, value_parser = level, value_name = "N")]
         level: u8,
     },
-    /// Base frequencies of two kinds of cores.
+    /// Plan base frequencies of two kinds.
+    ///
+    /// At one level, without base-freq and with it.
     BaseFreq {
-        /// At this level, without them and with them; usually the one at present.
+        /// Level at which to plan; by default the present one.
         #[arg(short, long, value_parser = level, value_name = "N")]
         level: Option<u8>,
     },
-    /// Turbo frequencies, where the CPUs that are named before `plan` go first.
+    /// Plan turbo frequencies, with priority for chosen CPUs.
+    ///
+    /// At one level, without turbo-freq and with it. Name the CPUs before `plan`:
+    /// `cpudyno sst -c 12,13 plan turbo-freq`.
     TurboFreq {
-        /// At this level, without them and with them; usually the one at present.
+        /// Level at which to plan; by default the present one.
         #[arg(short, long, value_parser = level, value_name = "N")]
         level: Option<u8>,
     },
@@ -203,11 +225,13 @@ pub(crate) enum Planned {
 /// How a change is made.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Change {
-    /// Say what would be written, step by step, and write nothing.
+    /// Show what would be written, step by step; write nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
 
-    /// Also do what cannot be undone wholly: take CPUs offline that somebody is bound to.
+    /// Also take CPUs offline that tasks are bound to.
+    ///
+    /// That cannot be undone completely.
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -215,7 +239,7 @@ pub(crate) struct Change {
 /// Whether more than the feature itself is set.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Switch {
-    /// Also set classes, core-power and limits of the clock as the feature needs them.
+    /// Also set classes, core-power and clock limits as the feature needs them.
     #[arg(short, long)]
     pub(crate) auto: bool,
 
@@ -226,25 +250,25 @@ pub(crate) struct Switch {
 /// What can be asked of performance levels.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PerfProfile {
-    /// Who gets which clock at each level: cores, base frequencies, turbo limits, power.
+    /// Show cores, frequencies, turbo limits and power by level.
     Info(AtLevel),
-    /// The highest level, and which levels there are.
+    /// Show the highest level, and which levels there are.
     GetConfigLevels(Elsewhere),
-    /// Revision of the firmware's interface.
+    /// Show the revision of the firmware's interface.
     GetConfigVersion(Elsewhere),
-    /// Whether levels can be chosen while the machine runs.
+    /// Show whether levels can be chosen at run time.
     GetConfigEnabled(Elsewhere),
-    /// The level at present.
+    /// Show the present level.
     GetConfigCurrentLevel(Elsewhere),
-    /// Whether the level is locked, and by whom.
+    /// Show whether the level is locked, and by what.
     GetLockStatus(Elsewhere),
-    /// Choose another level: fewer cores at a higher base frequency, or more at a lower one.
+    /// Choose another level.
     ///
-    /// A new level switches base-freq and turbo-freq off. Its base frequency holds where no other cores
-    /// are online than those that it allows: -o takes the others offline, brings those that it allows
-    /// back, and sets the limits of the uncore.
+    /// A level has fewer cores at a higher base frequency, or more at a lower one. A new level switches base-freq
+    /// and turbo-freq off. Its base frequency holds only while no core is online that it does not allow: -o
+    /// takes those cores offline, brings the allowed ones back, and sets the limits of the uncore.
     SetConfigLevel {
-        /// The level.
+        /// Level to choose.
         #[arg(short, long, value_parser = level, value_name = "N")]
         level: u8,
 
@@ -260,68 +284,75 @@ pub(crate) enum PerfProfile {
 /// What can be asked of priorities.
 #[derive(Debug, Subcommand)]
 pub(crate) enum CorePower {
-    /// Whether cores have priorities, and of which kind.
+    /// Show whether cores have priorities, and of which kind.
     Info(Elsewhere),
-    /// The classes: their lowest and highest frequency, and their weight.
+    /// Show the frequencies and the weight of each class.
     GetConfig {
-        /// Only this class, 0 to 3.
+        /// Class to show (0 to 3); by default all.
         #[arg(short, long = "clos", alias = "class", value_parser = class, value_name = "N")]
         class: Option<u8>,
     },
-    /// The class of each core.
+    /// Show the class of each core.
     ///
     /// CPUs of a core, or of a module of several cores, share their class. Name them before the feature:
     /// `cpudyno sst -c 10 core-power get-assoc`.
     GetAssoc(Elsewhere),
-    /// Let firmware heed classes, in all power domains of a package (with interface 1 of a die).
+    /// Switch priorities on.
+    ///
+    /// In all power domains of a package (with interface 1, of a die).
     Enable {
-        /// 0: power is shared in proportion to weights; 1: class 0 is throttled last, class 3 first.
+        /// Type: 0 shares power by weight; 1 throttles class 3 first, class 0 last.
         #[arg(short, long, value_parser = priority, default_value = "0", value_name = "TYPE")]
         priority: u8,
 
         #[command(flatten)]
         change: Change,
     },
-    /// Let firmware forget classes; base-freq and turbo-freq must be off.
+    /// Switch priorities off.
+    ///
+    /// base-freq and turbo-freq must be off before.
     Disable {
-        /// The type that is left meanwhile, 0 or 1 as for enable; it counts for nothing until then.
+        /// Type to leave, 0 or 1 as for enable; it has no effect while off.
         #[arg(short, long, value_parser = priority, default_value = "0", value_name = "TYPE")]
         priority: u8,
 
         #[command(flatten)]
         change: Change,
     },
-    /// Configure a class, in all power domains of a package (with interface 1 of a die). What is not said
-    /// becomes what is usual.
+    /// Configure a class.
+    ///
+    /// In all power domains of a package (with interface 1, of a die). Options that are left out get their
+    /// defaults.
     Config {
-        /// The class, 0 to 3.
+        /// Class to configure (0 to 3).
         #[arg(short, long = "clos", alias = "class", value_parser = class, value_name = "N")]
         class: u8,
 
-        /// Its share where priorities are proportional, 0 to 15; usually 0.
+        /// Weight, where power is shared by weight (0 to 15); 0 by default.
         #[arg(short, long, value_parser = weight, value_name = "N")]
         weight: Option<u8>,
 
-        /// Between performance (0) and energy (15); usually 0.
+        /// Preference, from performance (0) to energy (15); 0 by default.
         #[arg(short, long, value_parser = preference, value_name = "N")]
         epp: Option<u8>,
 
-        /// The lowest frequency in MHz; usually 0.
+        /// Lowest frequency in MHz; 0 by default.
         #[arg(short = 'n', long, value_parser = mhz, value_name = "MHZ")]
         min: Option<u32>,
 
-        /// The highest frequency in MHz; usually there is no limit.
+        /// Highest frequency in MHz; no limit by default.
         #[arg(short, long, value_parser = mhz, value_name = "MHZ")]
         max: Option<u32>,
 
         #[command(flatten)]
         change: Change,
     },
-    /// Put CPUs into a class. Those that share a core go along.
+    /// Put CPUs into a class.
     ///
-    /// Name them before the feature: `cpudyno sst -c 10 core-power assoc -c 3`.
+    /// CPUs that share a core go with them. Name the CPUs before the feature:
+    /// `cpudyno sst -c 10 core-power assoc -c 3`.
     Assoc {
-        /// The class, 0 to 3.
+        /// Class of the CPUs (0 to 3).
         #[arg(short, long = "clos", alias = "class", value_parser = class, value_name = "N")]
         class: u8,
 
@@ -333,44 +364,55 @@ pub(crate) enum CorePower {
 /// What can be asked of base frequencies.
 #[derive(Debug, Subcommand)]
 pub(crate) enum BaseFreq {
-    /// Which cores can have a higher base frequency, and what the others pay for it.
+    /// Show cores with a higher base frequency, and the cost.
+    ///
+    /// The cost is the lower base frequency of the others.
     Info(AtLevel),
-    /// Switch it on at the level at present; with -a, everything that it needs.
+    /// Switch base-freq on at the present level.
+    ///
+    /// -a also sets everything that it needs.
     Enable(Switch),
-    /// Switch it off; with -a, core-power as well, and the lowest clocks as low as they go.
+    /// Switch base-freq off.
+    ///
+    /// -a also switches core-power off, and sets the lowest clocks as low as they go.
     Disable(Switch),
 }
 
 /// What can be asked of turbo frequencies.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TurboFreq {
-    /// How many cores can have which turbo limit, and at what the others are clipped.
+    /// Show turbo limits by number of chosen cores.
+    ///
+    /// Also the limit at which the others are clipped.
     Info {
         #[command(flatten)]
         at: AtLevel,
 
-        /// Only this group of chosen cores, counted from 0.
+        /// Group of chosen cores to show, counted from 0; by default all.
         #[arg(short, long, value_parser = bucket, value_name = "N")]
         bucket: Option<u8>,
 
-        /// Only the limits under this licence: sse, avx2, avx512, or level-0 and so on.
+        /// Licence of the limits: sse, avx2, avx512, or level-0 and so on; by default all.
         #[arg(short = 'r', long = "trl-type", alias = "licence", value_name = "TYPE")]
         licence: Option<String>,
     },
-    /// Switch it on at the level at present; with -a, the CPUs that are named go first.
+    /// Switch turbo-freq on at the present level.
     ///
-    /// Name them before the feature: `cpudyno sst -c 12,13 turbo-freq enable -a`.
+    /// -a also gives priority to the CPUs that are named before the feature:
+    /// `cpudyno sst -c 12,13 turbo-freq enable -a`.
     Enable {
-        /// The turbo limits that hold at most then: a ratio of 100 MHz in each byte; usually none.
+        /// Highest turbo limits then, a ratio of 100 MHz in each byte; none by default.
         #[arg(short = 't', long = "trl", value_parser = limits, value_name = "0xHEX")]
         limits: Option<u64>,
 
         #[command(flatten)]
         switch: Switch,
     },
-    /// Switch it off; with -a, core-power as well.
+    /// Switch turbo-freq off.
+    ///
+    /// -a also switches core-power off.
     Disable {
-        /// The turbo limits that hold at most then; usually those of the level.
+        /// Highest turbo limits then; by default those of the level.
         #[arg(short = 't', long = "trl", value_parser = limits, value_name = "0xHEX")]
         limits: Option<u64>,
 
@@ -382,13 +424,13 @@ pub(crate) enum TurboFreq {
 /// What can be done about clocks above the base frequency.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TurboMode {
-    /// Limits of the clock as high as they go.
+    /// Set the clock limits as high as they go.
     Enable(Change),
-    /// Limits of the clock at the base frequency.
+    /// Set the clock limits to the base frequency.
     Disable(Change),
-    /// Set the turbo limits that hold at most.
+    /// Set the highest turbo limits.
     SetTrl {
-        /// A ratio of 100 MHz in each byte, that of the fewest active cores lowest.
+        /// Ratios of 100 MHz, one in each byte; the lowest is that of the fewest cores.
         #[arg(short = 't', long = "trl", value_parser = limits, value_name = "0xHEX")]
         limits: u64,
 
@@ -400,7 +442,7 @@ pub(crate) enum TurboMode {
 /// A level.
 #[derive(Debug, Args)]
 pub(crate) struct AtLevel {
-    /// This level; by default all of them for perf-profile, the one at present for the others.
+    /// Level to show; by default all of perf-profile, else the present one.
     #[arg(short, long, value_parser = level, value_name = "N")]
     pub(crate) level: Option<u8>,
 
@@ -418,17 +460,17 @@ pub(crate) struct Elsewhere {
 const EXAMPLES: &str = "\
 Examples:
   sudo cpudyno sst                                   what this machine can do
-  sudo cpudyno sst perf-profile info                 who gets which clock, at all levels
+  sudo cpudyno sst perf-profile info                 cores and frequencies of all levels
   sudo cpudyno sst perf-profile info -l 4            at level 4
   sudo cpudyno sst -c 0,14 core-power get-assoc      the classes of two CPUs
   sudo cpudyno sst -f json -o sst.json perf-profile info
   sudo cpudyno sst perf-profile set-config-level -l 4 -o --dry-run   what a level would change
-  sudo cpudyno sst plan base-freq                    who would gain, and who would lose
+  sudo cpudyno sst plan base-freq                    which cores would gain, and which would lose
   sudo cpudyno sst base-freq enable -a               higher base frequencies for the chosen cores
   sudo cpudyno sst -c 12,13 turbo-freq enable -a     higher turbo limits for these CPUs
   sudo cpudyno undo                                  everything as it was
   cpudyno sst --machine sim:guide base-freq info     on a simulated machine, without root
-  cpudyno sst --machine my.capture                   what a capture holds, which root took";
+  cpudyno sst --machine my.capture                   what a capture by root holds";
 
 /// What changes the machine asks nothing.
 const CHANGES: &str = "";

@@ -4,7 +4,9 @@ use clap::Args;
 
 use super::PresentationArgs;
 
-/// List the instruction streams: what each executes, what it needs, how many ops an iteration has.
+/// List the instruction streams.
+///
+/// The page shows what each executes, what it needs, and its ops per iteration.
 #[derive(Debug, Args)]
 pub(crate) struct StreamsArgs {
     #[command(flatten)]

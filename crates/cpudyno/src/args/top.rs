@@ -6,28 +6,28 @@ use model::{CpuSet, Seconds};
 use super::BadValue;
 use super::common::{Output, count, cpu_list, seconds};
 
-/// Watch what the CPUs do: busy time, clock, idle states, power, temperature.
+/// Watch clock, idle states, power and temperature.
 ///
 /// Columns have turbostat's names and meanings: Avg_MHz (cycles over time), Busy% (not halted), Bzy_MHz
-/// (clock while not halted), TSC_MHz, C1% and deeper (idle states that were asked for), CPU%c6 and Pkg%pc6
-/// (entered), CoreTmp and PkgTmp, PkgWatt, CorWatt and RAMWatt; Steal% in guests. They are read from
-/// registers, perf, cpuidle, powercap and hwmon, whichever your rights allow; what cannot be read is named
-/// at the end, with the reason and what would help. Nothing is changed, and nothing kept busy.
+/// (clock while not halted), TSC_MHz, C1% and deeper (idle states requested), CPU%c6 and Pkg%pc6 (idle states
+/// entered), CoreTmp and PkgTmp, PkgWatt, CorWatt and RAMWatt; Steal% in guests. They are read from registers,
+/// perf, cpuidle, powercap and hwmon, as far as your rights allow. A column that cannot be read is named at the
+/// end, with the reason and what would help. Nothing is changed, and no CPU is kept busy.
 ///
-/// On a terminal it shows one screen that is renewed: arrows and PgUp, PgDn scroll, q ends. Into a pipe, and
-/// with --once or --intervals, it prints lines.
+/// On a terminal, one screen is refreshed: arrows, PgUp and PgDn scroll, q ends. Into a pipe, and with --once
+/// or --intervals, it prints lines.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct TopArgs {
-    /// Watch exactly these CPUs, such as 0-13; by default all that are online.
+    /// CPUs to watch, such as 0-13; by default all that are online.
     #[arg(short, long, value_parser = cpu_list, value_name = "LIST")]
     pub(crate) cpus: Option<CpuSet>,
 
-    /// How long an interval is: 2, 500ms, 1m.
+    /// Length of an interval (10ms to 24h): 2, 500ms, 1m.
     #[arg(short, long, value_parser = interval, default_value = "1s", value_name = "TIME")]
     pub(crate) interval: Seconds,
 
-    /// End after so many intervals.
+    /// Number of intervals; by default no limit.
     #[arg(short = 'n', long, value_parser = count, value_name = "N")]
     pub(crate) intervals: Option<usize>,
 
@@ -35,23 +35,23 @@ pub(crate) struct TopArgs {
     #[arg(long, conflicts_with = "intervals")]
     pub(crate) once: bool,
 
-    /// Show only these columns, such as Package,Core,CPU,Bzy_MHz; the first three are always there.
+    /// Columns, such as Busy%,Bzy_MHz; Package, Core and CPU always show.
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     pub(crate) show: Vec<String>,
 
     #[command(flatten)]
     pub(crate) output: Output,
 
-    /// Run this command and show what the CPUs did meanwhile, as one interval; its exit code is passed on.
+    /// Command to run, as one interval; its exit code is passed on.
     #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["intervals", "once"])]
     pub(crate) command: Vec<String>,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  cpudyno top                                            a screen that is renewed every second
+  cpudyno top                                            a screen that is refreshed every second
   cpudyno top --once                                     one second, as lines
-  cpudyno top -c 0-13 --show Package,Core,CPU,Bzy_MHz -i 1
+  cpudyno top -c 0-13 --show Busy%,Bzy_MHz -i 500ms      two columns, twice a second
   cpudyno top -- make -j8                                what the CPUs did while it ran
   cpudyno top -n 60 --json watched.json                  a minute, and a record of it";
 

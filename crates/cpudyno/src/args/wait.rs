@@ -5,20 +5,20 @@ use model::{CpuSet, Seconds};
 
 use super::common::{Measuring, budget, cpu_list};
 
-/// Spin or sleep? Advice on waiting, from this machine's own numbers.
+/// Advise whether to spin or to sleep.
 ///
-/// Measures in brief what a pause takes, how long a line travels from core to core, what waking a thread
-/// costs after short and long rests, and what parallel regions cost by runtime and setting; says from
-/// that for how long to spin before sleeping, which KMP_BLOCKTIME and GOMP_SPINCOUNT to set, and what
-/// sleep states cost. Each advice names the numbers that it rests on.
+/// The advice: how long to spin before sleeping, which KMP_BLOCKTIME and GOMP_SPINCOUNT to set, and what idle
+/// states cost. It comes from short measurements of spin-wait instructions, core-to-core latency, wake-ups
+/// after short and long rests, and parallel regions by runtime and setting. Each piece of advice names the
+/// numbers that it rests on.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct WaitArgs {
-    /// Use exactly these CPUs, such as 0-3,8; by default one CPU of each core.
+    /// CPUs to use, such as 0-3,8; by default one of each core.
     #[arg(long, value_parser = cpu_list, value_name = "LIST")]
     pub(crate) cpus: Option<CpuSet>,
 
-    /// Measure for so long; by default 25s.
+    /// Time to measure (1s to 1h); 25s by default.
     #[arg(long, value_parser = budget, value_name = "TIME")]
     pub(crate) budget: Option<Seconds>,
 
@@ -28,6 +28,7 @@ pub(crate) struct WaitArgs {
 
 const EXAMPLES: &str = "\
 Examples:
-  cpudyno wait                            this machine
-  cpudyno wait --machine sim:2s-56c       a simulated one (SIMULATED)
+  cpudyno wait                         this machine
+  cpudyno wait --machine sim:2s-56c    a large server (SIMULATED)
+
 More of each: cpudyno pause, cores, wake, openmp";

@@ -10,45 +10,47 @@ use rig::signals::{self, Method};
 use super::BadValue;
 use super::common::{Measuring, budget, cpu_list, whole};
 
-/// Measure what it costs that one thread wakes another one.
+/// Measure thread wake-up latency.
 ///
-/// Without a question after it, two threads signal each other as fast as they can, by each method and
-/// between two CPUs of each kind: one CPU, SMT siblings, cores with one last-level cache, with caches
-/// of their own, in two packages. It prints time per signal, signals per second, the distribution of
-/// round trips, and whether the waiting thread really slept.
+/// Without a subcommand, two threads signal each other as fast as they can, by each method and between two
+/// CPUs of each kind: one CPU, SMT siblings, cores with one last-level cache, with separate caches, in two
+/// packages. The page shows time per signal, signals per second, the distribution of round trips, and
+/// whether the waiting thread really slept.
 ///
-/// Threads are pinned. Nothing on the machine is changed, nor left behind.
+/// Threads are pinned. Nothing on the machine is changed, except by `idle --limit-latency` while it runs.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES, subcommand_negates_reqs = true)]
 pub(crate) struct WakeArgs {
-    /// What to ask instead.
+    /// What to measure instead.
     #[command(subcommand)]
     pub(crate) question: Option<WakeQuestion>,
 
-    /// Signal by these methods, such as futex,pipe,spin; --list prints them. By default all; of a sleeper
-    /// that rests, futex.
+    /// Methods of signalling, such as futex,pipe,spin; by default all (idle: futex).
+    ///
+    /// `cpudyno wake --list` lists them.
     #[arg(long, global = true, value_delimiter = ',', value_parser = method, value_name = "IDS")]
     pub(crate) methods: Option<Vec<WakeMethod>>,
 
-    /// Between two CPUs of these kinds (same-cpu, smt-sibling, same-cache, same-package, other-cache, other-package), or
-    /// between these two, such as 0:1; the first one begins.
+    /// Pairs of CPUs, such as 0:1, or kinds of pairs, such as same-cache.
+    ///
+    /// Kinds: same-cpu, smt-sibling, same-cache, same-package, other-cache, other-package. Of 0:1, CPU 0 begins.
+    /// By default one pair of each kind (idle: the two nearest cores).
     #[arg(long, global = true, value_delimiter = ',', value_parser = pair, value_name = "PAIRS")]
     pub(crate) pairs: Option<Vec<PairSpec>>,
 
-    /// Send so many signals by each method between each pair, as many one way as the other; by default as
-    /// many as the time allows.
+    /// Signals per method and pair, half of them each way; by default as time allows.
     #[arg(long, value_parser = signals, value_name = "N", conflicts_with = "budget")]
     pub(crate) signals: Option<u64>,
 
-    /// Choose pairs among these CPUs, such as 0-3,8; by default all.
+    /// CPUs to use, such as 0-3,8; by default all.
     #[arg(long, global = true, value_parser = cpu_list, value_name = "LIST")]
     pub(crate) cpus: Option<CpuSet>,
 
-    /// Measure for so long; each question has a time of its own.
+    /// Time to measure (1s to 1h); by default 8s, `idle` 10s, `timer` 6s.
     #[arg(long, global = true, value_parser = budget, value_name = "TIME")]
     pub(crate) budget: Option<Seconds>,
 
-    /// Print the methods, and measure nothing.
+    /// List the methods; measure nothing.
     #[arg(long)]
     pub(crate) list: bool,
 
@@ -62,23 +64,28 @@ Examples:
   cpudyno wake --signals 100000 --methods condvar
   cpudyno wake --pairs 0:1,same-cpu            these two CPUs, and one alone
   cpudyno wake idle                            what does deep sleep add?
-  sudo cpudyno wake idle --limit-latency 10    and without the states that take longer to leave?
-  cpudyno wake timer                           how late are alarms?
+  sudo cpudyno wake idle --limit-latency 10    the same without states of more than 10 us
+  cpudyno wake timer                           how late do timers fire?
   cpudyno wake idle --machine sim:4c           a deep-sleep cliff (SIMULATED)";
 
 /// The questions, in the order of the help.
 #[derive(Debug, Subcommand)]
 pub(crate) enum WakeQuestion {
-    /// What a wake-up costs after the sleeper rested for 0, 10 us, 100 us, 1 ms and 10 ms, and which idle
-    /// states of its CPU stand behind that, by the kernel's count.
+    /// Measure wake-up latency by length of the rest.
+    ///
+    /// The sleeper rests for 0, 10 us, 100 us, 1 ms and 10 ms. The page shows the idle states that its CPU
+    /// entered, by the kernel's count.
     Idle {
-        /// Measure also while CPUs enter no idle state that takes longer than so many microseconds to
-        /// leave: /dev/cpu_dma_latency is held meanwhile, which needs the right to write there.
+        /// Also measure without idle states that take longer to leave, in us.
+        ///
+        /// /dev/cpu_dma_latency is held meanwhile, which needs the right to write there.
         #[arg(long, value_parser = latency, value_name = "US")]
         limit_latency: Option<Seconds>,
     },
-    /// How late a thread runs again that asked for a time, by clock_nanosleep and timerfd, at random
-    /// distances from 10 us to 20 ms, on each CPU.
+    /// Measure how late timers fire.
+    ///
+    /// The lateness is the time from an alarm until its thread runs: of clock_nanosleep and of timerfd, 10 us to
+    /// 20 ms ahead at random, on each CPU.
     Timer,
 }
 

@@ -8,7 +8,7 @@ use levers::plan::Plan;
 use levers::{Levers, Session};
 use machine::Machine;
 use measure::ab::{self, AbSubject, Comparing, Metric};
-use measure::run::arm::Own;
+use measure::run::arm_env::ArmEnv;
 use measure::run::{Progress, refuse_elsewhere};
 use model::Known;
 use model::record::{PageKind, Record};
@@ -143,12 +143,12 @@ fn is_decided(record: &Record) -> bool {
 }
 
 /// How an arm runs, and what is set for it on the machine.
-fn arm(settings: &[ArmSetting]) -> Result<(Own, Vec<SettingSpec>), Failure> {
-    let (mut own, mut asked, mut names) = (Own::default(), Vec::new(), BTreeSet::new());
+fn arm(settings: &[ArmSetting]) -> Result<(ArmEnv, Vec<SettingSpec>), Failure> {
+    let (mut own, mut asked, mut names) = (ArmEnv::default(), Vec::new(), BTreeSet::new());
     for setting in settings {
         match &setting.kind {
             ArmKind::Lever(lever) => asked.push((**lever).clone()),
-            ArmKind::Own(name, value) => {
+            ArmKind::ArmEnv(name, value) => {
                 if !names.insert(name) {
                     return Err(Failure::usage(format!("an arm has one `{name}`, and not two")));
                 }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use ::sst::change::{NotChanged, Refused, What, Wish};
-use ::sst::compat::words::{self, CompatCommand};
+use ::sst::compat::args::{self, CompatCommand};
 
 use crate::args::CompatArgs;
 use crate::failure::{Failure, code};
@@ -17,7 +17,7 @@ const NO_FILE: u8 = 1;
 pub(crate) fn compat(args: &CompatArgs) -> Result<ExitCode, Failure> {
     let machine = super::machine(args.machine.as_deref(), args.root.as_deref())?;
     // What cannot be told afterwards is not done.
-    let asked = words::parse(args.tool, &args.words).ok();
+    let asked = args::parse(args.tool, &args.words).ok();
     let sink = asked.as_ref().and_then(CompatCommand::file).map(Sink::open).transpose();
     let sink = sink.map_err(|failure| Failure { code: NO_FILE, ..failure })?;
     let mut changer = |wish: &Wish| {

@@ -37,7 +37,7 @@ use model::record::{PageKind, Presentation};
 
 pub(crate) use self::compat::compat;
 use self::telling::{Sinks, Telling, broken, sinks, sinks_beside, text, unrecorded};
-use crate::args::{Cli, Colour, Command, PresentationArgs};
+use crate::args::{self, Cli, Colour, Command, PresentationArgs};
 use crate::failure::Failure;
 
 /// Does what was asked.
@@ -47,6 +47,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         settings::remind(name);
     }
     match cli.command {
+        Command::Help(args) => args::help(&args),
         command if command.reads_no_machine() && (name.is_some() || root.is_some()) => {
             Err(Failure::usage("this command reads no machine")
                 .hint("`cpudyno info --machine NAME` does"))
@@ -167,6 +168,7 @@ fn presentation(look: &PresentationArgs, page: PageKind) -> Presentation {
         width: width.clamp(40, 400),
         colour: colour(look),
         verbosity: u8::from(look.verbose),
+        all: look.all,
         page,
     }
 }

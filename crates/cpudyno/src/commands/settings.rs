@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use levers::ask::SettingSpec;
-use levers::journal::Shelf;
+use levers::journal::JournalDir;
 use levers::plan::{Change, Plan};
 use levers::rows::Loss;
 use levers::{
@@ -35,7 +35,7 @@ pub(super) fn settings(machine: &Machine, args: SettingsArgs) -> Result<ExitCode
     let levers = port::of(machine);
     let levers = settings::settings(machine, levers.as_deref());
     let mut listed: Vec<Setting> = levers.into_iter().map(Into::into).collect();
-    listed.extend(measure::run::arm::listed());
+    listed.extend(measure::run::arm_env::listed());
     let is_asked = |name: &String, setting: &Setting| {
         *name == setting.id
             || *name == "env.NAME" && setting.id.starts_with("env.")
@@ -278,7 +278,7 @@ pub(super) fn remind(name: Option<&str>) {
         let Ok(own) = shelf(&machine) else { return };
         remind_of(&machine, &own, "cpudyno undo");
         if own.folder() != Path::new(SYSTEM) {
-            remind_of(&machine, &Shelf::new(SYSTEM, &machine), "sudo cpudyno undo");
+            remind_of(&machine, &JournalDir::new(SYSTEM, &machine), "sudo cpudyno undo");
         }
         return;
     };
@@ -291,7 +291,7 @@ pub(super) fn remind(name: Option<&str>) {
     }
 }
 
-fn remind_of(machine: &Machine, shelf: &Shelf, undo: &str) {
+fn remind_of(machine: &Machine, shelf: &JournalDir, undo: &str) {
     match shelf.left(machine) {
         Ok(left) if left.is_empty() => {}
         Ok(left) => {
@@ -387,15 +387,15 @@ const LOCK: &str = "/run/cpudyno.lock";
 
 /// Where a journal is kept.
 pub(super) struct JournalLocation {
-    shelf: Shelf,
+    shelf: JournalDir,
     /// That of a simulated machine that nobody else ever sees; removed at the end.
     _folder: Option<TempDir>,
 }
 
 impl Deref for JournalLocation {
-    type Target = Shelf;
+    type Target = JournalDir;
 
-    fn deref(&self) -> &Shelf {
+    fn deref(&self) -> &JournalDir {
         &self.shelf
     }
 }
@@ -413,7 +413,7 @@ pub(super) fn shelf(machine: &Machine) -> Result<JournalLocation, Failure> {
             (Some(folder), _) => folder.path().to_owned(),
             (None, file) => file.unwrap_or_default().with_added_extension("journal"),
         };
-        return Ok(JournalLocation { shelf: Shelf::new(path, machine), _folder: folder });
+        return Ok(JournalLocation { shelf: JournalDir::new(path, machine), _folder: folder });
     }
     let folder = match std::env::var_os(STATE) {
         Some(folder) => PathBuf::from(folder),
@@ -428,7 +428,7 @@ pub(super) fn shelf(machine: &Machine) -> Result<JournalLocation, Failure> {
             state.ok_or_else(none)?.join("cpudyno")
         }
     };
-    Ok(JournalLocation { shelf: Shelf::new(folder, machine).with_lock(LOCK), _folder: None })
+    Ok(JournalLocation { shelf: JournalDir::new(folder, machine).with_lock(LOCK), _folder: None })
 }
 
 /// A plan that was not made: the hint says what became of the part that was.

@@ -24,6 +24,7 @@ pub(super) fn run(args: ShowArgs) -> Result<ExitCode, Failure> {
         width: look.width.unwrap_or(stored.width),
         colour: colour(&look),
         verbosity: stored.verbosity.max(u8::from(look.verbose)),
+        all: stored.all || look.all,
         page: stored.page,
     };
     Telling::shown(&record, presentation).deliver(sinks, look.format)?;
@@ -68,7 +69,7 @@ fn of_matrix(file: &Path, text: &str) -> Result<String, Failure> {
     };
     let modified = if file == Path::new("-") { None } else { modified() };
     let page = PageKind::Cores;
-    let presentation = Presentation { width: WIDTH, colour: false, verbosity: 0, page };
+    let presentation = Presentation { width: WIDTH, ..Presentation::of(page) };
     let record = cores::of_matrix(text, modified, presentation).map_err(|error| {
         unread(file, &error.to_string())
             .hint("write one matrix to a file: `core-to-core-latency --csv > FILE`")

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use kernels::{StreamRow, streams};
-use model::page::{Align, Block, Page, Table, Text};
+use model::page::{Block, Page, Table, Text};
 use model::record::PageKind;
 
 use super::{presentation, unrecorded};
@@ -29,19 +29,13 @@ fn page() -> Page {
             row.ops_per_iteration.to_string().into(),
         ]
     };
-    let columns = [
-        ("stream", Align::Left),
-        ("executes", Align::Left),
-        ("needs", Align::Left),
-        ("kind", Align::Left),
-        ("ops/iteration", Align::Right),
-    ];
-    let table = Table {
-        caption: "instruction streams".to_owned(),
-        columns: columns.map(|(name, align)| (name.to_owned(), align)).to_vec(),
-        rows: streams::TABLE.iter().map(row).collect(),
-        notes: Vec::new(),
-    };
+    let table = Table::of("instruction streams")
+        .left("stream")
+        .left("executes")
+        .left("needs")
+        .left("kind")
+        .right("ops/iteration")
+        .rows(streams::TABLE.iter().map(row));
     let mut blocks = vec![Block::Table(table)];
     for row in streams::TABLE {
         let alias = row.alias.map_or(String::new(), |alias| format!(" (also `{alias}`)"));

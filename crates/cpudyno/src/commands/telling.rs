@@ -100,9 +100,6 @@ impl<'a> Telling<'a> {
     pub(super) fn told(&self, format: Format) -> Result<String, Failure> {
         let Telling { record, presentation, .. } = self;
         match format {
-            Format::Markdown if presentation.verbosity == 0 => {
-                Ok(views::markdown::brief(self.page()))
-            }
             Format::Html => {
                 views::html::render(|| self.page(), Some(record)).map_err(|error| broken(&error))
             }
@@ -155,7 +152,7 @@ pub(super) fn unrecorded(
 ) -> Result<String, Failure> {
     match format {
         Format::Text => Ok(text(page, presentation)),
-        Format::Markdown => Ok(views::markdown::render(page)),
+        Format::Markdown => Ok(views::markdown::render(&asked_for(page, presentation))),
         Format::Html => views::html::render(|| page, None).map_err(|error| broken(&error)),
         Format::Json | Format::Csv => Err(Failure::usage(format!("{what} is no record"))
             .hint("print it as text, markdown or html: --format markdown")),
@@ -169,5 +166,17 @@ fn is_told(page: PageKind) -> bool {
 
 pub(super) fn text(page: &Page, presentation: Presentation) -> String {
     let Presentation { width, colour, .. } = presentation;
-    views::text::render(page, Layout { width, colour })
+    views::text::render(&asked_for(page, presentation), Layout { width, colour })
+}
+
+/// What of a page is printed: the answer, unless all of it was asked for; with an answer go no notes, unless they were.
+fn asked_for(page: &Page, presentation: Presentation) -> Page {
+    let Presentation { all, verbosity, .. } = presentation;
+    let top = page.top();
+    match (all, verbosity) {
+        _ if top.blocks.len() == page.blocks.len() => page.clone(),
+        (true, _) => page.clone(),
+        (false, 0) => top.without_notes(),
+        (false, _) => top,
+    }
 }

@@ -58,8 +58,7 @@ fn shown(name: &str) -> Result<(), Failed> {
     assert!(told.len() == expected.len() && told.iter().zip(&expected).all(is_near), "{name}");
 
     let page = finish(cpudyno(&["show", file])).success();
-    let said =
-        ["core-to-core-latency, a matrix in a file of 20", "usable with care", "cas: latency"];
+    let said = ["core-to-core-latency, a matrix in a file of 20", "Quality: ", "cas: latency"];
     for said in said {
         assert!(page.contains(said), "no `{said}` in\n{page}");
     }

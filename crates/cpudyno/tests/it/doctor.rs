@@ -185,7 +185,7 @@ fn the_page_is_the_same_when_it_is_shown_again() {
     assert!(markdown.contains("| id |"), "{markdown}");
     let here = finish(cpudyno(&["doctor", "--verbose", "--width", "132"])).success();
     assert!(here.starts_with("What can be measured here\n"), "{here}");
-    assert!(here.contains("how each was found out"), "{here}");
+    assert!(here.contains("Sources of each answer"), "{here}");
 }
 
 #[test]

@@ -29,10 +29,6 @@ const REFUSED: i32 = 4;
 
 #[rustfmt::skip] // One case, two lines: arguments and code, error and hint.
 const ARGUMENTS: &[Case] = &[
-    case("", USAGE,
-        "no command was given", "`cpudyno sheet` measures"),
-    case("--machine sim:1c", USAGE,
-        "no command was given", "`cpudyno --help`"),
     case("sst plan", USAGE,
         "`cpudyno sst plan` is followed by nothing", "one of perf-profile, base-freq, turbo-freq, such as `cpudyno sst plan base-freq`"),
     case("sst core-power config -c 1 -e 16", USAGE,
@@ -40,7 +36,13 @@ const ARGUMENTS: &[Case] = &[
     case("shet", USAGE,
         "unrecognized subcommand 'shet'", "did you mean `sheet`?"),
     case("help shet", USAGE,
-        "unrecognized subcommand 'shet'", "`cpudyno --help`"),
+        "unrecognized subcommand 'shet'", "did you mean `sheet`?"),
+    case("help memory zzz", USAGE,
+        "unrecognized subcommand 'zzz'", "`cpudyno memory --help`"),
+    case("help zzz", USAGE,
+        "unrecognized subcommand 'zzz'", "`cpudyno help --all`"),
+    case("help --all memory", USAGE,
+        "the argument '--all' cannot be used with '[COMMAND]...'", "`cpudyno help --help`"),
     case("--nope", USAGE,
         "unexpected argument '--nope' found", "`cpudyno --help`"),
     case("sheet extra", USAGE,
@@ -531,6 +533,30 @@ fn help_and_version_are_data() {
     assert!(help.contains("Exit codes:"), "{help}");
     let version = finish(cpudyno(&["--version"])).success();
     assert_eq!(version, format!("cpudyno {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn cpudyno_without_a_command_prints_questions_and_fails() {
+    for args in [&[][..], &["--machine", "sim:1c"]] {
+        let done = finish(cpudyno(args));
+        assert_eq!((done.code, done.stderr.as_str()), (Some(USAGE), ""), "{done:?}");
+        for answer in ["cpudyno sheet", "cpudyno compare A.json B.json", "cpudyno help --all"] {
+            assert!(done.stdout.lines().any(|line| line.ends_with(answer)), "{}", done.stdout);
+        }
+    }
+}
+
+#[test]
+fn help_prints_the_help_of_a_command_or_all_commands() {
+    let printed = |args: &[&str]| finish(cpudyno(args)).success();
+    assert_eq!(printed(&["help"]), printed(&["--help"]));
+    assert_eq!(printed(&["help", "sheet"]), printed(&["sheet", "--help"]));
+    assert_eq!(printed(&["help", "memory", "sweep"]), printed(&["memory", "sweep", "--help"]));
+    let brief = printed(&["-h"]);
+    assert!(brief.contains("\n`cpudyno help --all` lists every command\n"), "{brief}");
+    assert!(brief.contains("\n  sheet ") && !brief.contains("\n  gate "), "{brief}");
+    let all = printed(&["help", "--all"]);
+    assert!(all.starts_with("Measure\n  sheet ") && all.contains("\n  gate "), "{all}");
 }
 
 /// Files of every kind that is no record.

@@ -183,8 +183,8 @@ fn each_kernel_has_its_map_between_nodes() {
     let asked = ["numa", "--kernels", "copy,load", "--cpus", "0-3,56"];
     let page = memory("sim:2s-56c", &[&asked[..], &["--width", "120"]].concat());
     for words in [
-        "bandwidth of copy, MB/s with write-allocate",
-        "bandwidth of load, MB/s with write-allocate",
+        "Bandwidth of copy, MB/s with write-allocate",
+        "Bandwidth of load, MB/s with write-allocate",
         "data is moved by CPUs 0-3 of node 0; by CPU 56 of node 1",
     ] {
         assert!(page.contains(words), "no {words} in {page}");

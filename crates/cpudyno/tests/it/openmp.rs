@@ -46,10 +46,10 @@ fn what_sleeping_costs_is_said_of_the_usual_two_settings() {
         ["OMP_WAIT_POLICY=active", "OMP_WAIT_POLICY=passive"],
     ] {
         let [awake, asleep] = settings;
-        let begins = format!("with {awake} a region of the loop takes ");
-        let line = page.lines().find(|line| line.contains(&begins));
-        let line = line.unwrap_or_else(|| panic!("no `{begins}` in:\n{page}"));
-        assert!(line.contains(&format!(", with {asleep} ")), "{line}");
+        let faster = format!(" with {awake} and ");
+        let line = page.lines().find(|line| line.contains(&faster));
+        let line = line.unwrap_or_else(|| panic!("no `{faster}` in:\n{page}"));
+        assert!(line.contains(&format!(" with {asleep}, ")), "{line}");
         let (_, alone) = line.split_once("the region alone costs ").unwrap();
         let times = alone.rsplit(' ').nth(1).unwrap();
         assert!((40.0..60.0).contains(&times.parse::<f64>().unwrap()), "{line}");
@@ -71,7 +71,8 @@ fn a_cell_that_has_no_time_says_its_setting() {
 /// What settings do is what the area is about: a sheet of usual length of two CPUs has them.
 #[test]
 fn the_usual_sheet_has_time_for_opposite_settings() {
-    let page = finish(cpudyno(&["sheet", "--machine", "sim:vm-2c", "--width", "120"])).success();
+    let page =
+        finish(cpudyno(&["sheet", "--machine", "sim:vm-2c", "--width", "120", "--all"])).success();
     let (_, section) = page.split_once("\nOpenMP regions").unwrap();
     for setting in ["KMP_BLOCKTIME=0", "OMP_WAIT_POLICY=passive"] {
         assert!(section.contains(setting), "no {setting} in:\n{section}");

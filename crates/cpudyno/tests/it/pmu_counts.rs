@@ -264,7 +264,7 @@ fn a_budget_holds_until_it_does_not() {
     on(&["kernel", "loop", "--save-budget", budget, "--tolerance", "5"]).success();
     let holds = on(&["check", budget, "--width", "120"]);
     assert_eq!(holds.code, Some(0), "{holds:?}");
-    assert!(holds.stdout.contains("the budget, by unit") && !holds.stdout.contains("DRIFTS"));
+    assert!(holds.stdout.contains("Budget per unit") && !holds.stdout.contains("DRIFTS"));
     // Nobody's business where it lies.
     let record = on(&["check", budget, "--format", "json"]).success();
     assert!(!record.contains(budget), "{record}");

@@ -14,7 +14,7 @@ const MACHINES: [&str; 3] = ["sim:1c", "sim:vm-2c", "sim:2s-56c"];
 
 /// The sheet of a simulated machine; `more` are further arguments.
 fn sheet(machine: &str, more: &[&str]) -> String {
-    finish(cpudyno(&[&["sheet", "--machine", machine], more].concat())).success()
+    finish(cpudyno(&[&["sheet", "--machine", machine, "--all"], more].concat())).success()
 }
 
 fn record(machine: &str) -> Record {

@@ -6,10 +6,10 @@ use std::thread;
 use std::time::Duration;
 
 use levers::Session;
-use levers::journal::Shelf;
+use levers::journal::JournalDir;
 use machine::Machine;
 use measure::ab::{self, AbSubject, Comparing, Metric};
-use measure::run::arm::Own;
+use measure::run::arm_env::ArmEnv;
 use model::record::{
     ArmClock, BusyClocks, CpuRole, PageKind, Presentation, Proof, ProofAnswer, Record,
 };
@@ -561,7 +561,7 @@ fn a_command_finds_what_its_arm_has() {
         lenient: false,
     };
     let plan = sst::change::planned(&simulated, &*levers, &package, false).unwrap();
-    let shelf = Shelf::new(guide.file().with_extension("journal"), &simulated);
+    let shelf = JournalDir::new(guide.file().with_extension("journal"), &simulated);
     let mut session = Session::open(&simulated, levers, &shelf, "test").unwrap();
     let log = guide.file().with_extension("log");
     let job = format!(
@@ -570,7 +570,7 @@ fn a_command_finds_what_its_arm_has() {
         log.display()
     );
     let words = ["sh", "-c", &job].map(str::to_owned).to_vec();
-    let own = || Own { cpus: package.cpus.clone(), ..Own::default() };
+    let own = || ArmEnv { cpus: package.cpus.clone(), ..ArmEnv::default() };
     let busy: CpuSet = there.iter().skip(1).take(1).collect();
     let comparing = Comparing {
         own: [own(), own()],
@@ -581,7 +581,7 @@ fn a_command_finds_what_its_arm_has() {
         watches_clocks: true,
         ..Comparing::usual(AbSubject::Command(words, Metric::Wall))
     };
-    let look = Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Ab };
+    let look = Presentation::of(PageKind::Ab);
     let described = machine::describe(&machine, Vec::new(), look);
     let lent = Some(&mut session);
     let record =

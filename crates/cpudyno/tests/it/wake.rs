@@ -87,7 +87,8 @@ fn one_cpu_is_a_reason_and_no_failure() {
             if question[0] == "wake" { "who wakes must stay awake" } else { "it takes two" };
         assert!(missing.contains(words) && missing.contains("allow more CPUs"), "{page}");
     }
-    let sheet = finish(cpudyno(&["sheet", "--machine", "sim:1c", "--budget", "3s"])).success();
+    let sheet =
+        finish(cpudyno(&["sheet", "--machine", "sim:1c", "--budget", "3s", "--all"])).success();
     for what in ["pairs of cores: ", "a sleeper on another CPU: "] {
         assert!(sheet.contains(what), "no {what}in:\n{sheet}");
     }

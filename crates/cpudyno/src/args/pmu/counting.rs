@@ -1,4 +1,4 @@
-//! Arguments of what counts: `cpudyno pmu stat`, `pmu kernel`, `pmu selftest`, `pmu check`.
+//! Arguments of the commands that count: `cpudyno pmu stat`, `pmu kernel`, `pmu selftest`, `pmu check`.
 
 use std::path::PathBuf;
 
@@ -11,15 +11,16 @@ use pmu::metrics::Metric;
 use super::super::BadValue;
 use super::super::common::{Output, whole};
 
-/// Count a command and all that it starts, from its first instruction on.
+/// Count events of a command and of all that it starts.
 ///
-/// Instructions, cycles, reference cycles, branches and the kernel's own events are counted in any
-/// case, as far as the machine lets us; --event adds others. Each event has its counter all the
-/// time, or is refused: there are no passes, because a command is executed once. Before it starts,
-/// events whose counts in a loop are known must count them; while it runs, nothing tells whether a
-/// host shares the counters. The exit code is 3 where it succeeds and none of the events that were
-/// asked for was counted. The table goes to standard error, because standard output is the
-/// command's; the exit code is the command's, or 128 and its signal.
+/// Instructions, cycles, reference cycles, branches and the kernel's own events are always counted, as far as
+/// the machine allows; --event adds others. Counting begins at the first instruction. Each event has its
+/// counter all the time, or is refused: a command is executed once, so there are no passes. Before the start,
+/// events with known counts in a loop must count them; during the run, nothing shows whether a host shares
+/// the counters.
+///
+/// The table goes to standard error; standard output is the command's. The exit code is the command's, or 128
+/// plus its signal; it is 3 where the command succeeds and none of the events asked for was counted.
 #[derive(Debug, Args)]
 pub(crate) struct PmuStatArgs {
     #[command(flatten)]
@@ -28,71 +29,77 @@ pub(crate) struct PmuStatArgs {
     #[command(flatten)]
     pub(crate) budget: SavedBudget,
 
-    /// Print which events would be counted, and execute nothing.
+    /// Show which events would be counted; execute nothing.
     #[arg(long, conflicts_with_all = ["json", "html"])]
     pub(crate) dry_run: bool,
 
     #[command(flatten)]
     pub(crate) output: Output,
 
-    /// The command with its arguments, after `--`.
+    /// Command with its arguments, after `--`.
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }
 
-/// Count a kernel that is at hand: a loop, checksums, instruction streams, memory kernels, a walk.
+/// Count events of a built-in kernel, by unit of its work.
 ///
-/// The function is executed once for each pass; events that do not fit into one pass are counted in
-/// further ones, with instructions and cycles in each. What the measurement counts by itself is
-/// subtracted, and a loop whose counts are known is counted first in each pass. A simulated machine counts
-/// what its model says, and says SIMULATED.
+/// There are loops, checksums, instruction streams, memory kernels and a walk. The kernel is executed once
+/// for each pass; events that do not fit into one pass are counted in further ones, with instructions and
+/// cycles in each. The overhead of measuring is subtracted, and a loop with known counts is counted first in
+/// each pass. A simulated machine counts what its model says.
 ///
-/// --sheet compares: data of several sizes, warm, cold, and with a busy neighbour. --save-budget keeps the
-/// counts by unit in a file that `cpudyno pmu check` compares later runs with.
+/// --sheet compares sizes of data: warm, cold, and with a busy neighbour. --save-budget saves the counts per
+/// unit to a file; `cpudyno pmu check` compares later runs with it.
 #[derive(Debug, Args)]
 pub(crate) struct PmuKernelArgs {
-    /// Which: empty, loop, coin, checksum, chase, touch, sleep, move; a memory kernel, such as triad; a
-    /// stream, such as avx256_fma (`cpudyno streams` lists them).
+    /// Kernel, such as loop, checksum, triad or avx256_fma.
+    ///
+    /// Kernels: empty, loop, coin, checksum, chase, touch, sleep, move; a memory kernel (`cpudyno memory --list`
+    /// lists them); a stream (`cpudyno streams` lists them).
     #[arg(value_parser = kernel, value_name = "NAME")]
     pub(crate) kernel: PmuKernel,
 
     #[command(flatten)]
     pub(crate) events: AskedEvents,
 
-    /// Count the kernel's work for the thread, too, and not user mode alone.
+    /// Also count kernel mode; by default only user mode.
     #[arg(long)]
     pub(crate) with_kernel: bool,
 
-    /// Pin to this CPU; by default to the one that cpudyno runs on.
+    /// CPU to pin to; by default the one that cpudyno runs on.
     #[arg(long, value_parser = cpu, value_name = "CPU")]
     pub(crate) pin: Option<CpuId>,
 
-    /// How many units of the kernel are executed at least: iterations, ops, elements, loads. By default as
-    /// many as take about a millisecond.
+    /// Least number of units to execute; by default about 1 ms of them.
+    ///
+    /// A unit is an iteration, op, element or load, depending on the kernel.
     #[arg(long, value_parser = iterations, value_name = "NUMBER")]
     pub(crate) iterations: Option<u64>,
 
-    /// How many packets the checksum is computed of.
+    /// Number of packets of the checksum.
     #[arg(long, value_parser = iterations, default_value = "100000", value_name = "NUMBER")]
     pub(crate) packets: u64,
 
-    /// How large each packet is, or the data of a memory kernel or walk: 1440, 32K, 1M. With --sheet several.
+    /// Size of a packet, or of the data, in bytes: 1440, 32K, 1M.
+    ///
+    /// Memory kernels and the walk have data. With --sheet it may be several sizes.
     #[arg(long = "size", value_parser = size, value_delimiter = ',', value_name = "BYTES")]
     pub(crate) sizes: Vec<u64>,
 
-    /// The data sheet: each size, warm, cold, and with a busy neighbour; sizes are by default those that lie
-    /// in each cache, and beyond.
+    /// Print a data sheet: each size warm, cold, and with a busy neighbour.
+    ///
+    /// By default, sizes lie in each cache, and beyond.
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) sheet: bool,
 
-    /// Who is busy beside it; by default the other thread of the core, else another CPU.
+    /// CPU of the busy neighbour; by default the SMT sibling, else another CPU.
     #[arg(long, value_parser = cpu, requires = "sheet", value_name = "CPU")]
     pub(crate) neighbour: Option<CpuId>,
 
     #[command(flatten)]
     pub(crate) budget: SavedBudget,
 
-    /// Print the passes and the counters that there are, and count nothing.
+    /// Show the passes and the counters; count nothing.
     #[arg(long, conflicts_with_all = ["json", "html"])]
     pub(crate) dry_run: bool,
 
@@ -100,24 +107,26 @@ pub(crate) struct PmuKernelArgs {
     pub(crate) output: Output,
 }
 
-/// Hold events against work whose counts are known.
+/// Test events against work of known counts.
 ///
-/// The machine code of the work says how often it branches, loads, multiplies; each event is counted for n
-/// units and for 2n, and the difference must be what the code says, within a tolerance that each event
-/// has its reason for. The exit code is 1 where an event is wrong: it is refused by name, and `--tested`
-/// refuses it in `pmu stat` and `pmu kernel`.
+/// The machine code says how often the work branches, loads or multiplies. Each event is counted for n units
+/// and for 2n; the difference must be what the code says, within the tolerance of the event. A wrong event is
+/// refused by name, and `--tested` refuses it in `pmu stat` and `pmu kernel`.
+///
+/// Exit codes: 1 an event is wrong; 3 no event can be judged, or a named one cannot.
 #[derive(Debug, Args)]
 pub(crate) struct PmuSelftestArgs {
-    /// Only this event: a name or a pattern; may be repeated, or several with commas between. By default all
-    /// whose answer is known.
+    /// Event to test, by name or pattern; by default all with known counts.
+    ///
+    /// Repeat it for more, or separate events by commas.
     #[arg(short, long = "event", value_name = "EVENT")]
     pub(crate) events: Vec<String>,
 
-    /// The folder of event lists.
+    /// Folder of event lists; by default that of `pmu events update`.
     #[arg(long, value_name = "DIR")]
     pub(crate) event_dir: Option<PathBuf>,
 
-    /// Pin to this CPU; by default to the one that cpudyno runs on.
+    /// CPU to pin to; by default the one that cpudyno runs on.
     #[arg(long, value_parser = cpu, value_name = "CPU")]
     pub(crate) pin: Option<CpuId>,
 
@@ -125,28 +134,29 @@ pub(crate) struct PmuSelftestArgs {
     pub(crate) output: Output,
 }
 
-/// Count again what a budget was made of, and compare.
+/// Count again and compare with a saved budget.
 ///
-/// The budget is a file of `--save-budget`; its expectations may be edited. The exit code is 1 where a count
-/// drifts from it, 3 where one cannot be told, and that of the command where that fails.
+/// The budget is a file of `--save-budget`; its expected counts may be edited.
+///
+/// Exit codes: 1 a count drifted from the budget; 3 a count is missing; that of the command if it fails.
 #[derive(Debug, Args)]
 pub(crate) struct PmuCheckArgs {
-    /// The file of `pmu kernel --save-budget` or `pmu stat --save-budget`.
+    /// File of `pmu kernel --save-budget` or `pmu stat --save-budget`.
     #[arg(value_name = "BUDGET")]
     pub(crate) budget: PathBuf,
 
-    /// The folder of event lists.
+    /// Folder of event lists; by default that of `pmu events update`.
     #[arg(long, value_name = "DIR")]
     pub(crate) event_dir: Option<PathBuf>,
 
-    /// Pin to this CPU; by default to the one that cpudyno runs on.
+    /// CPU to pin to; by default the one that cpudyno runs on.
     #[arg(long, value_parser = cpu, value_name = "CPU", conflicts_with = "command")]
     pub(crate) pin: Option<CpuId>,
 
     #[command(flatten)]
     pub(crate) output: Output,
 
-    /// The command with its arguments, after `--`, where the budget is of one.
+    /// Command with its arguments, after `--`, if the budget is of one.
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }
@@ -188,35 +198,39 @@ const CHECKSUM: &str = "checksum";
 /// Events that were asked for.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct AskedEvents {
-    /// Also count this event: a name, a pattern such as `mem_load.*l._hit`, or a code such as 0x1c2; may be
-    /// repeated, or several with commas between: -e cycles,instructions.
+    /// Event to count as well: a name, a pattern, or a code such as 0x1c2.
+    ///
+    /// A pattern is such as `mem_load.*l._hit`. Repeat it for more, or separate events by commas:
+    /// -e cycles,instructions.
     #[arg(short, long = "event", value_name = "EVENT")]
     pub(crate) events: Vec<String>,
 
-    /// Also count what this number needs, and print it: ipc, branch-miss-rate, l1d-mpki, retiring; `all` is
-    /// each that is known for this CPU; may be repeated. What follows from the counts anyway is printed
-    /// without.
+    /// Metric to count and print as well, such as ipc or l1d-mpki, or `all`.
+    ///
+    /// `all` are those known for this CPU. Repeat it for more. Metrics that follow from the counts are printed
+    /// anyway.
     #[arg(short, long = "metric", value_parser = metric, value_delimiter = ',', value_name = "ID")]
     pub(crate) metrics: Vec<String>,
 
-    /// Hold the events against their known answers first, and refuse those that are wrong; with
-    /// --dry-run nothing is executed for that, either.
+    /// Test the events first, and refuse those that are wrong.
+    ///
+    /// With --dry-run nothing is executed, and nothing is tested.
     #[arg(long)]
     pub(crate) tested: bool,
 
-    /// The folder of event lists.
+    /// Folder of event lists; by default that of `pmu events update`.
     #[arg(long, value_name = "DIR")]
     pub(crate) event_dir: Option<PathBuf>,
 }
 
-/// The counts by unit, as a file that later runs are compared with.
+/// The counts per unit, as a file that later runs are compared with.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SavedBudget {
-    /// Keep the counts by unit in this file, for `cpudyno pmu check`.
+    /// Save the counts per unit to this file, for `cpudyno pmu check`.
     #[arg(long = "save-budget", value_name = "FILE", conflicts_with = "dry_run")]
     pub(crate) file: Option<PathBuf>,
 
-    /// By how much a later count may be off, in per cent.
+    /// Tolerance of a later count, in per cent (0 to 1000).
     #[arg(long, value_parser = per_cent, default_value = "10", value_name = "PERCENT")]
     pub(crate) tolerance: f64,
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use machine::Machine;
 use model::record::CountsRun;
 use model::{CpuId, Unavailable};
-use pmu::counting::demonstrations::{self, Packets};
+use pmu::counting::examples::{self, Packets};
 use pmu::counting::{self, BudgetKernel, CountingPlan, Session, Sheet, Spec, software};
 
 use super::super::sinks;
@@ -138,17 +138,17 @@ fn tables(
     let BudgetKernel { iterations, packets: number, sizes, sheet, .. } = work;
     let size = sizes.first().copied();
     match kernel {
-        PmuKernel::Empty => demonstrations::empty(session, plan).map(|counts| vec![counts]),
+        PmuKernel::Empty => examples::empty(session, plan).map(|counts| vec![counts]),
         PmuKernel::Checksum => {
             let bytes = work.packet_bytes() as usize;
-            Ok(demonstrations::checksums(session, plan, Packets { number: *number, bytes }))
+            Ok(examples::checksums(session, plan, Packets { number: *number, bytes }))
         }
         PmuKernel::Of(spec) if *sheet => {
             let sheet = Sheet { spec, sizes: sizes.clone(), units: *iterations, neighbour };
             Ok(sheet.count(session, plan))
         }
         PmuKernel::Of(Spec::Loop) => {
-            demonstrations::counted_loop(session, plan, *iterations).map(|counts| vec![counts])
+            examples::counted_loop(session, plan, *iterations).map(|counts| vec![counts])
         }
         PmuKernel::Of(spec) => {
             let spec = size.map_or(spec, |bytes| spec.of_size(bytes));

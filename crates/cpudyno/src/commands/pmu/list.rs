@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use machine::Machine;
 use model::Unavailable;
-use model::page::{Align, Block, Page, Remark, Table, Text, Tone};
+use model::page::{Block, Page, Remark, Table, Text, Tone};
 use model::record::PageKind;
 use pmu::events::{CounterPlace, Encoded, Error, EventScope, Events};
 use serde_json::{Value, json};
@@ -87,20 +87,18 @@ fn page(
     if found.iter().any(|event| event.scope == EventScope::Shared) {
         notes.push("shared: counts for several CPUs, and for no single thread".to_owned());
     }
-    let columns = [
-        ("event", Align::Left),
-        ("PMU", Align::Left),
-        ("code", Align::Left),
-        ("counters", Align::Left),
-        ("source", Align::Left),
-    ];
     let at_hand = target.is_at_hand();
-    let mut blocks = vec![Block::Table(Table {
-        caption: format!("{} events of {cpu} ({families})", found.len()),
-        columns: columns.map(|(name, align)| (name.to_owned(), align)).to_vec(),
-        rows: found.iter().map(|event| row(event, at_hand)).collect(),
-        notes,
-    })];
+    let mut blocks = vec![
+        Table::of(format!("{} events of {cpu} ({families})", found.len()))
+            .left("event")
+            .left("PMU")
+            .left("code")
+            .left("counters")
+            .left("source")
+            .rows(found.iter().map(|event| row(event, at_hand)))
+            .notes(notes)
+            .into(),
+    ];
     let is_short = args.pattern.is_some() || args.look.verbose;
     if is_short {
         blocks.push(Block::List(found.iter().filter_map(described).collect()));

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use levers::journal::Shelf;
+use levers::journal::JournalDir;
 use levers::plan::Plan;
 use levers::{Changed, LEFT, Levers, Session, Undone};
 use machine::Machine;
@@ -84,7 +84,7 @@ pub(super) fn planned(
 pub(super) fn open<'m>(
     machine: &'m Machine,
     levers: Box<dyn Levers>,
-    shelf: &Shelf,
+    shelf: &JournalDir,
     command: &str,
 ) -> Result<Session<'m>, Failure> {
     let who = format!("cpudyno {command}, process {}", std::process::id());

@@ -3,11 +3,11 @@
 use std::process::ExitCode;
 
 use levers::Session;
-use levers::journal::Shelf;
+use levers::journal::JournalDir;
 use machine::Machine;
 use measure::ab::{AbSubject, Comparing, Metric, Promise};
 use measure::areas::subjects;
-use measure::run::arm::Own;
+use measure::run::arm_env::ArmEnv;
 use model::record::{PageKind, Proof, ProofAnswer, Record, SpeedSelect, SpeedSelectQuestion};
 use model::{CpuSet, Hertz};
 use sst::change::{Ceiling, CeilingBy, Clocks, Expected, Time, What, Wish};
@@ -69,7 +69,7 @@ fn prepared<'m>(
     machine: &'m Machine,
     tried: &TryArgs,
     (named, question): (Option<&CpuSet>, SpeedSelectQuestion),
-    shelf: &Shelf,
+    shelf: &JournalDir,
     session: &mut Option<Session<'m>>,
 ) -> Result<(Comparing, SpeedSelect), Failure> {
     let Trial { mut comparing, wish, on, expected } = trial(machine, tried, named)?;
@@ -277,7 +277,7 @@ fn trial(machine: &Machine, tried: &TryArgs, named: Option<&CpuSet>) -> Result<T
     let mut comparing = comparing(tried, arms)?;
     comparing.look = Some(|machine| base_frequencies(machine, None));
     // Limits above the base frequency go by the number of cores at work.
-    if busy.iter().all(|busy| !busy.is_empty()) || !levers::open::allows_turbo(machine) {
+    if busy.iter().all(|busy| !busy.is_empty()) || !levers::unlimited::allows_turbo(machine) {
         let with = |wish: &Wish| sst::change::expected_with(machine, wish, &at_work);
         let expected = as_it_is(everywhere(&wish, arms, with)?);
         comparing.promises = promises(&expected, arms, &busy);
@@ -453,7 +453,7 @@ fn comparing(tried: &TryArgs, on: [&CpuSet; 2]) -> Result<Comparing, Failure> {
     on.into_iter().try_for_each(|cpus| has_ends(tried, cpus))?;
     let pipe = is_pipe(tried);
     let own = |cpus: &CpuSet| {
-        let mut own = Own { cpus: Some(cpus.clone()), ..Own::default() };
+        let mut own = ArmEnv { cpus: Some(cpus.clone()), ..ArmEnv::default() };
         match pipe.then(|| own.take("wake", "pipe")).flatten() {
             Some(Err(why)) => Err(Failure::usage(why)),
             _ => Ok(own),
