@@ -113,7 +113,7 @@ fn measured<'m>(
     // The narrowest band: it is never decided before the time is over.
     let usual = Comparing::usual(what);
     let comparing = Comparing { changes, budget: case.budget, band: 1e-4, prove: false, ..usual };
-    let look = Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Ab };
+    let look = Presentation::of(PageKind::Ab);
     let described = machine::describe(machine, Vec::new(), look);
     let stop = Stop::default();
     let record = ab::run(machine, &comparing, session, described, &stop, &mut |_| {});

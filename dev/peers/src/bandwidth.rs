@@ -13,12 +13,12 @@ use machine::{Machine, facts};
 use measure::areas::memory;
 use model::record::Topology;
 use model::{CpuId, CpuSet, Pages, Seconds, stats};
-use rig::contest::Contest;
 use rig::executor::{Executor, Stop};
 use rig::job::Tools;
 use rig::placement::{self, Fabric};
 use rig::streams;
 use rig::traffic::{self, Party, Store, Task, Traffic, Transfer};
+use rig::variant_selection::Contest;
 
 use crate::companion::{self, Companion};
 use crate::{EXIT_NO, because, table};

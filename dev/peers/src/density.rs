@@ -1,6 +1,6 @@
 //! Up to which density is the clock within the payload's loop the clock?
 //!
-//! The table in METHODOLOGY.md: the clock that a chain of multiplies in a stream's own loop tells, over
+//! The densities of docs/method/clock.md: the clock that a chain of multiplies in a stream's own loop tells, over
 //! the one right after the stream, at densities from a third to beyond one. A benchmark, no part of the
 //! checks.
 

