@@ -72,10 +72,10 @@ impl KeyFigure {
         KeyFigure { uncertainty, ..self }
     }
 
-    /// With the range that is normal.
+    /// With the range that is normal, where there is one.
     pub(crate) fn normally(self, normal: Option<[f64; 2]>, source: &str) -> KeyFigure {
         let known = |normal| Standing::Known { normal, source: source.to_owned() };
-        KeyFigure { standing: normal.map_or(Standing::NoReference, known), ..self }
+        KeyFigure { standing: normal.map_or(self.standing, known), ..self }
     }
 
     /// Beside what theory allows or others found.
@@ -115,11 +115,7 @@ impl KeyFigure {
                 && (what.quantity.as_str(), what.active) == (result.quantity, result.active)
         };
         let place = earlier.positions.iter().find(is_it).and_then(|it| it.place.value());
-        self.normally_if(place.map(|place| place.limits))
-    }
-
-    fn normally_if(self, normal: Option<[f64; 2]>) -> KeyFigure {
-        if normal.is_some() { self.normally(normal, "earlier records") } else { self }
+        self.normally(place.map(|place| place.limits), "earlier records")
     }
 
     /// The main value.

@@ -1,9 +1,10 @@
 //! What a record is printed and written as.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
-use model::page::Page;
+use model::page::{Block, Page};
 use model::record::{PageKind, Presentation, Record};
 use views::text::Layout;
 
@@ -170,13 +171,12 @@ pub(super) fn text(page: &Page, presentation: Presentation) -> String {
 }
 
 /// What of a page is printed: the answer, unless all of it was asked for; with an answer go no notes, unless they were.
-fn asked_for(page: &Page, presentation: Presentation) -> Page {
+fn asked_for(page: &Page, presentation: Presentation) -> Cow<'_, Page> {
     let Presentation { all, verbosity, .. } = presentation;
-    let top = page.top();
-    match (all, verbosity) {
-        _ if top.blocks.len() == page.blocks.len() => page.clone(),
-        (true, _) => page.clone(),
-        (false, 0) => top.without_notes(),
-        (false, _) => top,
+    let is_folded = page.blocks.iter().any(|block| matches!(block, Block::Fold { .. }));
+    match verbosity {
+        _ if all || !is_folded => Cow::Borrowed(page),
+        0 => Cow::Owned(page.top().without_notes()),
+        _ => Cow::Owned(page.top()),
     }
 }

@@ -206,16 +206,20 @@ pub(super) fn section(record: &Record) -> Vec<Block> {
     blocks
 }
 
+/// Pairs that lie so to each other, by the first message: of several placements the one that most pairs had.
+fn usual<'k, 'a>(kinds: &'k [PairClass<'a>], relation: Relation) -> Option<&'k PairClass<'a>> {
+    let mut alike =
+        kinds.iter().filter(|k| k.message == MESSAGES[0].0 && k.relation == relation.word());
+    let first = alike.next()?;
+    Some(alike.fold(first, |a, b| if b.told.len() > a.told.len() { b } else { a }))
+}
+
 /// The nearest cores that are two, and the farthest.
 pub(super) fn figures(record: &Record) -> Vec<KeyFigure> {
     let told = told(record);
     let kinds = kinds(&told);
     let of = |relation: Relation| {
-        let mut alike = kinds
-            .iter()
-            .filter(|kind| kind.message == MESSAGES[0].0 && kind.relation == relation.word());
-        let first = alike.next()?;
-        let most = alike.fold(first, |a, b| if b.told.len() > a.told.len() { b } else { a });
+        let most = usual(&kinds, relation)?;
         let name = format!("core to core, {}", relation.word());
         let [only] = most.told.as_slice() else {
             return Some(KeyFigure::of(name, stats::median(&most.medians())?, Unit::Second));
@@ -237,11 +241,7 @@ pub(super) fn sentences(record: &Record) -> Vec<Text> {
     let told = told(record);
     let kinds = kinds(&told);
     let of = |relation: Relation| {
-        // Of several placements the one that most pairs had.
-        let mut alike =
-            kinds.iter().filter(|k| k.message == MESSAGES[0].0 && k.relation == relation.word());
-        let first = alike.next()?;
-        let most = alike.fold(first, |a, b| if b.told.len() > a.told.len() { b } else { a });
+        let most = usual(&kinds, relation)?;
         let median = stats::median(&most.medians())?;
         let class = most.class.filter(|class| *class != most.relation);
         let class = class.map_or(String::new(), |class| format!(", placed {class}"));

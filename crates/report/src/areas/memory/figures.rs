@@ -9,23 +9,24 @@ use super::knees::Whose;
 use super::read::{Cell, cells};
 use super::shown::sweep::{name, sweep};
 use super::{ALONE, AREA};
+use crate::band::Band;
 use crate::figure::KeyFigure;
 
 pub(super) fn figures(record: &Record) -> Vec<KeyFigure> {
-    let mut figures = bandwidths(record);
-    figures.extend(latencies(record));
+    let bands = super::bands(record);
+    let mut figures = bandwidths(record, &bands);
+    figures.extend(latencies(record, &bands));
     figures
 }
 
 /// Of the kernel that stands for all, on the fewest cores and on the most.
-fn bandwidths(record: &Record) -> Vec<KeyFigure> {
+fn bandwidths(record: &Record, bands: &[Band]) -> Vec<KeyFigure> {
     let counting = Counting::of(record);
     let mut copies = cells(record, "bandwidth");
     copies.retain(|cell| cell.workload == ALONE);
     copies.sort_by_key(|cell| cell.active.len());
     let choice = copies.first().and_then(|cell| cell.text("choice"));
     copies.retain(|cell| cell.text("choice") == choice);
-    let bands = super::bands(record);
     let figure = |cell: &Cell<'_>| {
         let cores = tally(cell.active.len(), "core");
         let values = values(counting, cell)?;
@@ -69,9 +70,8 @@ fn values(counting: Counting<'_>, cell: &Cell<'_>) -> Option<Vec<f64>> {
 }
 
 /// Of each level that is claimed, and of memory.
-fn latencies(record: &Record) -> Vec<KeyFigure> {
+fn latencies(record: &Record, bands: &[Band]) -> Vec<KeyFigure> {
     let Some(sweep) = sweep(record) else { return Vec::new() };
-    let bands = super::bands(record);
     let claimed = sweep.claims.iter().map(|claim| Whose::Cache(*claim));
     // What lies beyond caches may not be memory alone.
     let is_beyond = |whose: &Whose| matches!(whose, Whose::Beyond(_));

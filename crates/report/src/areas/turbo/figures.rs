@@ -7,7 +7,7 @@ use model::record::Record;
 
 use super::AREA;
 use super::claims::{AS_CLAIMED, Peak};
-use super::read::{Pooled, active_counts, pooled, rows, summary};
+use super::read::{Pooled, WorkloadRow, active_counts, pooled, rows, summary};
 use super::why;
 use crate::figure::KeyFigure;
 
@@ -18,10 +18,11 @@ pub(super) fn figures(record: &Record) -> Vec<KeyFigure> {
         |id: &&str| [fewest, most].iter().any(|n| summary(record, "clock", id, *n).is_some());
     let widest = HEAVY.into_iter().find(has_clock);
     let streams = [Some((LIGHT, "scalar".to_owned())), widest.map(|id| (id, width(record, id)))];
+    let rows = rows(record);
     let mut figures = Vec::new();
     for (stream, words) in streams.into_iter().flatten() {
-        figures.extend(clock(record, stream, &words, fewest));
-        let of_all = clock(record, stream, &words, most).filter(|_| most > fewest);
+        figures.extend(clock(record, &rows, (stream, &words), fewest));
+        let of_all = clock(record, &rows, (stream, &words), most).filter(|_| most > fewest);
         figures.extend(
             of_all.map(|figure| KeyFigure { curve: curve(record, stream, &counts), ..figure }),
         );
@@ -36,13 +37,17 @@ fn width(record: &Record, stream: &str) -> String {
     bits.map_or("FMA".to_owned(), |bits| format!("{bits}-bit FMA"))
 }
 
-fn clock(record: &Record, stream: &'static str, words: &str, cores: usize) -> Option<KeyFigure> {
+fn clock(
+    record: &Record,
+    rows: &[WorkloadRow<'_>],
+    (stream, words): (&'static str, &str),
+    cores: usize,
+) -> Option<KeyFigure> {
     let name = format!("clock, {}, {words}", tally(cores, "core"));
     let summary = match pooled(record, "clock", stream, cores)? {
         Pooled::Measured { summary, .. } => summary,
         Pooled::Absent(reason) => return Some(KeyFigure::absent(name, reason.why)),
     };
-    let rows = rows(record);
     let row = rows.iter().find(|row| row.workload == stream && row.active.len() == cores);
     let promised = row.and_then(|row| why::promised(record, row));
     let normal = promised.map(|hertz| [1.0 - AS_CLAIMED, 1.0 + AS_CLAIMED].map(|end| end * hertz));
