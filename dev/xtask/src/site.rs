@@ -15,7 +15,7 @@ const SITE: &str = "target/site";
 const PAGES: [&str; 6] =
     ["README.md", "BIAS.md", "SAFETY.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"];
 
-/// Writes the help of every command to `cpudyno.md` there.
+/// Writes the help of every command to `cpudyno.md` there, where generated files are asked for.
 const COMMANDS: &str = "cargo test --quiet --locked --package cpudyno --test it generated::";
 
 pub(crate) fn run() -> anyhow::Result<ExitCode> {
@@ -31,7 +31,8 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
     }
     fs::rename(source.join("docs/SUMMARY.md"), source.join("SUMMARY.md"))?;
     fs::rename(source.join("docs/book.toml"), site.join("book.toml"))?;
-    let written = cargo::command(COMMANDS).status().context("cannot run cargo")?;
+    let mut help = cargo::command(COMMANDS);
+    let written = help.env("UPDATE_GENERATED", "1").status().context("cannot run cargo")?;
     if !written.success() {
         bail!("the help of commands was not written: {written}");
     }
