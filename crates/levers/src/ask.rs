@@ -55,7 +55,7 @@ impl FromStr for SettingSpec {
         };
         let value = value.trim();
         if value.is_empty() {
-            return Err(malformed(format!("what is `{name}` to be set to?")));
+            return Err(malformed(format!("the value of `{name}` is missing")));
         }
         let Some((mut lever, state)) = Lever::find(name) else {
             return Err(Error::Unknown { setting: name.to_owned(), suggestion: Lever::near(name) });

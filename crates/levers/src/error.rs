@@ -3,10 +3,11 @@ use std::path::PathBuf;
 use model::{AS_ROOT, Obstacle, Unavailable};
 
 /// What helps where not everything was put back.
-pub const LEFT: &str = "`cpudyno undo` says what is still changed, and tries again";
+pub const LEFT: &str = "`cpudyno undo` tries again, and shows what is still changed";
 
 /// What helps where somebody else writes, too.
-pub const RESTLESS: &str = "stop whoever sets it meanwhile, such as a daemon for power or tuning";
+pub const RESTLESS: &str =
+    "stop the program that also sets it, such as a daemon for power or tuning";
 
 /// Why nothing was set, or not all was put back.
 #[derive(Debug, thiserror::Error)]
@@ -95,7 +96,7 @@ pub enum Error {
     },
     /// The machine took a write and holds something else.
     #[error(
-        "cannot set {object} to `{wanted}`: it was written, and reads `{found}`{}", told(.deciders)
+        "cannot set {object} to `{wanted}`: after the write it reads `{found}`{}", told(.deciders)
     )]
     NotKept {
         /// What was written to.
@@ -122,7 +123,10 @@ pub enum Error {
         found: String,
     },
     /// Somebody else changed what was set.
-    #[error("`{setting}` was set to `{held}`, and somebody else has made {object} `{found}` since")]
+    #[error(
+        "`{setting}` was set to `{held}`, but another program has since changed {object} to \
+         `{found}`"
+    )]
     Foreign {
         /// The setting.
         setting: String,

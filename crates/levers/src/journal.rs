@@ -312,7 +312,7 @@ impl JournalDir {
             Err(Error::Journal { path: self.folder.clone(), why: why.to_owned(), is_right: true })
         };
         if known.uid() != sys::host::effective_user() {
-            return refused("the folder belongs to another user, who could have written anything");
+            return refused("the folder belongs to another user, so its content cannot be trusted");
         }
         if known.mode() & 0o022 != 0 {
             return refused("others may write to the folder (`chmod go-w` forbids it)");
@@ -374,7 +374,8 @@ fn read(path: &Path) -> Result<Option<Pending>, Error> {
             }
             Ok(line) => pending.kept.note(line),
             Err(_) if is_by_cpu(line) => pending.broken.push(format!(
-                "line {}: a former version wrote it, which named power domains by a CPU; that one undoes it",
+                "line {}: an older version wrote it, with power domains named by a CPU: undo it \
+                 with that version",
                 index + 1
             )),
             Err(error) => pending.broken.push(format!("line {}: {error}", index + 1)),

@@ -38,11 +38,11 @@ impl Undone {
     /// What has not its former value, in words; nothing where all has.
     pub fn left(&self) -> Vec<String> {
         let foreign = self.foreign.iter().map(|changed| {
-            format!("{} was changed by somebody else to `{}`", changed.object, changed.now)
+            format!("another program changed {} to `{}`", changed.object, changed.now)
         });
         let failed =
             self.failed.iter().map(|(changed, error)| format!("{}: {error}", changed.object));
-        let unread = self.unread.iter().map(|line| format!("the journal is spoiled: {line}"));
+        let unread = self.unread.iter().map(|line| format!("the journal is damaged: {line}"));
         foreign.chain(failed).chain(unread).collect()
     }
 

@@ -148,8 +148,8 @@ const SMT_CONTROL: &str = "/sys/devices/system/cpu/smt/control";
 /// Linux, kernel/cpu.c, `cpu_bootable`: under `notsupported` and `notimplemented` it refuses none.
 fn brings_threads_on(machine: &Machine) -> Option<&'static str> {
     match machine.tree.read(SMT_CONTROL).ok()?.trim() {
-        "off" => Some("`cpudyno set smt=on` brings them on"),
-        "forceoff" => Some("only a boot without `nosmt=force` brings them on"),
+        "off" => Some("`cpudyno set smt=on` switches them on"),
+        "forceoff" => Some("only a boot without `nosmt=force` switches them on"),
         _ => None,
     }
 }
@@ -157,7 +157,7 @@ fn brings_threads_on(machine: &Machine) -> Option<&'static str> {
 /// That second threads of cores are off altogether, and what helps.
 pub(crate) fn smt_off(machine: &Machine) -> Option<String> {
     let how = brings_threads_on(machine)?;
-    Some(format!("SMT is off (`{SMT_CONTROL}`), and with it second threads of cores: {how}"))
+    Some(format!("SMT is off (`{SMT_CONTROL}`), so second threads of cores are off: {how}"))
 }
 
 fn smt_is_off(case: &Case<'_>) -> Option<String> {
@@ -190,8 +190,8 @@ fn performance_governor(case: &Case<'_>) -> Option<String> {
     let (governor, path) = case.beside("scaling_governor")?;
     (governor == PERFORMANCE && ![PERFORMANCE, "0"].contains(&case.wanted)).then(|| {
         format!(
-            "the governor is `{governor}` (`{path}`), under which drivers take no other preference: set \
-             governor=powersave with it"
+            "the governor is `{governor}` (`{path}`), under which drivers accept no other \
+             preference: set governor=powersave, too"
         )
     })
 }
@@ -217,18 +217,17 @@ fn uncore_range(case: &Case<'_>) -> Option<String> {
 }
 
 /// What is said where nothing is known: it may also have given up waiting for firmware.
-pub(crate) const SILENT: &str = "the driver of this generation does not tell why it refuses";
+pub(crate) const SILENT: &str = "the driver of this generation gives no reason for a refusal";
 
 /// The driver of the newer generation has one answer for whatever is refused.
 fn speed_select(case: &Case<'_>) -> Option<String> {
     let Object::SpeedSelect(Settable { at, what }) = case.object else { return None };
     if *what == What::Features && case.wanted == features_text(true, true) {
-        return Some("processors need not have base-freq and turbo-freq at once".to_owned());
+        return Some("a processor may not support base-freq and turbo-freq at once".to_owned());
     }
     let Address::Domain(at) = at else {
-        return (*what == What::Features).then(|| {
-            "firmware decides which features a level has, and which it has together".to_owned()
-        });
+        return (*what == What::Features)
+            .then(|| "firmware decides which features a level has, alone and together".to_owned());
     };
     let device = case.machine.isst.open().ok()?;
     let locked = device.levels(*at).is_ok_and(|levels| levels.locked == 1);
@@ -237,7 +236,7 @@ fn speed_select(case: &Case<'_>) -> Option<String> {
     }
     if case.register(PM_ENABLE).is_some_and(|value| value & 1 == 0) {
         return Some(
-            "hardware P-states are off, and the driver changes nothing without".to_owned(),
+            "hardware P-states are off, and the driver changes nothing without them".to_owned(),
         );
     }
     Some(SILENT.to_owned())
@@ -274,7 +273,8 @@ fn uncore_steps(case: &Case<'_>) -> Option<String> {
 fn stricter_request(case: &Case<'_>) -> Option<String> {
     let wanted: u64 = case.wanted.parse().ok()?;
     let now = pm_qos::effective(case.machine).ok()?;
-    (now < wanted).then(|| format!("another program asks for {now} us, and the strictest counts"))
+    (now < wanted)
+        .then(|| format!("another program requests {now} us, and the strictest request applies"))
 }
 
 /// Bit 0: the processor chooses its clock itself.
@@ -288,8 +288,8 @@ fn hwp(case: &Case<'_>) -> Option<String> {
     (case.register(PM_ENABLE)? & 1 == 1).then(|| {
         let cpu = case.cpu();
         format!(
-            "the processor chooses its clock itself, and what the kernel sets is a wish to it (HWP is \
-             on: bit 0 of MSR 0x770 of CPU {cpu})"
+            "the processor chooses its clock itself, and the kernel's setting is only a hint (HWP \
+             is on: bit 0 of MSR 0x770 of CPU {cpu})"
         )
     })
 }
@@ -306,12 +306,14 @@ fn mode(case: &Case<'_>) -> Option<String> {
 fn hypervisor(case: &Case<'_>) -> Option<String> {
     if case.machine.cpuid.leaf(1, 0).is_some_and(|leaf| leaf.ecx >> 31 & 1 == 1) {
         return Some(
-            "a hypervisor lies below, and decides what reaches the hardware (CPUID leaf 1, ECX bit 31)"
+            "this is a guest, and the hypervisor decides what reaches the hardware (CPUID leaf 1, \
+             ECX bit 31)"
                 .to_owned(),
         );
     }
     machine::facts::is_guest(case.machine).then(|| {
-        "a hypervisor lies below, and decides what reaches the hardware (`cpudyno info` names it)"
+        "this is a guest, and the hypervisor decides what reaches the hardware (`cpudyno info` \
+         names it)"
             .to_owned()
     })
 }

@@ -321,16 +321,16 @@ impl Plan {
             Some(Loss::Bindings) => {
                 if machine.elsewhere.is_some() && !leaving.is_empty() {
                     self.remarks.push(format!(
-                        "`{}`: which threads and interrupts are bound to CPUs that go offline is known on \
-                         the machine itself",
+                        "`{}`: threads and interrupts that are bound to CPUs which go offline are \
+                         known only on the machine itself",
                         asked.name
                     ));
                 }
                 bound::to(machine, levers, leaving)
             }
             Some(Loss::Firmware) => Some(
-                "firmware keeps it, and may keep it over the next start of the machine, when the \
-                 journal with the former value is not believed any more"
+                "firmware keeps it, perhaps over the next start of the machine: then the journal \
+                 with the former value is no longer valid"
                     .to_owned(),
             ),
         };
@@ -350,8 +350,9 @@ impl Plan {
             let placed = classes::placed(machine, limits);
             if !placed.is_empty() {
                 self.remarks.push(format!(
-                    "cores of {} are in classes of Speed Select already: once core-power is on, those \
-                     limit the clock as well, beside these limits (`cpudyno sst core-power get-assoc`)",
+                    "cores of {} are already in classes of Speed Select: once core-power is on, \
+                     classes limit the clock in addition to these limits (`cpudyno sst core-power \
+                     get-assoc`)",
                     placed.named()
                 ));
             }
@@ -376,8 +377,9 @@ impl Plan {
         if !unlimited::allows_turbo(machine) && self.changes.iter().any(may_hide) {
             let off = unlimited::turbo_setting(machine, false);
             self.remarks.push(format!(
-                "turbo is off, and limits of the clock at or above the base frequency do not show: `cpudyno undo` \
-                 brings back those that were there before `cpudyno set {off}`, or that it saw since, and no others"
+                "turbo is off, which hides limits of the clock at or above the base frequency: \
+                 `cpudyno undo` restores only those that were set before `cpudyno set {off}`, or \
+                 seen since"
             ));
         }
     }
@@ -394,7 +396,7 @@ impl Plan {
 }
 
 /// What comes before limits of the clock.
-const FIRST: &str = "first `cpudyno sst core-power disable`; --force sets it all the same";
+const FIRST: &str = "first `cpudyno sst core-power disable`; --force sets it anyway";
 
 /// What becomes of an object that is asked for again.
 #[derive(Clone, Copy)]

@@ -146,7 +146,7 @@ fn needed(machine: &Machine, kept: &Kept) -> (Changed, Error) {
     let package = package_of(machine, &object)
         .map_or_else(String::new, |package| format!(" of package {package}"));
     let why = format!(
-        "it stays online: firmware{package}, which is not yet as it was, is asked through its CPUs"
+        "it stays online: firmware{package} is not yet restored, and answers only through its CPUs"
     );
     let first = "`cpudyno undo` tries again".to_owned();
     let error = Error::Ordered { setting: setting.clone(), why, first };

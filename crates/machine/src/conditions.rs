@@ -125,7 +125,7 @@ fn percent(survey: &Survey<'_>, file: &str) -> Reading<f64> {
     if (0.0..=100.0).contains(&percent) {
         return Ok(percent);
     }
-    let why = format!("`{path}` says {percent}, which is no share in percent");
+    let why = format!("`{path}` says {percent}, which is no percentage from 0 to 100");
     Err(Unavailable::new(Obstacle::Cpudyno, "share of the clock", why))
 }
 
@@ -154,8 +154,8 @@ fn share(survey: &Survey<'_>) -> Reading<FactValue> {
     if let Some(most) = most_share(survey) {
         let path = format!("{INTEL_PSTATE}/{BY_SHARE}");
         said.push(format!(
-            "at most {most} % of the highest clock, by `{path}`; `echo 100 | sudo tee {path}` allows all of it, \
-             until whoever wrote it does so again"
+            "at most {most} % of the highest clock, by `{path}`; `echo 100 | sudo tee {path}` \
+             lifts the limit until a program sets it again"
         ));
     }
     if let Some(least) = least.clone().ok().filter(is_raised) {
@@ -237,9 +237,9 @@ fn prefetchers(survey: &Survey<'_>) -> Reading<FactValue> {
         let cpus = if maker == Maker::Intel { OF_INTEL } else { OF_AMD };
         let not_it = match has_bits {
             Some(_) => "this CPU is none of them",
-            None => "nothing here says whether this CPU is one of them",
+            None => "whether this CPU is one of them is unknown",
         };
-        let why = format!("their bits are known on {cpus}, and {not_it}");
+        let why = format!("cpudyno knows the bits of prefetchers only on {cpus}, and {not_it}");
         return Err(Unavailable::new(Obstacle::Cpudyno, "prefetchers", why));
     }
     // A hypervisor answers what it likes, mostly 0.

@@ -51,7 +51,7 @@ fn clocks(of: &Description, _: &[Fact]) -> Option<String> {
     let pair = known.windows(2).find(|pair| pair[0].1 > pair[1].1)?;
     let [a, b] = [pair[0], pair[1]].map(|(name, hertz)| (name, si::format(hertz, Unit::Hertz)));
     Some(format!(
-        "the {} clock that is claimed, {}, is above the {} one, {}: one of them is wrong",
+        "the claimed {} clock, {}, is above the {} clock, {}: one of them is wrong",
         a.0, a.1, b.0, b.1
     ))
 }
@@ -85,7 +85,7 @@ fn nodes(of: &Description, _: &[Fact]) -> Option<String> {
         }
     }
     let twice = overlap(sets.into_iter())?;
-    Some(format!("CPUs {twice} are of two nodes"))
+    Some(format!("CPUs {twice} are listed in two nodes"))
 }
 
 fn caches(of: &Description, _: &[Fact]) -> Option<String> {
@@ -98,7 +98,9 @@ fn caches(of: &Description, _: &[Fact]) -> Option<String> {
             packages.any(|package| Some(package) != first)
         };
         if let Some(cpus) = cache.instances.iter().find(split) {
-            return Some(format!("CPUs {cpus} share an {name}, and are of several packages"));
+            return Some(format!(
+                "CPUs {cpus} share an {name} although they are in several packages"
+            ));
         }
         let twice = overlap(cache.instances.iter())?;
         Some(format!("CPUs {twice} are listed with two caches {name}"))
@@ -130,7 +132,7 @@ fn cores(of: &Description, _: &[Fact]) -> Option<String> {
             };
             let (a, b) = (place.cpu, other.cpu);
             Some(format!(
-                "CPUs {a} and {b} are listed as threads of one core, and are of two {what}"
+                "CPUs {a} and {b} are listed as threads of one core, but belong to two {what}"
             ))
         })
     })

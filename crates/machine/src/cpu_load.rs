@@ -105,7 +105,8 @@ fn spent(cpu: CpuId, now: &Jiffies, then: &Jiffies, elapsed: f64, least: f64) ->
     let grown = |field: usize| now[field].checked_sub(then[field]);
     let fell = |field: usize| {
         let why = format!(
-            "`/proc/stat`: {} of CPU {cpu} fell from {} to {}, as where a CPU went off and on, or a guest moved",
+            "`/proc/stat`: {} of CPU {cpu} fell from {} to {}, as when a CPU goes offline and \
+             back, or a guest is migrated",
             FIELDS[field], then[field], now[field]
         );
         Unavailable::new(Obstacle::Measurement, WHAT, why)
@@ -142,8 +143,8 @@ fn unsaid(cpu: CpuId, total: f64, elapsed: f64, least: f64) -> Unavailable {
         return Unavailable::new(Obstacle::Measurement, WHAT, why);
     }
     let why = format!(
-        "`/proc/stat` counted {time} of CPU {cpu}: it counts in steps of 10 ms, and the interval was no \
-         longer"
+        "the interval is too short: `/proc/stat` counts in steps of 10 ms, and counted {time} of \
+         CPU {cpu}"
     );
     let unsaid = Unavailable::new(Obstacle::Measurement, WHAT, why);
     // Only who sees each step chose the interval.

@@ -152,7 +152,7 @@ impl Root {
         let resolved = if kind.is_symlink() {
             *links += 1;
             if *links > LINKS_MAX {
-                return Err(io::Error::other("its links lead in a circle"));
+                return Err(io::Error::other("its symbolic links form a loop"));
             }
             let target = fs::read_link(&place)?;
             let from = if target.is_absolute() { Path::new("") } else { above(&path) };
@@ -270,7 +270,7 @@ mod tests {
         symlink(".", root.join("sys/here")).unwrap();
         for path in ["/a", "/a/file", "/deeper"] {
             let reason = tree.read(path).unwrap_err();
-            assert!(reason.why.ends_with("lead in a circle"), "{reason:?}");
+            assert!(reason.why.ends_with("form a loop"), "{reason:?}");
             assert!(tree.list(path).is_err());
         }
         assert_eq!(tree.read("/sys/here/here/here/cpu0/online").as_deref(), Ok("1"));

@@ -230,8 +230,8 @@ fn thermal_finding(count: f64) -> Finding {
         "disturbance.thermal-throttle",
         "clock",
         format!(
-            "cores or packages were throttled by heat {count} times during the run: its clocks are \
-             those of the cooling, not of the CPU"
+            "heat throttled cores or packages {count} times during the run: clocks are those of \
+             the cooling, not of the CPU"
         ),
     )
     .remedy("improve the cooling, or let the machine cool down, and measure again".to_owned())

@@ -31,7 +31,7 @@ pub(crate) fn grown_together(what: &str, now: &Places, then: &Places) -> Reading
     let of_place = |(place, then): (&String, &f64)| {
         let whose = if place.is_empty() { String::new() } else { format!(" of {place}") };
         let Some(now) = now.get(place) else {
-            let why = format!("the counter{whose} is not there any more");
+            let why = format!("the counter{whose} disappeared during the interval");
             return Err(Unavailable::new(Obstacle::Measurement, what, why));
         };
         let fell = |_| {
@@ -41,7 +41,7 @@ pub(crate) fn grown_together(what: &str, now: &Places, then: &Places) -> Reading
         grown(what, *now, *then).map_err(fell)
     };
     if let Some(place) = now.keys().find(|place| !then.contains_key(*place)) {
-        let why = format!("the counter of {place} was not there before");
+        let why = format!("the counter of {place} appeared during the interval");
         return Err(Unavailable::new(Obstacle::Measurement, what, why));
     }
     then.iter().map(of_place).sum()
@@ -65,9 +65,12 @@ mod tests {
             why(places(&[("CPU 0", 4.0), ("CPU 1", 9.0)])),
             "the counter of CPU 0 fell from 5 to 4"
         );
-        assert_eq!(why(places(&[("CPU 0", 9.0)])), "the counter of CPU 1 is not there any more");
+        assert_eq!(
+            why(places(&[("CPU 0", 9.0)])),
+            "the counter of CPU 1 disappeared during the interval"
+        );
         let more = places(&[("CPU 0", 5.0), ("CPU 1", 8.0), ("CPU 2", 2.0)]);
-        assert_eq!(why(more), "the counter of CPU 2 was not there before");
+        assert_eq!(why(more), "the counter of CPU 2 appeared during the interval");
         let now = places(&[("CPU 0", 5.0), ("CPU 1", 9.0)]);
         assert_eq!(grown_together("steal", &now, &then), Ok(2.0));
     }

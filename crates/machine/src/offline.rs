@@ -57,7 +57,7 @@ pub(crate) fn machine(folder: &Path, here: impl Host + 'static) -> Result<Machin
 
 /// What is said of everything that is not in files.
 fn not_in_files<T>(what: &str) -> Reading<T> {
-    let why = "only files are known of this machine, and they do not say";
+    let why = "only files of this machine are known, and they do not contain it";
     Err(Unavailable::new(Obstacle::Cpudyno, what, why)
         .with_remedy("run `cpudyno capture FILE` on the machine itself"))
 }

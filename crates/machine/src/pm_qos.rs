@@ -22,7 +22,8 @@ const DEVICE: &str = "/dev/cpu_dma_latency";
 pub fn effective(machine: &Machine) -> Reading<u64> {
     let unknown = |obstacle, why| Unavailable::new(obstacle, "limit of exit latency", why);
     if machine.elsewhere.is_some() {
-        let why = "it holds only on the machine itself, while somebody asks for it".to_owned();
+        let why =
+            "this limit exists only on the running machine, while a program requests it".to_owned();
         return Err(unknown(Obstacle::Permission, why));
     }
     machine.permits.ask(Question::CpuDmaLatency)?;

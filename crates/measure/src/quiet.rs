@@ -79,7 +79,7 @@ pub fn refused(reasons: &[Unavailable]) -> Vec<Finding> {
         Finding::serious(
             "quiet.not-set",
             reason.what.clone(),
-            format!("it was asked for and not set: {}", reason.why),
+            format!("requested but not set: {}", reason.why),
         )
         .remedy(reason.remedy.clone())
     };
@@ -158,12 +158,12 @@ impl<'m> CommandWatch<'m> {
         let named = around.findings.iter().any(|finding| finding.id == "run.rivals");
         let others = others.and_then(|all| {
             if machine.simulated.is_some() {
-                let why = "others on this machine are none of the simulated one";
+                let why = "processes of this host do not run on the simulated machine";
                 return Err(Unavailable::new(Obstacle::Hardware, OTHERS, why));
             }
             if ended.seconds.0 < TELLING.as_secs_f64() {
                 let why = format!(
-                    "it ended after {}, and time of CPUs is counted in steps of 10 ms",
+                    "the command ended after {}: the kernel counts CPU time in steps of 10 ms",
                     si::format(ended.seconds.0, Unit::Second)
                 );
                 return Err(Unavailable::new(Obstacle::Measurement, OTHERS, why)
@@ -259,12 +259,13 @@ fn busy_clock(mut activity: Activity<'_>, machine: &Machine) -> Result<Hertz, Un
 
 fn others_finding(share: f64) -> Finding {
     let text = format!(
-        "programs that have ended meanwhile, interrupts or the kernel used {:.0} % of the CPUs that \
-             the command may use",
+        "ended programs, interrupts or the kernel used {:.0} % of the CPUs that the command may \
+         use",
         share * 100.0
     );
-    Finding::warning("quiet.others", "other work", text)
-        .remedy("stop other work and run it again; `cpudyno top` shows who works".to_owned())
+    Finding::warning("quiet.others", "other work", text).remedy(
+        "stop other work and run it again; `cpudyno top` shows which CPUs are busy".to_owned(),
+    )
 }
 
 /// A command that did not end as it should; what an exit code means is the command's.
@@ -272,12 +273,12 @@ fn failed(end: CommandEnd, seconds: Seconds) -> Option<Finding> {
     let (severity, id, text) = match end {
         CommandEnd::Code(0) => return None,
         CommandEnd::Code(code) => {
-            let text = format!("it ended with exit code {code}: it says that it failed");
+            let text = format!("exit code {code}: the command reports that it failed");
             (Severity::Note, "quiet.failed", text)
         }
         CommandEnd::Signal(signal) => {
             let after = si::format(seconds.0, Unit::Second);
-            let text = format!("it was ended by signal {signal} after {after}: it has no result");
+            let text = format!("signal {signal} ended the command after {after}: it has no result");
             (Severity::Serious, "quiet.killed", text)
         }
     };
@@ -292,13 +293,13 @@ fn moved(
     let (Ok(Hertz(before)), Ok(Hertz(after))) = (before, after) else { return None };
     let share = after / before - 1.0;
     let text = format!(
-        "under load it was {} right before the command and {} right after it, {:+.1} %",
+        "under load, {} right before the command and {} right after it, {:+.1} %",
         si::format(*before, Unit::Hertz),
         si::format(*after, Unit::Hertz),
         share * 100.0
     );
-    let remedy = "hold it below what heat and power allow, by max_freq, no_turbo or boost, which \
-                  `cpudyno settings` lists where there are such; `cpudyno turbo --why` says what limits it";
+    let remedy = "hold the clock below what heat and power allow: max_freq, no_turbo or boost, as \
+                  `cpudyno settings` lists them; `cpudyno turbo --why` shows what limits it";
     (share.abs() > CLOCK_MOVED)
         .then(|| Finding::warning("quiet.clock-moved", "clock", text).remedy(remedy.to_owned()))
 }
@@ -312,11 +313,11 @@ fn limited(clock: &ClockRecord) -> Vec<Finding> {
                 "quiet.limited",
                 "clock",
                 format!(
-                    "it was limited meanwhile: {} (CPUs {}, {})",
+                    "limited during the command: {} (CPUs {}, {})",
                     reason.label, reason.cpus, reason.source
                 ),
             )
-            .remedy("`cpudyno turbo --why` says which limit it is, and by how much".to_owned())
+            .remedy("`cpudyno turbo --why` shows which limit it is, and by how much".to_owned())
         })
         .collect()
 }

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use model::record::{CountedBy, CountedUnit, Counts, EventCount, MetricValue};
-use model::{Known, Unavailable};
+use crate::record::{CountedBy, CountedUnit, Counts, EventCount, MetricValue};
+use crate::{Known, Unavailable};
 
 /// A table of counts as text: `EVENT`, `TOTAL` with thousands, one column by unit with three decimals,
 /// the units themselves as rows. Events without a count have a dash, and their reasons stand below.
@@ -22,7 +22,8 @@ pub fn report(counts: &Counts, per: &[(&str, u64)]) -> Report {
 }
 
 impl Report {
-    pub(super) fn of(counts: &Counts, units: &[CountedUnit]) -> Report {
+    /// A table of counts by these units.
+    pub fn of(counts: &Counts, units: &[CountedUnit]) -> Report {
         let mut columns = vec!["EVENT".to_owned(), "TOTAL".to_owned()];
         columns.extend(units.iter().map(|unit| format!("/{}", unit.name)));
         let per = |value: u64| units.iter().map(move |unit| quotient(value, unit.number));
@@ -47,7 +48,7 @@ impl Report {
     }
 
     /// Counts by unit, a column for each of the circumstances.
-    pub(super) fn of_sheet(tables: &[Counts]) -> Report {
+    pub fn of_sheet(tables: &[Counts]) -> Report {
         let mut events: Vec<&str> = Vec::new();
         for row in tables.iter().flat_map(|counts| &counts.events) {
             if !events.contains(&row.event.as_str()) {
@@ -91,7 +92,7 @@ impl Report {
 }
 
 /// What a column is of: the circumstances, or the title.
-pub(super) fn header(counts: &Counts) -> String {
+pub fn header(counts: &Counts) -> String {
     if counts.circumstances.is_empty() {
         return counts.title.clone();
     }
@@ -107,7 +108,7 @@ fn label(row: &EventCount) -> String {
 }
 
 /// `1,234,567`
-pub(super) fn thousands(number: u64) -> String {
+pub fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {
@@ -119,7 +120,8 @@ pub(super) fn thousands(number: u64) -> String {
     text
 }
 
-pub(super) fn quotient(value: u64, number: u64) -> String {
+/// A number by unit with three decimals; a dash of no units.
+pub fn quotient(value: u64, number: u64) -> String {
     if number == 0 { "-".to_owned() } else { format!("{:.3}", value as f64 / number as f64) }
 }
 
@@ -141,7 +143,7 @@ fn notes(counts: &Counts) -> Vec<String> {
     for spread in &counts.spread {
         let (least, greatest) = (thousands(spread.least), thousands(spread.greatest));
         let verdict = if spread.agrees { "" } else { ": too far apart for one table" };
-        notes.push(format!("{}: {least} to {greatest} in these{verdict}", spread.event));
+        notes.push(format!("{}: {least} to {greatest} in these executions{verdict}", spread.event));
     }
     if !ways.is_empty() {
         notes.push(format!("counters read by {}", ways.join(" and ")));
@@ -150,7 +152,7 @@ fn notes(counts: &Counts) -> Vec<String> {
 }
 
 /// What is missing, with reason and remedy, of events and of what follows from them.
-pub(super) fn reasons(tables: &[Counts]) -> impl Iterator<Item = (String, Unavailable)> {
+pub fn reasons(tables: &[Counts]) -> impl Iterator<Item = (String, Unavailable)> {
     tables.iter().flat_map(|counts| {
         let rows = counts.events.iter().map(|row| (&row.event, absent(&row.count)));
         let metrics = counts.metrics.iter().map(|metric| (&metric.title, absent(&metric.value)));
@@ -166,7 +168,7 @@ fn absent<T>(known: &Known<T>) -> Option<Unavailable> {
 }
 
 /// What has the same reason together.
-pub(super) fn gathered(
+pub fn gathered(
     absent: impl IntoIterator<Item = (String, Unavailable)>,
 ) -> Vec<(Vec<String>, String, Option<String>)> {
     let mut found: Vec<(Vec<String>, String, Option<String>)> = Vec::new();
@@ -203,7 +205,7 @@ impl fmt::Display for Report {
 }
 
 /// The table and, below it, why some events have no count.
-pub(super) fn with_reasons(counts: &Counts, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+pub fn with_reasons(counts: &Counts, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, "{}", Report::of(counts, &counts.units))?;
     for metric in &counts.metrics {
         writeln!(f, "{}: {} {}", metric.title, number(metric), metric.unit)?;
@@ -212,7 +214,7 @@ pub(super) fn with_reasons(counts: &Counts, f: &mut fmt::Formatter<'_>) -> fmt::
 }
 
 /// Why some events have no count.
-pub(super) fn write_reasons(tables: &[Counts], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+pub fn write_reasons(tables: &[Counts], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     for (events, why, remedy) in gathered(reasons(tables)) {
         let remedy = remedy.map(|remedy| format!("; {remedy}")).unwrap_or_default();
         writeln!(f, "{}: {why}{remedy}", events.join(", "))?;
@@ -221,7 +223,7 @@ pub(super) fn write_reasons(tables: &[Counts], f: &mut fmt::Formatter<'_>) -> fm
 }
 
 /// A metric without its unit; a dash where there is no value.
-pub(super) fn number(metric: &MetricValue) -> String {
+pub fn number(metric: &MetricValue) -> String {
     match &metric.value {
         Known::Yes(value) if metric.unit == "%" => format!("{value:.1}"),
         Known::Yes(value) => format!("{value:.3}"),

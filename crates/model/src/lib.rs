@@ -10,6 +10,7 @@
 pub mod areas;
 pub mod budget;
 pub mod counters;
+pub mod counts;
 pub mod cpus;
 pub mod finding;
 pub mod isa;
@@ -29,7 +30,7 @@ pub use cpus::{CpuId, CpuSet};
 pub use finding::{Finding, Severity};
 pub use isa::Isa;
 pub use memory::Pages;
-pub use order::in_order;
+pub use order::{in_order, in_order_of};
 pub use quantity::{Hertz, Seconds, Unit};
 pub use ticks::{Rate, Ticks};
 pub use unavailable::{AS_ROOT, Known, Obstacle, Reading, Unavailable};

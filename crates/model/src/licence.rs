@@ -2,7 +2,9 @@
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::IntoDeserializer;
+use serde::de::value::{Error as ValueError, StringDeserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// What a stream asks of a core, lightest first, as frequency licences tell it apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +24,16 @@ pub enum Licence {
     Heavy512,
     /// Multiplies of tiles.
     Tiles,
+}
+
+/// A licence of a record; none where a later version wrote one that this one does not know.
+pub(crate) fn if_known<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Licence>, D::Error> {
+    let word = Option::<String>::deserialize(from)?;
+    let known = |word: String| {
+        let word: StringDeserializer<ValueError> = word.into_deserializer();
+        Licence::deserialize(word).ok()
+    };
+    Ok(word.and_then(known))
 }
 
 impl Licence {

@@ -28,7 +28,7 @@ impl Page {
         Page { blocks: self.blocks.iter().take_while(is_shown).cloned().collect() }
     }
 
-    /// The same without notes under tables and maps.
+    /// The same without notes under tables and maps; what belongs to a legend stays.
     #[must_use]
     pub fn without_notes(mut self) -> Page {
         for block in &mut self.blocks {
@@ -155,7 +155,7 @@ impl Figure {
             .right("± 95 %")
             .left("is it normal?")
             .rows(figures.iter().map(row))
-            .notes(reasons)
+            .legend(reasons)
     }
 }
 
@@ -279,7 +279,9 @@ pub struct Table {
     pub columns: Vec<(String, Align)>,
     /// Rows of cells.
     pub rows: Vec<Vec<Text>>,
-    /// Remarks under the table, such as what a mark means.
+    /// What its cells need: the meaning of a mark, why a cell is empty, what is left out.
+    pub legend: Vec<String>,
+    /// Sources and methods, for who asks for them.
     pub notes: Vec<String>,
 }
 
@@ -287,7 +289,13 @@ impl Table {
     /// One without columns and rows, by what it shows, with units and which direction is better.
     #[must_use]
     pub fn of(caption: impl Into<String>) -> Table {
-        Table { caption: caption.into(), columns: Vec::new(), rows: Vec::new(), notes: Vec::new() }
+        Table {
+            caption: caption.into(),
+            columns: Vec::new(),
+            rows: Vec::new(),
+            legend: Vec::new(),
+            notes: Vec::new(),
+        }
     }
 
     /// With another column of words that say which row it is.
@@ -337,7 +345,14 @@ impl Table {
         self
     }
 
-    /// With more remarks under it.
+    /// With more that its cells need.
+    #[must_use]
+    pub fn legend(mut self, legend: impl IntoIterator<Item = impl Into<String>>) -> Table {
+        self.legend.extend(legend.into_iter().map(Into::into));
+        self
+    }
+
+    /// With more sources and methods.
     #[must_use]
     pub fn notes(mut self, notes: impl IntoIterator<Item = impl Into<String>>) -> Table {
         self.notes.extend(notes.into_iter().map(Into::into));
@@ -363,7 +378,9 @@ pub struct Ruled {
     pub optional: Vec<usize>,
     /// The rows of each table, with as many cells as there are columns.
     pub parts: Vec<Vec<Vec<Text>>>,
-    /// Remarks under the last table.
+    /// What its cells need: the meaning of a mark, why a cell is empty, what is left out.
+    pub legend: Vec<String>,
+    /// Sources and methods, for who asks for them.
     pub notes: Vec<String>,
 }
 
@@ -386,7 +403,9 @@ pub struct HeatMap {
     pub shaded_from: Option<Losses>,
     /// Cells that stand out, and why.
     pub outline: Option<Outline>,
-    /// Remarks under the map.
+    /// What its cells need: why a cell is empty, what is left out.
+    pub legend: Vec<String>,
+    /// Sources and methods, for who asks for them.
     pub notes: Vec<String>,
 }
 

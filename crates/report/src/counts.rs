@@ -1,10 +1,10 @@
-//! The page of counts, a pure function of the record (invariant I2).
+//! The page of `cpudyno pmu`.
 
 use model::page::{Align, Block, Page, Remark, Table, Text, Tone};
 use model::record::{AnswerFound, BudgetRow, Counts, CountsRun, KnownAnswer, Record};
 use model::{Known, Unavailable};
 
-use super::table::{Report, gathered, header, number, reasons};
+use model::counts::{Report, gathered, header, number, reasons};
 
 /// Tables of counts, how they were counted, and why some are missing.
 pub fn page(record: &Record, verbosity: u8) -> Page {
@@ -77,12 +77,12 @@ fn table(counts: &Counts) -> Table {
     let align = |(at, name): (usize, &String)| {
         (name.clone(), if at == 0 { Align::Left } else { Align::Right })
     };
-    let mut notes = report.notes().to_vec();
-    notes.extend(counts.ended.clone());
+    let mut legend = report.notes().to_vec();
+    legend.extend(counts.ended.clone());
     Table::of(format!("profiling: {}", counts.title))
         .columns(report.columns().iter().enumerate().map(align))
         .rows(cells(&report))
-        .notes(notes)
+        .legend(legend)
 }
 
 /// Why something is missing, of tables and answers alike.

@@ -10,6 +10,7 @@ pub mod band;
 mod cells;
 pub mod claim;
 pub mod compare;
+pub mod counts;
 pub mod digest;
 mod doctor;
 mod figure;

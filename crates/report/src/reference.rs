@@ -345,21 +345,21 @@ pub fn table(run: &ReferenceRun, verbosity: u8) -> Block {
     );
     let listed = if verbosity > 0 { all.len() } else { placed.min(out.max(LISTED)) };
     let rows: Vec<Vec<Text>> = all[..listed].iter().map(|position| row(position)).collect();
-    let mut notes = vec![format!(
+    let mut legend = vec![format!(
         "{} of {} results lie where {} of such machines do; {out} outside",
         placed - out,
         all.len(),
         earlier(run.records)
     )];
     if placed < all.len() {
-        notes.push(format!(
+        legend.push(format!(
             "{} have fewer than {COUNT_MIN} earlier numbers, and no place",
             all.len() - placed
         ));
     }
-    notes.extend(run.left_out.iter().map(left_out_in_words));
+    legend.extend(run.left_out.iter().map(left_out_in_words));
     if rows.is_empty() {
-        return Block::List(notes.into_iter().map(Text::from).collect());
+        return Block::List(legend.into_iter().map(Text::from).collect());
     }
     Table::of("Results among earlier records of such machines")
         .label("result")
@@ -370,7 +370,7 @@ pub fn table(run: &ReferenceRun, verbosity: u8) -> Block {
         .right("limits")
         .right("lower")
         .rows(rows)
-        .notes(notes)
+        .legend(legend)
         .into()
 }
 

@@ -103,8 +103,8 @@ pub fn undisturbed(
         }
     }
     let why = format!(
-        "contended: without a payload the rulers of CPU {cpu} agreed in {} of {ATTEMPTS_MAX} attempts, and no \
-         {ALIKE} of those found the same clock within 1 %",
+        "contended: without a payload, the multiply and add chains of CPU {cpu} agreed in {} of \
+         {ATTEMPTS_MAX} attempts, and no {ALIKE} of those found the same clock within 1 %",
         clocks.len()
     );
     let reason = Unavailable::new(Obstacle::Measurement, "core clock", why);
@@ -161,10 +161,10 @@ fn calibrate_one(
     let median = model::stats::median(&seen);
     let why = match median {
         Some(_) => format!(
-            "a multiply takes no whole number of add cycles within 0.5 % in {ATTEMPTS_MAX} attempts: \
-             something else uses the core"
+            "a multiply takes no whole number of add cycles within 0.5 % in {ATTEMPTS_MAX} \
+             attempts: other work uses the core"
         ),
-        None => "the rulers took no time that the clock can see".to_owned(),
+        None => "the multiply and add chains took no measurable time".to_owned(),
     };
     Ok(Err(Unavailable::new(Obstacle::Measurement, "core clock", why).with_remedy(WHEN_IDLE)))
 }

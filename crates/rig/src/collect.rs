@@ -25,7 +25,7 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// Given by an errand by the quantity's id, as it is.
+    /// Given by a custom job by the quantity's id, as it is.
     pub const NAMED: Taken = Taken::by(Take::Named);
 
     /// In that way, of workloads that offer it, whatever else happened.
@@ -33,7 +33,7 @@ impl Taken {
         Taken { guard: Guard::None, if_offered: true, take }
     }
 
-    /// Whether an errand gives them.
+    /// Whether a custom job gives them.
     pub fn is_named(self) -> bool {
         matches!(self.take, Take::Named)
     }
@@ -471,7 +471,7 @@ impl SeriesEntry {
             None => Unavailable::new(
                 Obstacle::Measurement,
                 what,
-                "the run ended before a whole block of it was measured",
+                "the run ended before one block of it was complete",
             ),
         }
     }

@@ -79,10 +79,10 @@ impl Manner {
         let dirty = self.dirty.map(|dirty| format!("upper half of {} dirty", dirty.register()));
         words.extend(dirty.as_deref());
         if !self.pinned {
-            words.push("not pinned: numbers of one CPU may be those of another");
+            words.push("not pinned: numbers may belong to another CPU");
         }
         if !self.together {
-            words.push("not waiting for each other: so many cores need not be active at once");
+            words.push("not waiting for each other: fewer cores may be active at once");
         }
         if self.warm_up_max.0 <= 0.0 {
             words.push("not warmed up");

@@ -394,8 +394,8 @@ fn contradiction(probe: &Probe, first: &CpuPlace) -> Option<Finding> {
             "placement.hidden-sibling",
             Severity::Warning,
             format!(
-                "together they get {:.0} % each of what one gets alone: they share a core, although \
-                 the kernel lists them as two",
+                "each reaches {:.0} % of its speed alone when both run: they share a core, \
+                 although the kernel lists two",
                 probe.share_together * 100.0
             ),
         ),
@@ -427,7 +427,7 @@ fn contradiction(probe: &Probe, first: &CpuPlace) -> Option<Finding> {
             "placement.no-sibling",
             Severity::Note,
             format!(
-                "together they get {:.0} % each of what one gets alone: they do not share a core, \
+                "each keeps {:.0} % of its speed alone when both run: they do not share a core, \
                  although the kernel lists them as siblings",
                 probe.share_together * 100.0
             ),

@@ -99,7 +99,7 @@ pub fn isa_unknown(machine: &Machine) -> Option<Unavailable> {
 }
 
 fn not_known(reason: &Unavailable) -> String {
-    format!("which instruction sets there are is not known: {}", reason.why)
+    format!("the instruction sets are unknown: {}", reason.why)
 }
 
 /// What a machine lacks, or why it is not known whether it does.

@@ -336,7 +336,7 @@ pub fn reduce(
     let answers: Result<Vec<f64>, WrongNumber> =
         raw.members.iter().filter_map(|member| member.answer).collect();
     let errors = answers.map_err(|wrong| {
-        let why = format!("{wrong}: a kernel that computes wrongly has no speed");
+        let why = format!("{wrong}: a kernel with wrong results is not timed");
         Unavailable::new(Obstacle::Cpudyno, "answer", why)
     })?;
     haul.error.extend(errors.into_iter().reduce(f64::max));
@@ -377,7 +377,7 @@ pub fn reduce(
 fn counted(raw: &RawTraffic, job: &Traffic, hertz: f64) -> CountedHaul {
     let mut haul = CountedHaul::default();
     if raw.counted.len() == 1 {
-        let why = "the only repetition writes back what the job before has left in caches";
+        let why = "the only repetition also writes back what the job before left in caches";
         haul.left_out.push(Unavailable::new(Obstacle::Measurement, "measured memory traffic", why));
     }
     for repetition in 1..raw.counted.len() {
@@ -415,7 +415,7 @@ fn carried(before: &CountedTraffic, after: &CountedTraffic, asked: u64) -> Readi
     let carried = after.counts.clone()?.since(&before.counts.clone()?)?;
     if carried.read + carried.written <= 0.0 {
         let why = format!(
-            "while {} were asked for, the memory controllers counted 0: {COUNTS_NOTHING}",
+            "{} were requested, but the memory controllers counted 0: {COUNTS_NOTHING}",
             si::format(asked as f64, Unit::Byte)
         );
         return Err(Unavailable::new(Obstacle::Measurement, "measured memory traffic", why));
@@ -424,8 +424,7 @@ fn carried(before: &CountedTraffic, after: &CountedTraffic, asked: u64) -> Readi
 }
 
 /// What it may mean that counters read zero.
-pub const COUNTS_NOTHING: &str =
-    "they do not count on this machine, or another tool has programmed them for itself";
+pub const COUNTS_NOTHING: &str = "they do not count on this machine, or another tool uses them";
 
 /// What members that began together moved, until the last one was through.
 fn together(haul: &mut MemorySamples, stretches: &[(&Party, Stretch)], hertz: f64) {
@@ -606,7 +605,7 @@ mod tests {
         let reason = reduce(&raw, &job, rate(), None).unwrap_err();
         assert_eq!(reason.what, "answer");
         assert!(reason.why.contains("`copy`, variant `sse2`: a[7] is 1.0"), "{reason:?}");
-        assert!(reason.why.contains("computes wrongly"), "{reason:?}");
+        assert!(reason.why.contains("with wrong results"), "{reason:?}");
     }
 
     /// Readings around a repetition in which so many bytes were read, by a simulated machine of whose

@@ -98,7 +98,7 @@ fn number(tree: &dyn Tree, path: &str) -> Reading<u32> {
 
 fn fill(domain: &mut Domain, tree: &dyn Tree, brand: &str, wanted: &Wanted) {
     let none = |what: &str| {
-        let why = "Cascade Lake-N has base frequencies of two kinds alone, chosen in its setup";
+        let why = "Cascade Lake-N has only base-freq, which the setup of its firmware chooses";
         Unavailable::new(Obstacle::Hardware, what, why)
     };
     if wanted.has(Part::CorePower) {
@@ -189,9 +189,8 @@ fn base_frequencies(domain: &Domain, tree: &dyn Tree) -> Reading<BaseFreq> {
     // Where all are alike, nobody is raised.
     let is_raised = |mhz: Megahertz| Some(mhz) == high && high != low;
     let chosen = each.iter().filter(|(member, mhz)| is_raised(*mhz) && member.module < 64);
-    let not_told = |what: &str| {
-        Unavailable::new(Obstacle::Hardware, what, "there is no interface that tells it")
-    };
+    let not_told =
+        |what: &str| Unavailable::new(Obstacle::Hardware, what, "no interface reports it");
     Ok(BaseFreq {
         modules: Modules(chosen.fold(0, |mask, (member, _)| mask | 1 << member.module)),
         high,

@@ -138,28 +138,28 @@ pub(crate) fn reason(what: &str, refusal: Refusal) -> Unavailable {
     let (obstacle, why, remedy) = match code {
         ENOTTY => (
             Obstacle::Permission,
-            "the part of the driver that answers this is not loaded, or it refused for a reason that it \
-             does not tell",
+            "the driver's module for this query is not loaded, or the driver refused without a \
+             reason",
             Some(LOAD_OLDER),
         ),
         ENXIO => (Obstacle::Hardware, "the firmware refused", None),
-        EINVAL => (Obstacle::Permission, "this kernel's driver does not take the question", None),
+        EINVAL => (Obstacle::Permission, "this kernel's driver does not know this query", None),
         EPERM => (
             Obstacle::Permission,
             "the capability SYS_ADMIN is missing",
             // Root of a container need not have it.
             Some("`sudo` gives it to users, `--cap-add SYS_ADMIN` to containers"),
         ),
-        EACCES => (Obstacle::Permission, "this user may not ask it", Some("run as root")),
+        EACCES => (Obstacle::Permission, "this user may not query the driver", Some("run as root")),
         ENODEV | EAGAIN => (
             Obstacle::Permission,
-            "the part of the driver that answers this comes or goes",
+            "the driver's module for this query is being loaded or removed",
             Some("try again"),
         ),
         _ if PASSING.contains(&code) => (
             Obstacle::Measurement,
-            "the firmware did not answer, three times",
-            Some("try again; other programs may be asking it"),
+            "the firmware did not answer three queries",
+            Some("try again: other programs may be querying it"),
         ),
         _ => (Obstacle::Measurement, "the driver failed", Some("try again")),
     };

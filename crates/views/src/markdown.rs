@@ -80,11 +80,12 @@ fn remark(remark: &Remark) -> String {
 }
 
 fn with_notes(table: &Table) -> String {
-    pipes(&table.caption, &table.columns, &table.rows) + &notes(&table.notes)
+    pipes(&table.caption, &table.columns, &table.rows)
+        + &notes(table.legend.iter().chain(&table.notes))
 }
 
-fn notes(notes: &[String]) -> String {
-    notes.iter().flat_map(|note| ["\n".to_owned(), escape(note), "\n".to_owned()]).collect()
+fn notes<'a>(notes: impl IntoIterator<Item = &'a String>) -> String {
+    notes.into_iter().flat_map(|note| ["\n".to_owned(), escape(note), "\n".to_owned()]).collect()
 }
 
 /// A table for each part, with all columns.
@@ -93,7 +94,7 @@ fn ruled_tables(ruled: &Ruled) -> String {
     let tables = captions.zip(&ruled.parts);
     let tables: Vec<String> =
         tables.map(|(caption, rows)| pipes(caption, &ruled.columns, rows)).collect();
-    tables.join("\n") + &notes(&ruled.notes)
+    tables.join("\n") + &notes(ruled.legend.iter().chain(&ruled.notes))
 }
 
 /// Every number where there are not too many columns, else the least and the greatest of each row.
@@ -116,7 +117,7 @@ fn heat_table(map: &HeatMap) -> String {
     let rows: Vec<Vec<Text>> = map.groups.iter().flatten().enumerate().map(row).collect();
     let outline = map.outline.iter().filter(|outline| listed && !outline.cells.is_empty());
     let outline = outline.map(|outline| format!("bold: {}", outline.meaning));
-    let below: Vec<String> = outline.chain(map.notes.iter().cloned()).collect();
+    let below: Vec<String> = outline.chain(map.legend.iter().chain(&map.notes).cloned()).collect();
     let over = if listed { "columns" } else { "least and greatest of the columns" };
     let caption = format!("{} ({over}: {})", map.caption, map.column_title);
     pipes(&caption, &columns, &rows) + &notes(&below)

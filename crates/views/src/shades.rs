@@ -110,6 +110,7 @@ mod tests {
             column_title: String::new(),
             columns: vec![String::new(); cells.len()],
             groups: vec![vec![HeatRow { label: String::new(), cells }]],
+            legend: Vec::new(),
             notes: Vec::new(),
             shaded_from: Some(Losses {
                 noise: 0.5,

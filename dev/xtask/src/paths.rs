@@ -88,3 +88,37 @@ fn every_path_in_markdown_leads_somewhere() {
     assert!(count > 300, "paths were read: {count}");
     assert!(dead.is_empty(), "these lead nowhere:\n{}", dead.join("\n"));
 }
+
+/// Recipes name the tests that prove them.
+#[test]
+fn every_proof_that_a_recipe_names_is_a_test() {
+    let root = cargo::root();
+    let text = fs::read_to_string(root.join("CONTRIBUTING.md")).unwrap();
+    let proofs = text.split("Proof:").skip(1).flat_map(|rest| {
+        let sentence = rest.split(". ").next().unwrap_or_default().split("\n\n").next();
+        sentence.unwrap_or_default().split('`').skip(1).step_by(2)
+    });
+    let is_test =
+        |name: &&str| name.contains('_') && name.chars().all(|c| c.is_lowercase() || c == '_');
+    let proofs: Vec<&str> = proofs.filter(is_test).collect();
+    assert!(proofs.len() > 5, "{proofs:?}");
+    let mut sources = Vec::new();
+    for folder in ["crates", "dev"] {
+        texts(&root.join(folder), &mut sources);
+    }
+    let is_there = |name: &&&str| sources.iter().any(|text| text.contains(&format!("fn {name}(")));
+    let lost: Vec<&&str> = proofs.iter().filter(|name| !is_there(name)).collect();
+    assert!(lost.is_empty(), "no such tests: {lost:?}");
+}
+
+/// Adds the texts of the Rust files below a folder.
+fn texts(folder: &Path, found: &mut Vec<String>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            texts(&path, found);
+        } else if path.extension().is_some_and(|it| it == "rs") {
+            found.push(fs::read_to_string(path).unwrap());
+        }
+    }
+}

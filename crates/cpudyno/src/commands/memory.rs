@@ -6,21 +6,19 @@ use std::time::Duration;
 use machine::Machine;
 use measure::areas::memory::{self, Extent, Length, MemoryOptions, Question};
 use measure::original::{self, BuildEnvironment, StreamSource};
+use model::page::Block;
 use model::record::{ByteCount, PageKind, Presentation};
 use rig::executor::Stop;
 use rig::placement::Choice;
 
 use super::measuring::{measure, measure_after, once_each, outline, outline_after, refused};
-use super::{Sinks, command, presentation, sinks, unrecorded};
-use crate::args::{
-    Format, KernelArg, Measuring, MemoryArgs, OriginalArgs, PresentationArgs, QuestionArgs, Switch,
-};
+use super::{Sinks, command, lists, presentation, sinks};
+use crate::args::{Format, KernelArg, Measuring, MemoryArgs, OriginalArgs, QuestionArgs, Switch};
 use crate::failure::{Failure, code};
-use crate::output;
 
 pub(super) fn run(machine: &Machine, args: MemoryArgs) -> Result<ExitCode, Failure> {
     if args.list {
-        return list(machine, &args.measuring.output.look);
+        return lists::kernels(machine, &args.measuring.output.look);
     }
     let Measuring { dry_run, output } = args.measuring.clone();
     let (sinks, look) = sinks(output)?;
@@ -39,14 +37,6 @@ pub(super) fn run(machine: &Machine, args: MemoryArgs) -> Result<ExitCode, Failu
         return outline(machine, &request, (look.format, sinks));
     }
     measure(machine, &request, look.format, sinks)
-}
-
-/// The kernels with their variants.
-fn list(machine: &Machine, look: &PresentationArgs) -> Result<ExitCode, Failure> {
-    let page = memory::list(machine);
-    let presentation = presentation(look, PageKind::Memory);
-    output::data(&unrecorded("the list of kernels", &page, look.format, presentation)?)?;
-    Ok(ExitCode::SUCCESS)
 }
 
 /// The original STREAM, and then our kernels on the same CPUs with arrays of the same length.
@@ -107,8 +97,9 @@ impl StreamComparison {
         let checked =
             original::check(&self.original, &Stop::default()).map_err(|error| failed(&error))?;
         let planned = memory::planned(&checked, &self.extent);
+        let planned = planned.map(|(label, text)| (label.to_owned(), text.into()));
         let request = self.ours.request(command(), presentation);
-        outline_after(machine, &request, output, vec![planned])
+        outline_after(machine, &request, output, vec![Block::Box(planned.to_vec())])
     }
 }
 

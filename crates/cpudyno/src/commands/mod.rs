@@ -9,6 +9,7 @@ mod cores;
 mod doctor;
 mod gate;
 mod info;
+mod lists;
 mod measuring;
 mod memory;
 mod openmp;
@@ -20,7 +21,6 @@ mod settings;
 mod sheet;
 mod show;
 mod sst;
-mod streams;
 mod telling;
 mod top;
 mod turbo;
@@ -53,7 +53,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
                 .hint("`cpudyno info --machine NAME` does"))
         }
         Command::Sheet(args) => sheet::run(&machine(name, root)?, args),
-        Command::Turbo(args) if args.list => streams::run(&args.measuring.output.look),
+        Command::Turbo(args) if args.list => lists::streams(&args.measuring.output.look),
         Command::Turbo(args) => turbo::run(&machine(name, root)?, args),
         Command::Memory(args) => memory::run(&machine(name, root)?, args),
         Command::Cores(args) => cores::run(&machine(name, root)?, args),
@@ -76,7 +76,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Capture(args) => capture::run(&machine(name, root)?, &args),
         Command::Show(args) => show::run(args),
         Command::Compare(args) => compare::run(args),
-        Command::Streams(args) => streams::run(&args.look),
+        Command::Streams(args) => lists::streams(&args.look),
     }
 }
 

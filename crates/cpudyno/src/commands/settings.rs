@@ -172,8 +172,7 @@ pub(super) fn restore(
     drop(deaf);
     output::remark(&put_back(&undone));
     if !undone.is_complete() {
-        return Err(Failure::new(code::NOT_HERE, "not everything was put back")
-            .hint("`cpudyno undo` says what, and tries again"));
+        return Err(Failure::new(code::NOT_HERE, "not everything was put back").hint(LEFT));
     }
     Ok(signals.came().map_or(answer, |(signal, _)| ExitCode::from(128 + signal as u8)))
 }
@@ -210,7 +209,7 @@ pub(super) fn undo(machine: &Machine, args: UndoArgs) -> Result<ExitCode, Failur
     let undone = levers::undo(machine, levers, &shelf, others, &who).map_err(refused)?;
     drop(deaf);
     let mut remarks: Vec<String> =
-        undone.unread.iter().map(|line| format!("the journal is spoiled: {line}")).collect();
+        undone.unread.iter().map(|line| format!("the journal is damaged: {line}")).collect();
     let formers = shelf.formers();
     for (_, count) in &formers {
         remarks.push(format!(

@@ -95,7 +95,10 @@ pub(super) fn refused(file: &Path, text: &str, error: &ReadError) -> Failure {
             "the file of a capture is a machine: `cpudyno info --machine FILE`"
         }
         ReadError::OtherMajor(_) => "another version of cpudyno wrote it; read it with that one",
-        ReadError::Json(_) | ReadError::Broken(_) | ReadError::Contradiction(_) => CUT_OFF,
+        ReadError::Json(_) | ReadError::Contradiction(_) => CUT_OFF,
+        ReadError::Broken(_) => {
+            "write it again, or read it with the version of cpudyno that wrote it"
+        }
         ReadError::NoSchema | ReadError::Foreign(_) => {
             "`cpudyno sheet --json FILE` writes a record"
         }

@@ -124,10 +124,8 @@ fn planned(
     calls: Option<&Calls>,
 ) -> Result<SpeedSelect, Failure> {
     if matches!(wish.what, What::TurboFreq { .. }) && wish.cpus.is_none() {
-        return Err(Failure::usage(
-            "cannot plan turbo-freq: nobody said which CPUs are to go first",
-        )
-        .hint("name them before the feature: cpudyno sst -c 12,13 plan turbo-freq"));
+        return Err(Failure::usage("cannot plan turbo-freq: no CPUs were named to go first")
+            .hint("name them before the feature: cpudyno sst -c 12,13 plan turbo-freq"));
     }
     let refusing = |refused: Refused| change::not_changed(refused.into());
     let wanted = Wanted { levels: Levels::Summary, parts: Vec::new(), cpus: question.cpus.clone() };

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
-use model::page::{Block, Page};
+use model::page::Page;
 use model::record::{PageKind, Presentation, Record};
 use views::text::Layout;
 
@@ -132,7 +132,7 @@ impl<'a> Telling<'a> {
             PageKind::Gate => report::gate::page(record, verbosity),
             PageKind::Top => report::areas::top::page(record, verbosity),
             PageKind::Changes => report::settings::changes(record),
-            PageKind::Pmu => ::pmu::counting::page(record, verbosity),
+            PageKind::Pmu => report::counts::page(record, verbosity),
             PageKind::Sst => report::speed_select::page(record, verbosity),
             PageKind::Info => report::info(record, verbosity),
             PageKind::Doctor => report::doctor(record, verbosity),
@@ -170,12 +170,11 @@ pub(super) fn text(page: &Page, presentation: Presentation) -> String {
     views::text::render(&asked_for(page, presentation), Layout { width, colour })
 }
 
-/// What of a page is printed: the answer, unless all of it was asked for; with an answer go no notes, unless they were.
+/// What of a page is printed: the answer without sources and methods, unless they were asked for.
 fn asked_for(page: &Page, presentation: Presentation) -> Cow<'_, Page> {
     let Presentation { all, verbosity, .. } = presentation;
-    let is_folded = page.blocks.iter().any(|block| matches!(block, Block::Fold { .. }));
     match verbosity {
-        _ if all || !is_folded => Cow::Borrowed(page),
+        _ if all => Cow::Borrowed(page),
         0 => Cow::Owned(page.top().without_notes()),
         _ => Cow::Owned(page.top()),
     }

@@ -3,18 +3,17 @@
 use std::process::ExitCode;
 
 use machine::Machine;
-use measure::areas::wake::{self, Question, WakeOptions};
+use measure::areas::wake::{Question, WakeOptions};
 use model::record::PageKind;
 
 use super::measuring::{measure, outline};
-use super::{command, presentation, sinks, unrecorded};
-use crate::args::{Measuring, PresentationArgs, WakeArgs, WakeMethod, WakeQuestion};
+use super::{command, lists, presentation, sinks};
+use crate::args::{Measuring, WakeArgs, WakeMethod, WakeQuestion};
 use crate::failure::Failure;
-use crate::output;
 
 pub(super) fn run(machine: &Machine, args: WakeArgs) -> Result<ExitCode, Failure> {
     if args.list {
-        return list(machine, &args.measuring.output.look);
+        return lists::methods(machine, &args.measuring.output.look);
     }
     let Measuring { dry_run, output } = args.measuring.clone();
     let (sinks, look) = sinks(output)?;
@@ -24,14 +23,6 @@ pub(super) fn run(machine: &Machine, args: WakeArgs) -> Result<ExitCode, Failure
         return outline(machine, &request, (look.format, sinks));
     }
     measure(machine, &request, look.format, sinks)
-}
-
-/// The methods.
-fn list(machine: &Machine, look: &PresentationArgs) -> Result<ExitCode, Failure> {
-    let page = wake::list(machine);
-    let presentation = presentation(look, PageKind::Wake);
-    output::data(&unrecorded("the list of methods", &page, look.format, presentation)?)?;
-    Ok(ExitCode::SUCCESS)
 }
 
 fn options(args: WakeArgs) -> Result<WakeOptions, Failure> {

@@ -133,7 +133,7 @@ fn silence_about_instruction_sets_leaves_those_that_every_cpu_has() {
     let args = ["memory", "--dry-run", "--width", "300", "--root", folder.path().to_str().unwrap()];
     let plan = finish(cpudyno(&args)).success();
     assert!(plan.contains("triad"), "{plan}");
-    let word = "wider variants: which instruction sets there are is not known: there is no";
+    let word = "wider variants: the instruction sets are unknown: there is no";
     #[cfg(target_arch = "x86_64")]
     assert!(plan.contains(word), "{plan}");
 }
@@ -144,8 +144,9 @@ fn two_cpus_of_which_nobody_says_how_they_lie_wake_each_other_too() {
     let folder = tree(&[ONLINE]);
     let args = ["wake", "--dry-run", "--width", "300", "--root", folder.path().to_str().unwrap()];
     let plan = finish(cpudyno(&args)).success();
-    assert!(plan.contains("nobody here says how the CPUs in use lie to each other"), "{plan}");
-    for wrong in ["in one package", "of one core", "keeps the only CPU", "it is known which"] {
+    assert!(plan.contains("the placement of the CPUs in use to each other is unknown"), "{plan}");
+    for wrong in ["in one package", "of one core", "keeps the only CPU", "the shared caches of all"]
+    {
         assert!(!plan.contains(wrong), "{wrong}: {plan}");
     }
     let spins = plan.lines().find(|line| line.starts_with("wake  spin ")).unwrap();

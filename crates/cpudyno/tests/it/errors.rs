@@ -204,7 +204,7 @@ const ARGUMENTS: &[Case] = &[
     case("ab --area turbo --metric colour --machine sim:1c", USAGE,
         "cannot measure `turbo`: there is no quantity `colour`, but clock", "`cpudyno ab --help`"),
     case("ab --a pages=4k --area turbo --machine sim:1c", USAGE,
-        "cannot measure `turbo`: `turbo` does not heed `pages`, but cpus", "`cpudyno ab --help`"),
+        "cannot measure `turbo`: `turbo` ignores `pages`; it takes cpus", "`cpudyno ab --help`"),
     case("ab --metric regex:( -- true", USAGE,
         "cannot read the expression `(`", "regex:'"),
     case("ab --band 0 -- true", USAGE,
@@ -289,7 +289,7 @@ const ARGUMENTS: &[Case] = &[
     case("turbo --neighbours --machine sim:4c --no-pin", USAGE,
         "the argument '--neighbours' cannot be used with '--no-pin'", "`cpudyno turbo --help`"),
     case("turbo --neighbours --machine sim:1c --cpus 0", CANNOT,
-        "cannot measure neighbours: only one CPU may be used, so that it has none", "--cpus LIST"),
+        "cannot measure neighbours: only one CPU may be used, so it has no neighbours", "--cpus LIST"),
     case("turbo --duration 10s --budget 10s", USAGE,
         "the argument '--duration <TIME>' cannot be used with '--budget <TIME>'",
         "`cpudyno turbo --help`"),
@@ -334,10 +334,10 @@ const ARGUMENTS: &[Case] = &[
     case("memory --length ''", USAGE,
         "invalid value '' for '--length <LENGTH>': expected a length", "give elements"),
     case("memory latency --length 129GiB", USAGE,
-        "cannot measure arrays of 17314086912 elements: 512 to 17179869184 can be",
+        "cannot measure arrays of 17314086912 elements: arrays may have 512 to 17179869184 elements",
         "ask for less: --length 17179869184"),
     case("memory sweep --length 129GiB", USAGE,
-        "cannot measure arrays of 17314086912 elements: 512 to 17179869184 can be",
+        "cannot measure arrays of 17314086912 elements: arrays may have 512 to 17179869184 elements",
         "ask for less: --length 17179869184"),
     case("memory --threads 0", USAGE,
         "invalid value '0' for '--threads <N>': expected a number of at least 1", "`cpudyno info`"),
@@ -348,10 +348,10 @@ const ARGUMENTS: &[Case] = &[
     case("memory sweep --threads 2", USAGE,
         "cannot measure sweep with `--threads`: one CPU is measured", "leave `--threads` out"),
     case("memory loaded --threads 1 --machine sim:vm-2c", USAGE,
-        "cannot measure loaded latency: it needs a CPU that follows pointers and one more",
+        "cannot measure loaded latency: it needs two CPUs: one follows pointers",
         "use more: --threads 2"),
     case("memory loaded --machine sim:1c", CANNOT,
-        "cannot measure loaded latency: it needs a CPU that follows pointers and one more",
+        "cannot measure loaded latency: it needs two CPUs: one follows pointers",
         "`cpudyno memory latency` needs one CPU"),
     case("memory --kernels tirad", USAGE,
         "invalid value 'tirad' for '--kernels <IDS>': no such kernel", "did you mean `triad`?"),
@@ -496,7 +496,7 @@ const FILES: &[Case] = &[
         "invalid value '12' for '--sha256 <HEX>': cannot read `12` as SHA-256",
         "64 hexadecimal digits"),
     case("memory original --source stream.c --machine sim:1c", CANNOT,
-        "cannot measure the original STREAM: a compiled program runs on the machine at hand alone",
+        "cannot measure the original STREAM: STREAM is a compiled program and runs only on this machine",
         "leave `--machine` out"),
 ];
 
@@ -647,7 +647,7 @@ fn help_lists_what_a_command_takes() {
 fn one_cpu_that_was_asked_for_has_no_pair() {
     let done = finish(cpudyno(&["cores", "--machine", "sim:4c", "--cpus", "0"]));
     assert_eq!(done.code, Some(2), "{done:?}");
-    assert!(done.stderr.contains("it takes two"), "{}", done.stderr);
+    assert!(done.stderr.contains("a pair needs two"), "{}", done.stderr);
 }
 
 /// As `top -i 1` takes it.

@@ -106,10 +106,10 @@ fn wrong_values_are_told_what_is_right() {
         ("--budget -1", "expected a time from 1s to 1h", "--budget 30s"),
         ("--length 512M", "expected a length", "did you mean `512MB`?"),
         ("--unit mb", "invalid value 'mb' for '--unit <UNIT>'", "did you mean `MB`?"),
-        ("--length 15", "arrays of 15 elements: it takes 16, a cache line for each of 2 threads",
+        ("--length 15", "arrays of 15 elements: at least 16 are needed (a cache line for each of 2 threads)",
             "--length 16"),
-        ("sweep --length 511", "arrays of 511 elements: it takes 512, a page", "--length 512"),
-        ("latency --length 511", "arrays of 511 elements: it takes 512, a page", "--length 512"),
+        ("sweep --length 511", "arrays of 511 elements: at least 512 are needed (one page)", "--length 512"),
+        ("latency --length 511", "arrays of 511 elements: at least 512 are needed (one page)", "--length 512"),
     ];
     for (args, error, hint) in rows {
         let args: Vec<&str> = args.split(' ').collect();
@@ -209,7 +209,7 @@ fn one_sweep_fits_into_the_time() {
     let page = memory("sim:2s-56c", &["sweep", "--factors", "64", "--budget", "1m"]);
     assert!(page.contains("factors between these do not fit into the time"), "{page}");
     let page = memory("sim:2s-56c", &["scaling", "--budget", "1s"]);
-    assert!(page.contains("the 1.0 s of the run were over before"), "{page}");
+    assert!(page.contains("the 1.0 s of the run ended before"), "{page}");
     assert!(page.contains("-> give it more time: --budget 2s"), "{page}");
     let all = memory("sim:1c", &["sweep", "--factors", "10", "--budget", "1m"]);
     assert!(!all.contains("factors between these"), "{all}");

@@ -150,7 +150,7 @@ fn one_cpu_is_enough() {
     let quick = ["openmp", "--budget", "1s", "--cpus", "0", "--runtime", "libgomp,futex_barrier"];
     let page = finish(cpudyno(&[&quick[..], &["--width", "200"]].concat())).success();
     assert!(page.contains("futex_barrier"), "{page}");
-    assert!(page.contains("one thread waits for nobody"), "{page}");
+    assert!(page.contains("waiting takes at least two threads"), "{page}");
     assert!(!page.contains("1 threads") && !page.contains("cores kept busy"), "{page}");
     let refused = finish(cpudyno(&["openmp", "--cpus", "0", "--threads", "2"]));
     assert_eq!(refused.code, Some(2), "{refused:#?}");

@@ -39,7 +39,7 @@ fn a_plan_names_the_original_and_refuses_what_the_run_would() {
     let compiler = ["--dry-run", "--compiler", "no-such-cc"];
     refused(original(LOOPS, &compiler), 3, "cannot use compiler `no-such-cc`", "--compiler gcc");
     let elsewhere = original(LOOPS, &["--dry-run", "--machine", "sim:1c"]);
-    refused(elsewhere, 3, "runs on the machine at hand alone", "");
+    refused(elsewhere, 3, "runs only on this machine", "");
     if has_compiler() {
         let plan = finish(original(LOOPS, &["--dry-run", "--width", "200"])).success();
         for words in ["SHA-256 ", "gcc", "-DSTREAM_ARRAY_SIZE=200000", "of 200000 elements on CPUs"]

@@ -33,7 +33,7 @@ fn the_command_has_its_streams_and_its_exit_code() {
     let done = finish(quiet(folder.path(), &["--", "sh", "-c", "echo out; exit 7"]));
     assert_eq!((done.code, done.stdout.as_str()), (Some(7), "out\n"), "{done:?}");
     assert!(done.stderr.contains("SIMULATED surroundings of a command"), "{done:?}");
-    assert!(done.stderr.contains("with exit code 7: it says that it failed"), "{done:?}");
+    assert!(done.stderr.contains("exit code 7: the command reports that it failed"), "{done:?}");
     // What an exit code means is the command's: `diff` and `grep` have one for an answer.
     assert!(!done.stderr.contains("Do not trust its result"), "{done:?}");
     let mut cat = quiet(folder.path(), &["--", "cat"]);
@@ -114,7 +114,7 @@ fn a_killed_command_and_ctrl_c_leave_nothing_changed() {
     let folder = tempfile::tempdir().unwrap();
     let killed = finish(quiet(folder.path(), &["no_turbo=on", "--", "sh", "-c", "kill -9 $$"]));
     assert_eq!(killed.code, Some(137), "{killed:?}");
-    assert!(killed.stderr.contains("it was ended by signal 9 after "), "{killed:?}");
+    assert!(killed.stderr.contains("signal 9 ended the command after "), "{killed:?}");
     assert!(killed.stderr.contains(": it has no result"), "{killed:?}");
     assert!(killed.stderr.contains("Do not trust its result"), "{killed:?}");
     assert!(!is_boost_off(folder.path()));
@@ -164,7 +164,7 @@ fn a_setting_that_is_not_there_is_told_and_the_command_runs() {
     };
     let done = on_vm(&[]);
     assert_eq!(done.code, Some(0), "{done:?}");
-    assert!(done.stderr.contains("it was asked for and not set"), "{done:?}");
+    assert!(done.stderr.contains("requested but not set"), "{done:?}");
     assert!(done.stderr.contains("Do not trust its result"), "{done:?}");
     let strict = on_vm(&["--strict"]);
     assert_eq!((strict.code, strict.stdout.as_str()), (Some(4), ""), "{strict:?}");

@@ -149,14 +149,14 @@ fn what_could_not_be_read_is_not_told() {
     let split = Faulty::new("guide", r#""on": "7f/20", "does": "io-error""#);
     let base = split.run("base-freq info -l 0").success();
     assert!(!base.contains("has no base-freq"), "{base}");
-    assert!(base.contains("the firmware did not answer, three times"), "{base}");
+    assert!(base.contains("the firmware did not answer three queries"), "{base}");
     let control = Faulty::new("guide", r#""on": "7f/01", "does": "io-error""#);
     let info = control.run("info").success();
     for feature in ["base-freq", "turbo-freq"] {
         let line = info.lines().find(|line| line.contains(&format!("{feature} "))).unwrap();
         assert!(line.contains("not told"), "{info}");
     }
-    assert!(info.contains("the firmware did not answer, three times"), "{info}");
+    assert!(info.contains("the firmware did not answer three queries"), "{info}");
     let lock = Faulty::new("guide", r#""on": "msr", "does": "io-error""#);
     let lock = lock.run("perf-profile get-lock-status").success();
     assert!(lock.contains("not locked by firmware; register 64Bh cannot be read"), "{lock}");
@@ -166,7 +166,7 @@ fn what_could_not_be_read_is_not_told() {
 fn where_nothing_was_read_there_is_no_page() {
     let nothing = Faulty::new("guide", r#""on": "7f/00", "does": "io-error""#);
     for line in ["info", "perf-profile get-config-levels", "base-freq info"] {
-        let why = "cannot read Speed Select: the firmware did not answer, three times";
+        let why = "cannot read Speed Select: the firmware did not answer three queries";
         fails(&nothing.run(line), 3, why, "try again");
     }
     let nothing = Faulty::new("guide", r#""on": "d0/02", "does": "io-error""#);

@@ -222,7 +222,10 @@ fn what_is_not_put_back_is_said_once() {
         let said = |words: &str| finished.stderr.matches(words).count();
         assert_eq!(said("reading priorities of cores of package 1"), 1, "{finished:?}");
         assert_eq!(said("put back"), 1, "{finished:?}");
-        assert!(said(" 0 former") == 0 && said("hint: `cpudyno undo` says") == 1, "{finished:?}");
+        assert!(
+            said(" 0 former") == 0 && said("hint: `cpudyno undo` tries again") == 1,
+            "{finished:?}"
+        );
     }
 }
 
@@ -256,7 +259,12 @@ fn what_must_not_be_is_explained() {
         "enable base-freq: core-power is off",
         "base-freq enable -a",
     );
-    guide.refused("sst turbo-freq enable -a", 2, "enable turbo-freq: nobody said", "-c 12,13");
+    guide.refused(
+        "sst turbo-freq enable -a",
+        2,
+        "enable turbo-freq: no CPUs were named",
+        "-c 12,13",
+    );
     guide.refused(
         "sst perf-profile set-config-level -l 5",
         3,
@@ -301,7 +309,7 @@ fn a_plan_says_who_gains_and_who_loses() {
     }
     insta::assert_snapshot!("guide-plans", pages);
     assert!(!guide.file().exists());
-    guide.refused("sst plan turbo-freq", 2, "plan turbo-freq: nobody said which CPUs", "-c 12,13");
+    guide.refused("sst plan turbo-freq", 2, "plan turbo-freq: no CPUs were named", "-c 12,13");
     // More cores than there are frequencies for, and a feature that would be refused.
     guide.refused(
         "sst -c 0-9 plan turbo-freq",
@@ -370,13 +378,13 @@ fn remarks_are_made_in_the_face_of_the_guides_tool() {
     guide.done("sst --compat -c 0 perf-profile set-config-level -l 4 -o");
     let finished = guide.run("sst --compat -c 0 perf-profile set-config-level -l 0 -o");
     assert_eq!(finished.code, Some(0), "{finished:?}");
-    let said = "note: the kernel does not say where CPUs 4,6,12-13,32,34,40-41 are";
+    let said = "note: the kernel does not report where CPUs 4,6,12-13,32,34,40-41 are";
     assert!(finished.stderr.contains(said), "{finished:?}");
     // A plan is of what is done without -o.
     guide.done("sst --compat -c 0 perf-profile set-config-level -l 4 -o");
     let page = guide.done("sst -c 0 plan perf-profile -l 0").replace('\n', " ");
-    assert!(page.contains("cores 4,6,12-13, too, without a CPU that is online"), "{page}");
-    assert!(!page.contains("kernel does not say"), "{page}");
+    assert!(page.contains("also has cores 4,6,12-13, without an online CPU"), "{page}");
+    assert!(!page.contains("kernel does not report"), "{page}");
 }
 
 /// What cannot be told afterwards is not done.

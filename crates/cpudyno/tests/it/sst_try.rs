@@ -152,7 +152,7 @@ fn with_itself_a_machine_shows_no_difference() {
 fn what_cannot_be_tried_leaves_nothing_set() {
     let guide = Guide::new();
     for (line, why) in [
-        ("try turbo-freq -l 4", "nobody said which CPUs are to go first"),
+        ("try turbo-freq -l 4", "no CPUs were named to go first"),
         ("try turbo-freq -l 4 --on 12", "it has two ends"),
         ("try base-freq -l 1 --on-a 3", "it has two ends"),
         ("try turbo-freq -l 4 --on 0,1 --busy 99", "cannot keep CPU 99 busy"),
@@ -204,7 +204,7 @@ fn what_cannot_be_put_back_is_told_with_the_page() {
         .run(&format!("sst try turbo-freq --on 12,13 --budget 5s --json {json} --html {html}"));
     assert_eq!(ended.code, Some(3), "{ended:?}");
     assert!(ended.stderr.contains("error: not everything was put back"), "{ended:?}");
-    assert!(ended.stderr.contains("hint: `cpudyno undo` says what"), "{ended:?}");
+    assert!(ended.stderr.contains("hint: `cpudyno undo` tries again"), "{ended:?}");
     assert!(ended.stdout.contains("[obeyed] clock of CPU 12: "), "{ended:?}");
     assert!(ended.stdout.contains("cannot set priorities of cores of package 0"), "{ended:?}");
     let record: Record = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
@@ -476,7 +476,7 @@ fn who_cannot_be_busy_or_measured_is_named() {
             3,
             "cannot keep CPUs 4,6 busy: not in the level",
         ),
-        ("turbo-freq --on high-priority", 2, "nobody said which go first"),
+        ("turbo-freq --on high-priority", 2, "no CPUs were named to go first"),
         ("base-freq -- true", 3, "a simulated machine executes no programs"),
     ] {
         let ended = guide.run(&format!("sst try {line}"));
@@ -486,7 +486,7 @@ fn who_cannot_be_busy_or_measured_is_named() {
     // The page says where it ran, and heat is told of once.
     let page = guide.run("sst try turbo-freq --on 12,13 --budget 20s").stdout;
     assert!(page.contains("enable turbo-freq, cpus=12-13, busy=0-11"), "{page}");
-    assert_eq!(page.matches("may be heat that was").count(), 1, "{page}");
+    assert_eq!(page.matches("may be carried-over heat").count(), 1, "{page}");
 }
 
 /// What firmware locks is said before who would gain by it.

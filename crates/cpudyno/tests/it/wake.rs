@@ -83,8 +83,11 @@ fn one_cpu_is_a_reason_and_no_failure() {
     for question in [&["wake", "idle"][..], &["cores"]] {
         let page = finish(cpudyno(&[question, &["--machine", "sim:1c"]].concat())).success();
         let (_, missing) = page.split_once("Not measured").unwrap();
-        let words =
-            if question[0] == "wake" { "who wakes must stay awake" } else { "it takes two" };
+        let words = if question[0] == "wake" {
+            "the waking thread must stay awake"
+        } else {
+            "a pair needs two"
+        };
         assert!(missing.contains(words) && missing.contains("allow more CPUs"), "{page}");
     }
     let sheet =

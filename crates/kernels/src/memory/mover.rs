@@ -98,13 +98,6 @@ impl Mover {
         self.variant
     }
 
-    /// Elements that it takes at once. Of an array whose length is no multiple of it, or which does
-    /// not begin at a multiple of 64 bytes, plain code does the rest, one element at a time.
-    pub fn block_elements(&self) -> usize {
-        let Shape { block_bytes, streams, .. } = self.variant.shape;
-        block_bytes * streams / size_of::<f64>()
-    }
-
     /// One trip over the arrays, which must be equally long as far as they are used. Kernels that
     /// only read return the sum of what they read, the others zero.
     #[inline]

@@ -23,7 +23,9 @@ pub(super) fn to(machine: &Machine, levers: &dyn Levers, leaving: &CpuSet) -> Op
         let more = threads.len().saturating_sub(NAMED);
         let named = threads.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        what.push(format!("threads are bound there and lose that for good: {named}{more}"));
+        what.push(format!(
+            "threads that are bound there lose their binding for good: {named}{more}"
+        ));
     }
     match irqs {
         0 => {}

@@ -38,8 +38,8 @@ fn boost_of_all(machine: &Machine, plan: &Plan) -> Option<String> {
     let of_all = planned.map(|change| change.wanted.clone());
     let of_all = of_all.or_else(|| machine.tree.read(OF_ALL).ok())?;
     (wants && of_all.trim() == "0").then(|| {
-        "`boost`: while that of all CPUs is off, the kernel refuses it for some (EINVAL): set boost=on, \
-         too"
+        "`boost`: while boost of all CPUs is off, the kernel refuses it for single CPUs (EINVAL): \
+         set boost=on, too"
             .to_owned()
     })
 }
@@ -51,7 +51,7 @@ fn threads(machine: &Machine, plan: &Plan) -> Option<String> {
     };
     let why = overrides::smt_off(machine)?;
     (is_on("online", "1") && !is_on("smt", "on"))
-        .then(|| format!("`online`: the kernel refuses what is off with SMT (EPERM). {why}"))
+        .then(|| format!("`online`: the kernel refuses CPUs that are off with SMT (EPERM). {why}"))
 }
 
 /// Settings of CPUs are set where CPUs are on.
@@ -68,10 +68,10 @@ fn off(machine: &Machine, plan: &Plan, asked: &[SettingSpec]) -> Option<String> 
     (!names.is_empty() && !off.is_empty()).then(|| {
         let (names, cpus) = (names.join(", "), off.named());
         match overrides::smt_off(machine) {
-            Some(why) => format!("{names}: {cpus} {word}, and nothing is set there. {why}"),
+            Some(why) => format!("{names}: {cpus} {word}, so nothing is set there. {why}"),
             None => format!(
-                "{names}: {cpus} {word}, and brought back by `cpudyno set online@{off}=on`: nothing is \
-                 set there"
+                "{names}: {cpus} {word}, so nothing is set there: `cpudyno set online@{off}=on` \
+                 brings CPUs back"
             ),
         }
     })
@@ -111,7 +111,7 @@ fn cut(machine: &Machine, plan: &Plan) -> Vec<String> {
         };
         let [wanted, kept] = [&change.wanted, &khz].map(|khz| change.lever.in_words(khz));
         told.insert(format!(
-            "`{}`: the kernel makes {kept} of {wanted} (`{bound}`), and a value that is not kept is \
+            "`{}`: the kernel changes {wanted} to {kept} (`{bound}`), and a value that is not kept is \
              put back",
             change.setting
         ));

@@ -24,8 +24,8 @@ pub(super) static LEVERS: &[Lever] = &[
     },
     Lever {
         id: "cpu_dma_latency",
-        doc: "The longest time that any CPU may take to leave an idle state: a request that holds only as \
-              long as cpudyno runs; the strictest one of all programs counts.",
+        doc: "The longest time that any CPU may take to leave an idle state. The request lasts \
+              only while cpudyno runs; the strictest one of all programs applies.",
         scope: Scope::Machine,
         place: LeverPlace::Request("/dev/cpu_dma_latency"),
         values: Values::NumberOr {

@@ -278,9 +278,9 @@ impl Lever {
             LeverPlace::Bit { known, cpus, .. } if !known(drivers) => {
                 let not_it = match drivers.vendor {
                     Some(_) => "this CPU is none of them",
-                    None => "no CPUID here says whether this CPU is one of them",
+                    None => "whether this CPU is one of them is unknown without CPUID",
                 };
-                Some(format!("the bit is known on {cpus}, and {not_it}"))
+                Some(format!("cpudyno knows the bit only on {cpus}, and {not_it}"))
             }
             LeverPlace::Bit { .. }
             | LeverPlace::File(_)

@@ -8,8 +8,8 @@ use machine::isst::settable::{Settable, What};
 use super::{Lever, LeverPlace, Proof, Scope, Values, honoured};
 use crate::object::Object;
 
-const BASE: Proof = Proof::Unobservable("base frequencies, as the kernel tells them");
-const POWER: Proof = Proof::Unobservable("who is throttled first, when power runs short");
+const BASE: Proof = Proof::Unobservable("base frequencies, as the kernel reports them");
+const POWER: Proof = Proof::Unobservable("which cores are throttled first when power is short");
 
 const fn row(
     id: &'static str,

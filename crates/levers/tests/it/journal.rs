@@ -337,7 +337,7 @@ fn what_is_set_already_is_looked_at_here_and_there() {
     // What somebody else wrote meanwhile is found before long, and left as it is.
     fake.write(&bias(777), "9");
     let found = (0..CPUS / 10).find_map(|_| switch(&a).0.err()).unwrap();
-    assert!(found.to_string().contains("somebody else has made"), "{found}");
+    assert!(found.to_string().contains("another program has since changed"), "{found}");
     let undone = session.restore();
     assert_eq!(undone.foreign.len(), 1, "{undone:?}");
     let left: Vec<usize> = (4..CPUS).filter(|&cpu| fake.read(&bias(cpu)) != "6").collect();
@@ -358,5 +358,5 @@ fn what_a_former_version_wrote_is_refused_with_an_explanation() {
     fs::write(&path, text).unwrap();
     let undone = fake.undo();
     assert_eq!((undone.restored.len(), undone.unread.len()), (1, 1), "{undone:?}");
-    assert!(undone.unread[0].contains("a former version wrote it"), "{undone:?}");
+    assert!(undone.unread[0].contains("an older version wrote it"), "{undone:?}");
 }

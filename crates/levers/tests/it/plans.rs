@@ -211,8 +211,8 @@ fn what_hides_limits_is_called_by_its_setting() {
 fn what_the_kernel_will_cut_is_told() {
     let folder = files("acpi-cpufreq", "powersave");
     let of = |asked: &[&str]| planned(&folder, asked).unwrap();
-    assert!(says(&of(&["max_freq=9GHz"]), &["4200MHz of 9000MHz", "cpuinfo_max_freq"]));
-    assert!(says(&of(&["min_freq=100MHz"]), &["400MHz of 100MHz", "cpuinfo_min_freq"]));
+    assert!(says(&of(&["max_freq=9GHz"]), &["changes 9000MHz to 4200MHz", "cpuinfo_max_freq"]));
+    assert!(says(&of(&["min_freq=100MHz"]), &["changes 100MHz to 400MHz", "cpuinfo_min_freq"]));
     assert!(!says(&of(&["max_freq=4.2GHz"]), &["makes"]));
     assert!(says(&of(&["min_freq=3.5GHz"]), &["above the highest clock", "3000MHz", "max_freq"]));
     assert!(!says(&of(&["min_freq=3.5GHz", "max_freq=3.5GHz"]), &["above the highest"]));

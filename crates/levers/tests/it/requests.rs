@@ -85,7 +85,7 @@ fn the_strictest_one_who_asks_counts_and_is_named() {
     let plan = Plan::new(&machine, session.levers(), &asked(&["cpu_dma_latency=20"]), false);
     let error = session.apply(&plan.unwrap()).unwrap_err();
     assert!(matches!(error.cause, Error::NotKept { .. }), "{error}");
-    let said = "reads `5`; another program asks for 5 us, and the strictest counts";
+    let said = "reads `5`; another program requests 5 us, and the strictest request applies";
     assert!(error.to_string().ends_with(said), "{error}");
     drop(session);
     assert_eq!(effective(&machine), Ok(5));

@@ -86,13 +86,13 @@ impl Cycles {
 
 /// The kernel's counter of a CPU is read there, which wakes it: one that stood still is lost.
 fn lost() -> Unavailable {
-    let why = "the kernel's counters stood still, although reading them wakes the CPU: the kernel closed \
-               them, as it does where the CPU was offline for a while";
+    let why = "the kernel closed its counters of this CPU, as it does when a CPU goes offline: \
+               they stood still, although reading them wakes the CPU";
     Unavailable::new(Obstacle::Measurement, WHAT, why).with_remedy("start `cpudyno top` again")
 }
 
 fn halted() -> Unavailable {
-    let why = "it was halted all the time: who does not run has no clock";
+    let why = "idle for the whole interval, so it has no clock";
     Unavailable::new(Obstacle::Measurement, WHAT, why)
 }
 

@@ -81,8 +81,8 @@ fn grown(now: u64, before: u64, range: u64, seconds: f64) -> Reading<u64> {
     let joules = range as f64 * 1e-6;
     if seconds > joules / WATTS_MAX {
         let why = format!(
-            "an interval of {seconds:.0} s is longer than {:.0} s, in which a counter of {joules:.0} J \
-             may begin again",
+            "the interval of {seconds:.0} s is too long: after {:.0} s, a counter of {joules:.0} J \
+             may wrap around",
             joules / WATTS_MAX
         );
         let reason = Unavailable::new(Obstacle::Measurement, QUANTITY, why);
@@ -91,8 +91,8 @@ fn grown(now: u64, before: u64, range: u64, seconds: f64) -> Reading<u64> {
     let counted = since(now, before, range);
     if now < before && counted as f64 * 1e-6 > WATTS_MAX * (seconds + STEP_SECONDS) {
         let why = format!(
-            "the counter fell from {before} to {now} uJ within {seconds:.2} s, before it could have reached {range}: it \
-             was started anew"
+            "the counter was reset: it fell from {before} to {now} uJ within {seconds:.2} s, too \
+             soon to wrap around at {range}"
         );
         return Err(Unavailable::new(Obstacle::Measurement, QUANTITY, why));
     }
@@ -303,7 +303,7 @@ mod tests {
         assert_eq!(grown(100_000, 261_900_000, 262_000_000, 0.2), Ok(200_000));
         let anew = grown(100, 50_000_000, 262_000_000, 0.2).unwrap_err().why;
         assert!(anew.contains("fell from 50000000 to 100 uJ"), "{anew}");
-        assert!(grown(1_500, 1_000, 262_000_000, 0.3).unwrap_err().why.contains("may begin again"));
+        assert!(grown(1_500, 1_000, 262_000_000, 0.3).unwrap_err().why.contains("may wrap around"));
     }
 
     /// Registers and memory count the same energy.

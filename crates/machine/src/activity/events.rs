@@ -156,7 +156,7 @@ impl Events {
     ) -> Reading<f64> {
         match counter.counted.unit {
             Unit::One if self.tsc.is_none() => {
-                let why = "residency is counted in ticks of a TSC that this CPU does not have";
+                let why = "residency is counted in ticks of a TSC, which this CPU does not have";
                 Err(Unavailable::new(Obstacle::Hardware, RESIDENCY, why))
             }
             Unit::One => share_of_ticks(RESIDENCY, grown, stamp, then),
@@ -249,7 +249,7 @@ mod tests {
             }
         }
         let without = events(Vec::new(), None).value(&residency, 25.0, 2.0, [200, 100]);
-        assert!(without.unwrap_err().why.contains("a TSC that this CPU does not have"));
+        assert!(without.unwrap_err().why.contains("a TSC, which this CPU does not have"));
     }
 
     /// What the kernel would answer, in a file that is written anew before each look.

@@ -50,6 +50,8 @@ impl ColumnSource for Account {
 }
 
 fn unsaid(cpu: CpuId) -> Unavailable {
-    let why = format!("`/proc/stat` has no line of CPU {cpu} at both moments");
+    let why = format!(
+        "`/proc/stat` has no line of CPU {cpu} at the beginning or at the end of the interval"
+    );
     Unavailable::new(Obstacle::Measurement, "time of the CPUs", why)
 }

@@ -208,7 +208,7 @@ fn runs(tree: &dyn Tree) -> bool {
 
 /// What only the machine itself tells.
 fn not_in_files(what: &str, elsewhere: &str) -> Unavailable {
-    let why = format!("this machine is {elsewhere}, and they do not say");
+    let why = format!("this machine is {elsewhere}, which does not contain it");
     Unavailable::new(Obstacle::Cpudyno, what, why).with_remedy("run it on the machine itself")
 }
 
@@ -409,11 +409,11 @@ fn share_of_ticks(what: &str, counted: f64, stamp: u64, then: u64) -> Reading<f6
     if stamp > then {
         return Ok((counted / (stamp - then) as f64).min(1.0));
     }
-    let why = format!("the TSC, in whose ticks it is counted, went from {then} to {stamp}");
+    let why = format!("the TSC, the time base of this counter, went from {then} to {stamp}");
     Err(Unavailable::new(Obstacle::Measurement, what, why))
 }
 
 /// Before the second look there is nothing to say.
 fn no_interval(what: &str) -> Unavailable {
-    Unavailable::new(Obstacle::Measurement, what, "it was read only once")
+    Unavailable::new(Obstacle::Measurement, what, "the counter was read only once")
 }

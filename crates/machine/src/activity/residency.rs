@@ -50,7 +50,9 @@ fn opened(
     }
     let first = places.carriers(scope).first().copied().unwrap_or(CpuId(0));
     let tsc = Tsc::invariant().filter(|_| machine.simulated.is_none());
-    let tsc = tsc.ok_or_else(|| absent("it is counted in ticks of a TSC that is not there"))?;
+    let tsc = tsc.ok_or_else(|| {
+        absent("residency is counted in ticks of the TSC, which this CPU does not have")
+    })?;
     let read: Vec<Reading<u64>> =
         states.iter().map(|state| machine.msr.read(first, state.1)).collect();
     let there: Vec<(&'static str, u32)> = states

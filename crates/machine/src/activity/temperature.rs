@@ -50,7 +50,7 @@ pub(super) fn open(machine: &Machine, places: &Places) -> Reading<Box<dyn Column
     if survey.is_guest() {
         return Err(hidden_from_guest(&survey, QUANTITY));
     }
-    let why = "no sensor says that it is the CPU's (drivers coretemp, k10temp)";
+    let why = "no temperature sensor belongs to the CPU (drivers coretemp, k10temp)";
     Err(with_driver(&survey, Unavailable::new(Obstacle::Hardware, QUANTITY, why)))
 }
 
@@ -135,7 +135,7 @@ impl ColumnSource for Sensors {
                 Unavailable::new(Obstacle::Hardware, QUANTITY, why)
             })?;
             millidegrees(look.machine, input).ok_or_else(|| {
-                let why = format!("`{input}` says no temperature");
+                let why = format!("`{input}` holds no temperature");
                 Unavailable::new(Obstacle::Hardware, QUANTITY, why)
             })
         };

@@ -45,7 +45,8 @@ fn clock(survey: &Survey<'_>) -> Reading<String> {
 fn virtualisation(survey: &Survey<'_>) -> Reading<String> {
     let below = said_elsewhere(survey, "platform.virtualisation")?;
     let guest = survey.is_guest();
-    let hides = "; it decides on clock, idle states and placement, and shows what it likes";
+    let hides =
+        "; it decides on clock, idle states and placement, and on what this guest sees of them";
     Ok(format!("{below}{}", if guest { hides } else { "" }))
 }
 
@@ -137,7 +138,7 @@ pub fn locked_registers(machine: &Machine) -> Option<Unavailable> {
     let (mode, source) = by_file.ok().or_else(|| if is_mounted { None } else { by_line() })?;
     let locks = ["integrity", "confidentiality"].contains(&mode.as_str());
     let why =
-        format!("the kernel is locked down (`{source}` says {mode}): nobody writes registers");
+        format!("the kernel is locked down (`{source}` says {mode}): registers cannot be written");
     locks.then(|| not_permitted(why, "boot without `lockdown=`, and without Secure Boot"))
 }
 
@@ -158,14 +159,14 @@ fn lockdown(survey: &Survey<'_>) -> Reading<String> {
         let systems = survey.tree.read("/proc/filesystems");
         let mounted = survey.tree.list(SECURITY).is_ok_and(|names| !names.is_empty());
         let Some(systems) = systems.ok().or_else(|| mounted.then(String::new)) else {
-            let why = format!("neither `{SECURITY}` nor `/proc/filesystems` is here to tell");
+            let why = format!("neither `{SECURITY}` nor `/proc/filesystems` can be read");
             return Err(Unavailable::new(Obstacle::Cpudyno, "", why));
         };
         if mounted || !systems.contains("securityfs") {
             return Ok(format!("none: the kernel was built without it{boot}"));
         }
         return Err(not_permitted(
-            format!("`{SECURITY}` is not mounted: it cannot be told{boot}"),
+            format!("`{SECURITY}` is not mounted, so the mode is unknown{boot}"),
             format!("`sudo mount -t securityfs securityfs {SECURITY}`"),
         ));
     };

@@ -169,7 +169,7 @@ fn hold_against(survey: &Survey<'_>, claimed: &mut Claimed, claims: &[(CpuId, f6
             );
         }
     } else if by_acpi(survey) && boost::is_boost_on(survey) && is_all_of_table(survey, highest) {
-        let why = "which is their base, while boost is on: how far they come is not told here";
+        let why = "which is their base, while boost is on: their highest clock is unknown";
         claimed.refute(claims, None, why.to_owned());
     } else if let Some(source) = made_of_ranks(survey, claims) {
         let why = format!(

@@ -291,11 +291,11 @@ fn microarchitecture(survey: &Survey<'_>) -> Reading<String> {
         survey.cpuid.leaf(7, 0).and_then(|leaf| microarchitecture::betrayed(name, leaf.edx));
     if let Some(newer) = newer {
         let why = format!(
-            "family {family} model {model} is {name}, which has no {newer}, and this CPU has it: the hypervisor \
-             gives it another one's number"
+            "family {family} model {model} is {name}, which has no {newer}, but this CPU has: the \
+             hypervisor reports the number of another CPU"
         );
         return Err(Unavailable::new(Obstacle::Permission, "microarchitecture", why)
-            .with_remedy("ask whoever runs the host for the CPU's model"));
+            .with_remedy("ask the operator of the host for the CPU's model"));
     }
     Ok(name.to_owned())
 }

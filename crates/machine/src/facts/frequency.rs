@@ -361,8 +361,8 @@ pub(super) fn stands_for_turbo(hertz: f64, base: f64) -> bool {
 
 pub(super) fn turbo_without_number(survey: &Survey<'_>, hertz: f64) -> Unavailable {
     let why = format!(
-        "the firmware lists {} MHz, one above the highest of its table: that stands for turbo, \
-         whatever it reaches",
+        "the firmware lists {} MHz, 1 MHz above the highest frequency of its table: this entry \
+         stands for turbo and states no clock",
         hertz / 1e6
     );
     // A register may say it, where it can be read.

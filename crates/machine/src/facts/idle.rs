@@ -131,7 +131,12 @@ fn haltpoll(survey: &Survey<'_>) -> Reading<String> {
         let of_guests = "only guests poll before they halt";
         return absent(unknown.map_or_else(
             || of_guests.to_owned(),
-            |reason| format!("{of_guests}, and whether this is one is not known: {}", reason.why),
+            |reason| {
+                format!(
+                    "{of_guests}, and whether this machine is a guest is unknown: {}",
+                    reason.why
+                )
+            },
         ));
     }
     let read = |file: &str| survey.tree.read(&format!("{CPU}/cpuidle/{file}"));
@@ -375,7 +380,7 @@ mod tests {
         let why = |files: Files| haltpoll(&Survey::new(&machine_of(files, "0"))).unwrap_err().why;
         let mut files = Files::default();
         files.put("/sys/devices/system/cpu/online", "0");
-        assert!(why(files.clone()).contains("whether this is one is not known"));
+        assert!(why(files.clone()).contains("whether this machine is a guest is unknown"));
         files.put("/proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu");
         files.put("/sys/class/dmi/id/product_name", "PowerEdge R750");
         assert_eq!(why(files), "only guests poll before they halt");

@@ -327,7 +327,8 @@ fn names(isa: &[Isa]) -> String {
 /// something else than CPUID and XCR0.
 fn not_enabled(survey: &Survey<'_>) -> Reading<String> {
     let Some(offer) = offer(survey) else {
-        let why = "there is no CPUID here that says what the CPU has beyond what is enabled";
+        let why = "only CPUID states what the CPU has beyond what is enabled, and CPUID is not \
+                   available here";
         return Err(Unavailable::new(Obstacle::Hardware, "instruction sets", why));
     };
     let Offer { allowed, not_enabled } = offer?;
@@ -348,7 +349,7 @@ fn not_enabled(survey: &Survey<'_>) -> Reading<String> {
     };
     let more = TABLE.iter().filter(is_more).collect();
     say(not_enabled, "the CPU has it, the operating system does not enable it (XCR0)");
-    let cause = "an older kernel, or one that was told so (clearcpuid=)";
+    let cause = "the kernel is older, or was booted with clearcpuid=";
     say(missing, &format!("allowed, and `{CPUINFO}` does not list it: {cause}"));
     say(more, &format!("`{CPUINFO}` lists it, and CPUID and XCR0 do not allow it everywhere"));
     Ok(if sentences.is_empty() { "none".into() } else { sentences.join("; ") })

@@ -22,7 +22,8 @@ impl TimeStampCounter {
     pub(crate) fn why(self) -> &'static str {
         match self {
             TimeStampCounter::Constant => {
-                "the TSC is announced to run at a constant rate, and not that it never stops (invariant)"
+                "the TSC has a constant rate, but is not announced as invariant (it may stop in \
+                 idle states)"
             }
             _ => "the TSC is not announced to run at a constant rate",
         }

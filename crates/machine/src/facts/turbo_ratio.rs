@@ -76,7 +76,10 @@ pub(crate) fn turbo_limits(survey: &Survey<'_>) -> Reading<Vec<TurboLimit>> {
     let Signature { family, model, .. } = signature;
     let known = clock_of_intel(family, model).and_then(|clock| clock.turbo.zip(clock.bus));
     let (layout, bus) = known.ok_or_else(|| {
-        let why = format!("this version does not know where family {family} model {model} has it");
+        let why = format!(
+            "this version does not know the registers of turbo limits of family {family} model \
+             {model}"
+        );
         Unavailable::new(Obstacle::Cpudyno, "turbo limits", why)
     })?;
     let mut limits: Vec<TurboLimit> = Vec::new();

@@ -178,7 +178,7 @@ fn no_counter(machine: &Machine) -> Finding {
         "clock.no-invariant-counter",
         "monotonic_raw",
         format!(
-            "{}, so stamps are CLOCK_MONOTONIC_RAW: coarser, and dearer",
+            "{}, so stamps are CLOCK_MONOTONIC_RAW, with coarser resolution and higher overhead",
             facts::time_stamp_counter(&survey).why()
         ),
     )

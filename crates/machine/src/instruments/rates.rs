@@ -94,9 +94,9 @@ fn row(source: &RateReading, chosen: f64) -> RateSource {
 fn no_rate(clock: &str, choice: RateChoice) -> Unavailable {
     let why = match choice {
         RateChoice::Best => {
-            "no source says how fast it ticks, and it stands still against CLOCK_MONOTONIC_RAW"
+            "no source states the rate, and the counter stands still against CLOCK_MONOTONIC_RAW"
         }
-        RateChoice::Measured => "it could not be measured against CLOCK_MONOTONIC_RAW",
+        RateChoice::Measured => "the rate could not be measured against CLOCK_MONOTONIC_RAW",
     };
     Unavailable::new(Obstacle::Hardware, format!("rate of {clock}"), why)
 }
@@ -139,7 +139,7 @@ fn replaced(clock: &str, announced: (&RateReading, f64), measured: (&RateReading
             (announced.1 / measured.1 - 1.0) * 100.0
         ),
     )
-    .remedy("report it to who runs the hypervisor or writes the firmware".to_owned())
+    .remedy("report it to the operator of the hypervisor or the author of the firmware".to_owned())
 }
 
 #[cfg(test)]
@@ -208,7 +208,7 @@ mod tests {
         assert!(findings[0].text.contains("leaf is -350 ppm off the one by raw"), "{findings:?}");
         let announced = &sources[..2];
         let reason = choose("tsc", announced, RateChoice::Measured).unwrap_err();
-        assert_eq!(reason.why, "it could not be measured against CLOCK_MONOTONIC_RAW");
+        assert_eq!(reason.why, "the rate could not be measured against CLOCK_MONOTONIC_RAW");
     }
 
     #[test]

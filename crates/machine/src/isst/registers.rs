@@ -91,8 +91,8 @@ fn absent(reason: Unavailable, path: &str) -> Unavailable {
 
 fn not_there() -> Unavailable {
     let why = format!(
-        "of a machine elsewhere only registers in `{DEBUGFS}/tpmi-*/{SPEED_SELECT}/mem_dump` tell it, and there are none \
-         here: older generations than Sierra Forest and Granite Rapids have none, and only root may read them"
+        "the recording has no `{DEBUGFS}/tpmi-*/{SPEED_SELECT}/mem_dump`: CPUs before Sierra \
+         Forest and Granite Rapids have no such registers, and only root may read them"
     );
     Unavailable::new(Obstacle::Cpudyno, "Speed Select", why).with_remedy(CAPTURE_AS_ROOT)
 }

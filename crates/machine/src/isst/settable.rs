@@ -79,7 +79,7 @@ impl Die {
             let neighbours: Option<CpuSet> = text(cpu, others).and_then(|list| list.parse().ok());
             elsewhere = elsewhere.iter().chain(neighbours.iter().flat_map(CpuSet::iter)).collect();
         }
-        let why = format!("no CPU of {self} is online, and it is asked through one");
+        let why = format!("no CPU of {self} is online, and its firmware answers only through one");
         Err(Unavailable::new(Obstacle::Permission, "Speed Select", why).with_remedy(BRING_BACK))
     }
 }

@@ -185,7 +185,7 @@ pub(super) fn by_sensor(machine: &Machine, package: u32) -> Reading<Vec<PowerLim
     let mut ours: Vec<&String> = names.iter().filter(is_ours).collect();
     ours.sort_by_key(|name| name.trim_start_matches("hwmon").parse::<u32>().ok());
     let sensor = ours.get(package as usize).ok_or_else(|| {
-        let why = "CPUs of AMD state theirs to the firmware alone";
+        let why = "CPUs of AMD state power limits to the firmware only";
         Unavailable::new(Obstacle::Hardware, "power limits", why)
     })?;
     let path = format!("{SENSORS}/{sensor}/power1_cap");

@@ -197,7 +197,8 @@ pub fn transparent_huge_pages(machine: &Machine) -> Reading<String> {
     })?;
     let status = machine.tree.read("/proc/self/status").unwrap_or_default();
     if value_of(&status, "THP_enabled") == Some("0") {
-        let why = "whoever started this process switched them off for it (PR_SET_THP_DISABLE)";
+        let why =
+            "the program that started this process switched them off for it (PR_SET_THP_DISABLE)";
         return Err(Unavailable::new(Obstacle::Permission, what, why));
     }
     Ok(mode)

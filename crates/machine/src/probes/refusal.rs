@@ -252,7 +252,7 @@ pub(crate) fn no_msr_device(here: &Surroundings<'_>) -> Unavailable {
         );
     }
     if !here.there("/proc/cpuinfo") {
-        let why = format!("{why}, and without /proc nobody can tell why");
+        let why = format!("{why}, and without /proc the reason is unknown");
         return not_permitted(why, MOUNT_PROC);
     }
     if !here.there("/proc/modules") {
@@ -314,7 +314,10 @@ fn perf(question: Question, answer: &str, code: i32, here: &Surroundings<'_>) ->
         _ => {
             let filter = here.filtered() || here.in_container();
             let who = if filter { "seccomp or the container" } else { "a security module" };
-            let why = format!("`perf_event_open` answered {answer}, and not for its level: {who}");
+            let why = format!(
+                "`perf_event_open` answered {answer}, but not because of \
+                 `kernel.perf_event_paranoid`: {who}"
+            );
             not_permitted(why, LOOK_WHO)
         }
     }
@@ -376,7 +379,8 @@ pub(crate) fn counter_refused(
             Obstacle::Hardware,
             "",
             answered(&format!(
-                "PMU {kind} cannot count {:#x} {modes}, or not beside the others of its group",
+                "PMU {kind} cannot count {:#x} {modes}, or not together with the other events of \
+                 its group",
                 attributes.config[0]
             )),
         ),

@@ -591,8 +591,8 @@ fn a_share_of_the_clock_is_told_with_who_keeps_it() {
     };
     let (half, hertz, is_on_page) = of(Some(["50", "17"]));
     let most = "at most 50 % of the highest clock, by `/sys/devices/system/cpu/intel_pstate/max_perf_pct`; `echo \
-                100 | sudo tee /sys/devices/system/cpu/intel_pstate/max_perf_pct` allows all of it, until whoever \
-                wrote it does so again";
+                100 | sudo tee /sys/devices/system/cpu/intel_pstate/max_perf_pct` lifts the limit until a program \
+                sets it again";
     assert!(half == most && is_on_page, "{half}");
     // 2.35 GHz, which the kernel rounds up.
     assert!(hertz.is_some_and(|hertz| (hertz - 2.4e9).abs() < 1.0), "{hertz:?}");

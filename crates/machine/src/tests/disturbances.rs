@@ -35,7 +35,7 @@ fn heat_that_was_put_in_is_said() {
     let (machine, cpus) = (Machine::from(model), "0".parse().unwrap());
     let findings = findings(&difference(&machine, &cpus, 3.0), 3.0, 1);
     assert_eq!(findings.len(), 1);
-    assert!(findings[0].text.contains("by heat 3 times"), "{findings:?}");
+    assert!(findings[0].text.contains("heat throttled cores or packages 3 times"), "{findings:?}");
 }
 
 #[test]

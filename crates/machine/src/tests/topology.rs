@@ -250,7 +250,7 @@ fn kinds_of_cores_differ_in_their_caches() {
     }
     let (topology, said) = (topology_of(&files, "0-7"), disputed(&files));
     let expected = "L3 caches: the kernel's files contradict each other: CPU 2 lists no L3, and equal \
-                    cores do; who shares it there is unknown";
+                    cores do; which CPUs share it there is unknown";
     assert_eq!(said, [expected]);
     assert!(topology.cpus[2].last_level_cache.is_empty());
 }

@@ -155,22 +155,22 @@ fn number(metric: &Metric, output: &str, seconds: f64) -> Result<f64, String> {
             let found = expression.captures_iter(output).last();
             let text = found.as_ref().and_then(|found| found.get(1).or(found.get(0)));
             let text = text.map(|text| text.as_str().trim()).ok_or_else(|| {
-                format!("nothing that it printed matches `{}`", expression.as_str())
+                format!("no output of the command matches `{}`", expression.as_str())
             })?;
             let text = if has_thousands(text) { text.replace(',', "") } else { text.to_owned() };
-            text.parse().map_err(|_| format!("`{text}`, which it printed, is no number"))
+            text.parse().map_err(|_| format!("the command printed `{text}`, which is no number"))
         }
         Metric::Json(path) => {
             let json: serde_json::Value = serde_json::from_str(output)
-                .map_err(|error| format!("what it printed is no JSON: {error}"))?;
+                .map_err(|error| format!("the command's output is no JSON: {error}"))?;
             let value = path.iter().try_fold(&json, |value, key| match key.parse::<usize>() {
                 Ok(index) if value.is_array() => value.get(index),
                 _ => value.get(key),
             });
             let path = path.join(".");
-            value.and_then(serde_json::Value::as_f64).ok_or_else(|| {
-                format!("there is no number at `{path}` in the JSON that it printed")
-            })
+            value
+                .and_then(serde_json::Value::as_f64)
+                .ok_or_else(|| format!("the command's JSON has no number at `{path}`"))
         }
     }
 }

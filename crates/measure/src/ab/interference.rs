@@ -55,8 +55,8 @@ fn preempted(ran: &[Ran]) -> Option<Finding> {
     let often = switches >= PER_RUN_MIN * runs && switches > PER_SECOND_MIN * seconds;
     (runs > 0.0 && often).then(|| {
         let text = format!(
-            "in each run of it a CPU was taken away from its threads {:.0} times, {:.0} times in a \
-             second of CPU time: something else, or another thread of its own, wanted the same CPU",
+            "its threads lost a CPU {:.0} times in each run, {:.0} times per second of CPU time: \
+             other work, or another thread of its own, wanted the same CPU",
             switches / runs,
             switches / seconds.max(1e-6)
         );
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn who_shares_its_cpu_is_told_so() {
         let found = preempted(&[ran(10, 1.0, 150), ran(10, 1.0, 250)]).unwrap();
-        assert!(found.text.contains("threads 20 times, 200 times"), "{}", found.text);
+        assert!(found.text.contains("20 times in each run, 200 times"), "{}", found.text);
         assert_eq!(preempted(&[ran(10, 1.0, 15)]), None);
         // Each run is so short that one switch is as many as 1,000 in a second.
         assert_eq!(preempted(&[ran(10, 0.01, 10)]), None);

@@ -185,7 +185,7 @@ fn equal(comparing: &Comparing) -> Option<Finding> {
         Finding::note(
             "ab.equal",
             "A and B",
-            "both are the same: what differs is this machine's noise",
+            "A and B are the same: differences are noise of this machine",
         )
     })
 }

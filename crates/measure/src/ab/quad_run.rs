@@ -293,8 +293,8 @@ fn end(stopped: Stopped, run: &mut AbRun, was_set: bool) -> Result<Option<Findin
                     "run.cpu-lost",
                     format!("CPU {cpu}"),
                     format!(
-                        "it was lost after {count} quads (cannot pin a thread there: {}): what was \
-                     measured until then stands",
+                        "lost after {count} quads (cannot pin a thread there: {}); earlier quads \
+                         stand",
                         sys::errno::words(&source)
                     ),
                 )
@@ -302,7 +302,7 @@ fn end(stopped: Stopped, run: &mut AbRun, was_set: bool) -> Result<Option<Findin
             ));
         }
         Stopped::Error(Error::Setting(error)) => {
-            "a setting could not be made any more".clone_into(&mut run.ended);
+            "a setting could not be made again".clone_into(&mut run.ended);
             run.failures.push(ArmFailure { arm: "A or B".to_owned(), why: error.to_string() });
         }
         Stopped::Error(error) => return Err(error),

@@ -155,7 +155,7 @@ fn within(plan: &Planning<'_>, heaviest: &StreamRow) -> Result<Proposal, Unavail
     };
     let missing =
         named_in_matrix().filter(|it| is_in(&left_out, it) && !is_in(&proposal.cells, it));
-    let why = format!("a tenth of {} s has no room for it", plan.budget.0);
+    let why = format!("it does not fit into a tenth of {} s", plan.budget.0);
     let reason = |what: &'static str| {
         let reason = Unavailable::new(Obstacle::Measurement, format!("neighbours: {what}"), &*why);
         (what, reason.with_remedy("cpudyno turbo --neighbours"))
@@ -193,8 +193,7 @@ pub(super) fn of_matrix(plan: &Planning<'_>, matrix: &Matrix) -> Result<Proposal
         if !plan.placement.is_named || plan.placement.cpus.contains(&sibling) {
             return Some(sibling);
         }
-        let why =
-            format!("CPU {sibling}, the sibling of CPU {cpu}, is none of those that were named");
+        let why = format!("CPU {sibling}, the sibling of CPU {cpu}, is not among the named CPUs");
         let reason = Unavailable::new(Obstacle::Measurement, "sibling", why);
         lacks(
             &mut proposal,
@@ -204,7 +203,7 @@ pub(super) fn of_matrix(plan: &Planning<'_>, matrix: &Matrix) -> Result<Proposal
         None
     });
     if others.is_empty() && sibling.is_none() {
-        let why = "only one CPU may be used, so that it has none";
+        let why = "only one CPU may be used, so it has no neighbours";
         return Err(Unavailable::new(Obstacle::Hardware, "neighbours", why)
             .with_remedy("let it use more: --cpus LIST"));
     }

@@ -117,7 +117,7 @@ pub enum Error {
         limit: Duration,
     },
     /// A program was killed because it did not stop printing.
-    #[error("cannot read what `{program}` prints: it is more than {limit_bytes} bytes")]
+    #[error("cannot read the output of `{program}`: it has more than {limit_bytes} bytes")]
     PrintedTooMuch {
         /// Its name.
         program: String,
@@ -125,7 +125,7 @@ pub enum Error {
         limit_bytes: u64,
     },
     /// The benchmark ended badly.
-    #[error("cannot believe STREAM: it failed ({status}): {}", printed.telling())]
+    #[error("cannot use STREAM: it failed ({status}): {}", printed.telling())]
     Failed {
         /// How it ended.
         status: String,
@@ -151,7 +151,7 @@ pub enum Error {
         found: u64,
     },
     /// It found its own arrays wrong, so that its rates mean nothing.
-    #[error("cannot believe STREAM: its own check of the arrays fails: {}", printed.telling())]
+    #[error("cannot use the rates of STREAM: its own check of the arrays fails: {}", printed.telling())]
     WrongAnswer {
         /// What it says of it.
         printed: Quote,
@@ -194,7 +194,7 @@ impl Error {
                     .to_owned()
             }
             Error::Failed { status, .. } if status.contains("SIGKILL") => {
-                "somebody killed it: perhaps the kernel, for lack of memory; ask for shorter arrays"
+                "a signal killed it, perhaps for lack of memory: use shorter arrays, --length N"
                     .to_owned()
             }
             Error::Deviates { what: "elements", .. } => {

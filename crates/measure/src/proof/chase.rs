@@ -58,7 +58,7 @@ pub(super) fn judged(
         return (ProofAnswer::Obeyed, at);
     }
     blind(match (rose || fell, change.lever.proof) {
-        (true, _) => "that is not the promised direction, and may have other reasons".to_owned(),
+        (true, _) => "this is not the expected direction and may have other causes".to_owned(),
         (false, Proof::Stride) => others(machine, change),
         (false, _) => "one core at work need not bring the uncore to its limit".to_owned(),
     })
@@ -75,7 +75,7 @@ fn beyond_limit(change: &Change, uncore: &[f64]) -> Option<String> {
         _ => return None,
     };
     let (is, limit) = (is / 1e9, limit / 1e9);
-    Some(format!("the hardware says {is:.3} GHz outside of the cores, the limit is {limit:.3} GHz"))
+    Some(format!("the uncore clock by hardware is {is:.3} GHz, the limit is {limit:.3} GHz"))
 }
 
 /// Who else may bring the lines that a prefetcher would: those that are on, by name, or some without a
@@ -93,7 +93,7 @@ fn others(machine: &Machine, change: &Change) -> String {
     };
     let on: Vec<&str> = Lever::all().filter(is_on).map(|lever| lever.id).collect();
     if on.is_empty() {
-        return "prefetchers that have no switch may bring the lines".to_owned();
+        return "prefetchers without a switch may fetch the lines".to_owned();
     }
-    format!("others that are on may bring the lines: {}", on.join(", "))
+    format!("other prefetchers that are on may fetch the lines: {}", on.join(", "))
 }

@@ -37,9 +37,9 @@ pub(super) fn caveat(machine: &Machine, lever: &Lever) -> Option<String> {
     };
     let minutes = (QUADS * SWITCHES * settled / COMPARED / 60.0).ceil();
     Some(format!(
-        "it moves power: an effect that was held for less than {settled:.0} s, three time constants of \
-         the power limit {whose}, may be heat that was carried over; `ab` and `sst try` hold it that \
-         long where they have more time than --budget {minutes:.0}m"
+        "it moves power: an effect held for less than {settled:.0} s (three time constants of the \
+         power limit {whose}) may be carried-over heat; `ab` and `sst try` hold it that long with \
+         more than --budget {minutes:.0}m"
     ))
 }
 

@@ -384,7 +384,7 @@ pub fn judge(
             match (&before.0.get(&change.setting), &after.0.get(&change.setting)) {
                 (Some(Ok(before)), Some(Ok(after))) => verdict(machine, change, before, after),
                 (Some(Err(reason)), _) | (_, Some(Err(reason))) => unseen(reason),
-                _ => (ProofAnswer::NotObservable, "nobody looked".to_owned()),
+                _ => (ProofAnswer::NotObservable, "not observed".to_owned()),
             };
         if answer == ProofAnswer::NotObeyed {
             let rule = (change.lever.rule)(&drivers).into_iter();
@@ -483,7 +483,10 @@ fn verdict(
             let (before, after) = (word(*before), word(*after));
             (answer, format!("a thread {before} be pinned there before, and {after} afterwards"))
         }
-        _ => (ProofAnswer::NotObservable, "the two looks saw different things".to_owned()),
+        _ => (
+            ProofAnswer::NotObservable,
+            "the observations before and after are of different kinds".to_owned(),
+        ),
     }
 }
 
@@ -509,15 +512,13 @@ fn clocks(
     let reasons = || {
         let throttles = match throttled {
             Some(0) => None,
-            Some(times) => {
-                Some(format!("the core got too hot and was throttled {times} times meanwhile"))
-            }
-            None => Some("whether it got too hot is not known, as its counter fell".to_owned()),
+            Some(times) => Some(format!("heat throttled the core {times} times meanwhile")),
+            None => Some("thermal throttling is unknown, as its counter fell".to_owned()),
         };
         let deciders = overrides::of(machine, &change.object, &change.wanted);
         let all: Vec<String> = throttles.into_iter().chain(deciders).collect();
         if all.is_empty() {
-            ", which may have other reasons".to_owned()
+            ", which may have other causes".to_owned()
         } else {
             format!(": {}", all.join("; "))
         }
@@ -526,7 +527,7 @@ fn clocks(
     let fell = is_above(before, after);
     match expected(machine, change) {
         Expected::AtMost(ceiling) if is > ceiling * ABOVE => {
-            (ProofAnswer::NotObeyed, format!("{seen}, allowed are {}", hertz(ceiling)))
+            (ProofAnswer::NotObeyed, format!("{seen}, above the limit of {}", hertz(ceiling)))
         }
         Expected::AtMost(ceiling) if was > ceiling * ABOVE => (ProofAnswer::Obeyed, seen),
         Expected::AtMost(ceiling) => {
@@ -625,7 +626,10 @@ fn idled(
         list(&forbidden, after)
     );
     match (was, is) {
-        (0, 0) => (ProofAnswer::NotObservable, format!("{seen}: they were not used before either")),
+        (0, 0) => (
+            ProofAnswer::NotObservable,
+            format!("{seen}: these states were not used before either"),
+        ),
         (_, 0) => (ProofAnswer::Obeyed, seen),
         _ => (ProofAnswer::NotObeyed, seen),
     }
@@ -715,9 +719,9 @@ mod tests {
                 |throttles| Observation::Clock { hertz: vec![2e9; 5], throttles: Some(throttles) };
             verdict(&machine, &change, &clock(was), &clock(is)).1
         };
-        assert!(said(7, 9).contains("throttled 2 times"), "{}", said(7, 9));
-        assert!(said(7, 2).contains("not known, as its counter fell"), "{}", said(7, 2));
-        assert!(!said(7, 7).contains("hot"), "{}", said(7, 7));
+        assert!(said(7, 9).contains("throttled the core 2 times"), "{}", said(7, 9));
+        assert!(said(7, 2).contains("unknown, as its counter fell"), "{}", said(7, 2));
+        assert!(!said(7, 7).contains("throttl"), "{}", said(7, 7));
     }
 
     #[test]

@@ -85,8 +85,10 @@ pub(super) fn judged(change: &Change, before: &[Rise], after: &[Rise]) -> (Proof
             let why = no_promise(change);
             format!("the clock was at its height within {within:.0} us both times, and {why}")
         }
-        (true, true) => "it began lower and was there sooner, or the other way round".to_owned(),
-        _ => "that is not the promised direction, and may have other reasons".to_owned(),
+        (true, true) => {
+            "the clock began lower and rose sooner, or began higher and rose later".to_owned()
+        }
+        _ => "this is not the expected direction and may have other causes".to_owned(),
     };
     (ProofAnswer::NotObservable, format!("{seen}: {why}"))
 }
@@ -106,14 +108,17 @@ fn broken(change: &Change, after: &[Rise]) -> Option<String> {
             // A core that never comes to the floor is held by something else: heat, power.
             let is_free = median(&of(|rise| rise.height))? >= floor;
             (is_free && first < floor * WITHIN).then(|| {
-                format!("it began below the lowest clock that is allowed, {:.3} GHz", floor / 1e9)
+                format!("the clock began below the lowest allowed clock, {:.3} GHz", floor / 1e9)
             })
         }
         ("governor", "performance") => {
             let soonest = quantile(&of(|rise| rise.duration.0), 0.25)?;
             (soonest > LONGEST).then(|| {
                 let micros = soonest * 1e6;
-                format!("a governor that asks for the highest clock has it before {micros:.0} us")
+                format!(
+                    "a governor that requests the highest clock would reach it in less than \
+                     {micros:.0} us"
+                )
             })
         }
         _ => None,
@@ -123,9 +128,9 @@ fn broken(change: &Change, after: &[Rise]) -> Option<String> {
 /// Why a clock that rises as before is no disobedience.
 fn no_promise(change: &Change) -> &'static str {
     match change.lever.id {
-        "min_freq" => "a clock that begins above its floor says nothing of it",
+        "min_freq" => "a clock that begins above `min_freq` does not show its effect",
         "governor" => "a governor may leave it to the processor how soon it rises",
-        _ => "a preference is a wish, which the processor may weigh as it likes",
+        _ => "a preference is a hint, which the processor may ignore",
     }
 }
 

@@ -310,7 +310,7 @@ fn absent_series(
         cell_without(program, planned, |what| match events::end_of(program, ended.failed, cell) {
             Some(error) => error.reason(what),
             None if plan.blocks_done > 0 && ended.let_run(planned) => {
-                Unavailable::new(Obstacle::Measurement, what, "no block of it gave a number")
+                Unavailable::new(Obstacle::Measurement, what, "none of its blocks gave a number")
             }
             None => not_reached(planned, ended, what),
         })
@@ -330,10 +330,12 @@ fn given(span: Span, program: &Program, took: Seconds) -> Seconds {
 fn not_reached(planned: &Planned, ended: &EarlyEnd<'_>, what: String) -> Unavailable {
     let reason = |why: String| Unavailable::new(Obstacle::Measurement, what, why);
     match ended.run {
-        None | Some(End::Interrupted) => reason("the run was stopped before".to_owned()),
+        None | Some(End::Interrupted) => {
+            reason("the run was stopped before it was measured".to_owned())
+        }
         Some(End::OutOfTime) => {
             let seconds = ended.seconds.0;
-            reason(format!("the {seconds:.1} s of the run were over before"))
+            reason(format!("the {seconds:.1} s of the run ended before it was measured"))
                 .with_remedy(more_time(seconds * 2.0))
         }
         Some(End::Lost { cpu, why }) => {
@@ -341,11 +343,13 @@ fn not_reached(planned: &Planned, ended: &EarlyEnd<'_>, what: String) -> Unavail
             let why = if is_its {
                 format!("CPU {cpu} was lost during the run: {why}")
             } else {
-                format!("the run ended before, when CPU {cpu} was lost")
+                format!("the run ended before it was measured, when CPU {cpu} was lost")
             };
             reason(why).with_remedy(events::WITHOUT_LOST)
         }
-        Some(End::Failed(error)) => reason(format!("the run ended before: {error}")),
+        Some(End::Failed(error)) => {
+            reason(format!("the run ended before it was measured: {error}"))
+        }
     }
 }
 

@@ -54,7 +54,8 @@ impl Controllers {
             Ok(outcome) => Ok(Controllers(outcome.map(|()| found))),
             Err(RunError::Interrupted) => Err(RunError::Interrupted.into()),
             Err(error) => {
-                let why = format!("they could not be held against a known answer: {error}");
+                let why =
+                    format!("the counters could not be checked with a known transfer: {error}");
                 let what = "measured memory traffic";
                 Ok(Controllers(Err(Unavailable::new(Obstacle::Measurement, what, why))))
             }
@@ -118,18 +119,17 @@ const BELIEVED: [f64; 2] = [0.7, 1.5];
 /// What it may mean that a smaller share than this is counted.
 const MEANINGS: [(f64, &str); 5] = [
     (0.02, COUNTS_NOTHING),
-    (
-        0.4,
-        "most of it goes to memory of another kind, or through controllers that have no PMU here",
-    ),
-    (0.6, "half of it is counted, such as one of two schedulers of each channel"),
+    (0.4, "most traffic goes to memory of another kind, or through controllers without a PMU here"),
+    (0.6, "half of the traffic is counted, such as one of two schedulers of each channel"),
     (
         BELIEVED[0],
-        "a part goes to memory of another kind, or another tool has programmed some of them",
+        "some traffic goes to memory of another kind, or another tool programs some of the \
+         counters",
     ),
     (
         f64::INFINITY,
-        "a count is less than a line, the same is counted twice, or others move as much",
+        "a count stands for less than a line, traffic is counted twice, or other programs move as \
+         much",
     ),
 ];
 
@@ -228,9 +228,9 @@ mod tests {
             (0.0, 0.0, "counted 0: they do not count"),
             (15.0, 10.0, "counted 0: they do not count"),
             (20.0, 0.0, "another kind"),
-            (50.0, 0.0, "half of it"),
-            (110.0, 40.0, "half of it"),
-            (69.0, 0.0, "a part"),
+            (50.0, 0.0, "half of the traffic"),
+            (110.0, 40.0, "half of the traffic"),
+            (69.0, 0.0, "some traffic"),
             (151.0, 0.0, "counted twice"),
         ] {
             let why = why(read, idle).unwrap_or_default();

@@ -238,7 +238,7 @@ pub fn refuse_elsewhere(machine: &Machine) -> Result<(), Unavailable> {
     match &machine.elsewhere {
         None => Ok(()),
         Some(elsewhere) => {
-            let why = format!("its answers come from {elsewhere}, and nothing runs there");
+            let why = format!("cpudyno reads it from {elsewhere}, so nothing can run on it");
             let refusal = Unavailable::new(Obstacle::Permission, "this machine", why);
             Err(refusal.with_remedy("`cpudyno sheet --dry-run` says what would be measured there, `cpudyno info -v` what limits its clocks"))
         }

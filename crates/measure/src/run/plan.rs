@@ -94,7 +94,7 @@ pub enum CellWork {
     CustomJob(Box<dyn CustomJob>),
 }
 
-/// What an errand measures, and where.
+/// What a custom job measures, and where.
 pub struct JobTarget {
     /// Order of its workload within the area.
     pub order: usize,
@@ -104,7 +104,7 @@ pub struct JobTarget {
     pub cpus: Vec<CpuId>,
 }
 
-/// What an errand works with.
+/// What a custom job works with.
 pub struct JobContext<'a> {
     /// What runs its jobs.
     pub executor: &'a mut dyn Executor,
@@ -236,7 +236,7 @@ impl Cell {
         match &self.work {
             CellWork::Streams(streams) => streams.members.iter().map(|a| a.member.cpu).collect(),
             CellWork::Traffic(moved) => moved.candidates[0].job.cpus(),
-            CellWork::CustomJob(errand) => errand.aim().cpus,
+            CellWork::CustomJob(job) => job.aim().cpus,
         }
     }
 
@@ -244,13 +244,13 @@ impl Cell {
     pub fn is_probed(&self) -> bool {
         match &self.work {
             CellWork::Streams(_) | CellWork::Traffic(_) => true,
-            CellWork::CustomJob(errand) => errand.is_probed(),
+            CellWork::CustomJob(job) => job.is_probed(),
         }
     }
 
     /// Whether it is gone through once.
     pub fn is_once(&self) -> bool {
-        matches!(&self.work, CellWork::CustomJob(errand) if errand.is_once())
+        matches!(&self.work, CellWork::CustomJob(job) if job.is_once())
     }
 
     /// What is executed, each workload once.
@@ -268,8 +268,8 @@ impl Cell {
                 let cpu = moved.candidates[0].job.cpus()[0];
                 vec![Workload { order: moved.order, id: moved.workload, cpu }]
             }
-            CellWork::CustomJob(errand) => {
-                let JobTarget { order, workload, cpus } = errand.aim();
+            CellWork::CustomJob(job) => {
+                let JobTarget { order, workload, cpus } = job.aim();
                 vec![Workload { order, id: workload, cpu: cpus[0] }]
             }
         };
@@ -288,14 +288,14 @@ impl Cell {
         match &self.work {
             CellWork::Streams(streams) => protocol::duration(&streams.phases),
             CellWork::Traffic(moved) => protocol::JOB_OVERHEAD + moved.candidates[0].job.duration(),
-            CellWork::CustomJob(errand) => protocol::JOB_OVERHEAD + errand.duration(),
+            CellWork::CustomJob(job) => protocol::JOB_OVERHEAD + job.duration(),
         }
     }
 
     /// How long it keeps its CPUs at work.
     pub(crate) fn busy(&self) -> Seconds {
         match &self.work {
-            CellWork::CustomJob(errand) => protocol::JOB_OVERHEAD + errand.busy(),
+            CellWork::CustomJob(job) => protocol::JOB_OVERHEAD + job.busy(),
             CellWork::Streams(_) | CellWork::Traffic(_) => self.duration(),
         }
     }

@@ -37,7 +37,7 @@ impl Subject {
         match own.names().into_iter().find(|name| !self.heeds.contains(name)) {
             Some(name) => {
                 let heeds = self.heeds.join(", ");
-                Err(format!("`{}` does not heed `{name}`, but {heeds}", self.id))
+                Err(format!("`{}` ignores `{name}`; it takes {heeds}", self.id))
             }
             None => Ok((self.request)(own)),
         }

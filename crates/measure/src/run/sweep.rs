@@ -290,7 +290,7 @@ impl<'a> Sweeper<'a> {
             for _ in 0..calibration::LOOKS {
                 let refined =
                     guarded(|| calibration::refine(self.executor, tools, &mut swept.rulers));
-                swept.beside(|| "looking at rulers once more".to_owned(), refined)?;
+                swept.beside(|| "checking rulers again".to_owned(), refined)?;
             }
         }
         self.share(swept);
@@ -300,7 +300,7 @@ impl<'a> Sweeper<'a> {
     fn sweeps(&mut self, swept: &mut Swept) -> Result<(), RunError> {
         let cpus = self.calibrate(swept)?;
         let cost = guarded(|| self.own_cost(swept, &cpus));
-        swept.beside(|| "finding what a repetition costs by itself".to_owned(), cost)?;
+        swept.beside(|| "measuring the overhead of a repetition".to_owned(), cost)?;
         self.tell("choosing variants");
         let all: Vec<usize> = (0..self.program.cells.len()).collect();
         swept.trials = self.trials(&all, variant_trials::longest(self.request.span))?;
@@ -457,7 +457,7 @@ impl<'a> Sweeper<'a> {
             let tools = &self.program.tools;
             let probe = guarded(|| placement::probe(self.executor, tools, topology, fabric, pair));
             let [a, b] = pair;
-            let doing = || format!("probing how CPUs {a} and {b} lie to each other");
+            let doing = || format!("probing the placement of CPUs {a} and {b}");
             if let Some(probe) = swept.beside(doing, probe)? {
                 swept.probes.entry(pair).or_default().push(probe);
                 probes.push(probe);
@@ -493,7 +493,7 @@ impl<'a> Sweeper<'a> {
                 Ok(pieces)
             }
             CellWork::Traffic(moved) => self.moved(moved, self.chosen[cell], swept),
-            CellWork::CustomJob(errand) => self.errand(&**errand, swept),
+            CellWork::CustomJob(job) => self.custom(&**job, swept),
         }
     }
 
@@ -577,12 +577,12 @@ impl<'a> Sweeper<'a> {
     }
 
     /// What the area makes of its own jobs: one piece for all of its CPUs, and one for each part.
-    fn errand(&mut self, errand: &dyn CustomJob, swept: &mut Swept) -> Result<Pieces, RunError> {
-        let JobTarget { order, workload, .. } = errand.aim();
+    fn custom(&mut self, job: &dyn CustomJob, swept: &mut Swept) -> Result<Pieces, RunError> {
+        let JobTarget { order, workload, .. } = job.aim();
         self.tell(workload);
         let machine = self.planning.machine;
         let run =
-            errand.run(JobContext { executor: self.executor, rulers: &swept.rulers, machine })?;
+            job.run(JobContext { executor: self.executor, rulers: &swept.rulers, machine })?;
         // Where all numbers are of parts, there are none of the whole.
         let is_split = run.readings.is_empty() && !run.parts.is_empty();
         let whole = (!is_split).then(|| (BTreeMap::new(), run.readings));
@@ -590,7 +590,7 @@ impl<'a> Sweeper<'a> {
             let readings = numbers_only(workload, readings);
             let witness = run.witness;
             let reduced = reduce::Reduced { readings, witness, ..reduce::Reduced::default() };
-            let cpu = errand.cpu_of(&parameters);
+            let cpu = job.cpu_of(&parameters);
             Piece { order, workload, cpu, parameters, around: run.around, reduced }
         });
         Ok(pieces.collect())
@@ -676,7 +676,7 @@ fn numbers_only(workload: &str, readings: reduce::Readings) -> reduce::Readings 
             if samples.iter().all(|sample| sample.is_finite()) {
                 return Ok(samples);
             }
-            let why = "a sample of it came out as no finite number: a fault of cpudyno";
+            let why = "a sample of it is no finite number: a fault of cpudyno";
             Err(Unavailable::new(Obstacle::Cpudyno, format!("{quantity} of {workload}"), why)
                 .with_remedy("please report it, with the command that was given"))
         });

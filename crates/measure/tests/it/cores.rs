@@ -84,7 +84,7 @@ fn what_cannot_be_asked_has_a_reason() {
         Outcome::Unavailable { unavailable } => Some(unavailable.why.as_str()),
         Outcome::Measured { .. } => None,
     });
-    assert!(reasons.collect::<String>().ends_with("it takes two"));
+    assert!(reasons.collect::<String>().ends_with("a pair needs two"));
     let machine = changed("2s-56c", |_| ());
     let elsewhere = CoresOptions { home: Home::Node(7), ..options(Some("0,1")) };
     let error = run(&machine, elsewhere).unwrap_err();

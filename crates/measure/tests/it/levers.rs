@@ -247,7 +247,7 @@ fn a_setting_that_vanishes_between_rounds_is_told_and_put_back_when_it_is_there_
     let mut session = session(&machine, &folder);
     let record = with_a_cpu_that_leaves(&machine, &comparing, &mut session).unwrap();
     let run = record.comparison.as_ref().unwrap();
-    assert_eq!(run.ended, "a setting could not be made any more");
+    assert_eq!(run.ended, "a setting could not be made again");
     let Known::No { unavailable } = &run.comparison else { panic!("{run:?}") };
     assert!(unavailable.why.contains("governor"), "{unavailable:?}");
     assert!(run.quads.len() >= 8, "{run:?}");
@@ -326,7 +326,7 @@ fn the_limits_of_the_uncore_show_in_the_last_cache() {
     for setting in ["uncore_max=1GHz", "uncore_min=2GHz"] {
         let proofs = proved(&machine, &[setting]);
         assert_eq!(proofs[0].answer, ProofAnswer::NotObeyed, "{setting}: {proofs:?}");
-        assert!(proofs[0].seen.contains("the hardware says"), "{proofs:?}");
+        assert!(proofs[0].seen.contains("the uncore clock by hardware"), "{proofs:?}");
     }
     // A clock within the limit was there before.
     let proofs = proved(&machine, &["uncore_max=2.2GHz"]);
@@ -344,7 +344,7 @@ fn prefetchers_show_in_ascending_pointers_where_no_other_brings_the_lines() {
     assert_eq!(answered, ProofAnswer::Obeyed, "{seen}");
     let (answered, seen) = answer(&["prefetch.l1_ip=off"]);
     assert_eq!(answered, ProofAnswer::NotObservable, "{seen}");
-    let on = "others that are on may bring the lines: prefetch.l2, prefetch.l2_pair, prefetch.l1";
+    let on = "other prefetchers that are on may fetch the lines: prefetch.l2, prefetch.l2_pair, prefetch.l1";
     assert!(seen.ends_with(on), "{seen}");
 }
 
@@ -388,7 +388,7 @@ fn a_clock_that_does_not_rise_has_its_reasons_named() {
     let after = observer.look(&plan.changes).unwrap();
     let proofs = proof::judge(&machine, &plan.changes, &before, &after);
     assert_eq!(proofs[0].answer, ProofAnswer::NotObservable, "{proofs:?}");
-    let said = "did not rise: the core got too hot and was throttled";
+    let said = "did not rise: heat throttled the core";
     assert!(proofs[0].seen.contains(said), "{proofs:?}");
     assert!(proofs[0].seen.contains("HWP is on: bit 0 of MSR 0x770 of CPU 0"), "{proofs:?}");
     assert!(proofs[0].seen.contains("intel_pstate is in mode `active`"), "{proofs:?}");

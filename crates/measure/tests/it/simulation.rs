@@ -429,7 +429,7 @@ fn a_budget_ends_a_run_in_the_middle_of_a_job_and_what_was_measured_stands() {
         match &series.outcome {
             Outcome::Measured { .. } => measured += 1,
             Outcome::Unavailable { unavailable }
-                if unavailable.why.contains(" s of the run were over") =>
+                if unavailable.why.contains(" s of the run ended") =>
             {
                 assert_eq!(unavailable.remedy.as_deref(), Some("give it more time: --budget 8s"));
                 over += 1;

@@ -102,15 +102,20 @@ pub struct ResultValue {
     pub interval: Option<[f64; 2]>,
 }
 
+/// More blocks make an interval hardly narrower, and a digest longer.
+const BLOCKS_MAX: usize = 12;
+
 /// Digits of a median: it is as fine as what it varies by.
 const DIGITS: usize = 7;
 
 impl Measured {
-    /// From the medians of blocks; `None` where there are none.
+    /// From the medians of blocks; `None` where there are none. Of many blocks, some that follow each other count as one.
     pub fn of(blocks: &[f64], packing: f64) -> Option<Measured> {
-        let median = to_digits(median(blocks)?, DIGITS);
-        let ppm = |block: &f64| ((block - median) / millionth(median)).round() as i64;
-        Some(Measured { median, blocks_ppm: blocks.iter().map(ppm).collect(), packing })
+        let whole = to_digits(median(blocks)?, DIGITS);
+        let ppm = |block: f64| ((block - whole) / millionth(whole)).round() as i64;
+        let together = blocks.chunks(blocks.len().div_ceil(BLOCKS_MAX));
+        let blocks_ppm = together.filter_map(median).map(ppm).collect();
+        Some(Measured { median: whole, blocks_ppm, packing })
     }
 
     /// The median with its interval.
@@ -397,6 +402,11 @@ mod tests {
     #[test]
     fn what_varies_is_kept_to_a_millionth() {
         assert_eq!(Measured::of(&[], 0.0), None);
+        // 25 blocks in threes: 2, 5, ... 23 of 1 to 24, and the last one alone.
+        let many: Vec<f64> = (1..=25).map(f64::from).collect();
+        let kept = Measured::of(&many, 0.0).unwrap();
+        assert_eq!((kept.median, kept.blocks().len()), (13.0, 9));
+        assert_eq!((kept.blocks()[0].round(), kept.blocks()[8].round()), (2.0, 25.0));
         for blocks in [[3.3e-10, 3.351e-10, 3.3513e-10], [-0.25, 0.0, 1.5], [-3.0, -2.0, 1.0]] {
             let measured = Measured::of(&blocks, 0.0).unwrap();
             let near = |a: f64, b: f64| (a - b).abs() <= millionth(blocks[1]).abs() * 0.51;

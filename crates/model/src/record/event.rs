@@ -66,6 +66,9 @@ pub enum Event {
         /// In so many sweeps.
         sweeps: u64,
     },
+    /// Something that a later version recorded and this one has no word for.
+    #[serde(other)]
+    Unknown,
 }
 
 /// Why something happened, in words.

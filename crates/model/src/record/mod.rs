@@ -429,7 +429,11 @@ pub struct PlannedWorkload {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub width_bits: Option<u32>,
     /// The frequency licence that it needs, of streams.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "crate::licence::if_known"
+    )]
     pub licence: Option<Licence>,
     /// The instruction under study, as an assembler spells it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

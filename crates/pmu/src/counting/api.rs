@@ -10,9 +10,9 @@ use model::{CpuId, Obstacle, Reading, Unavailable};
 use sys::perf_open::{Attributes, Modes};
 
 use super::sheet::FunctionSheet;
-use super::table::{Report, with_reasons, write_reasons};
 use super::{CountingPlan, Session, Work, base};
 use crate::events::{Encoded, Error, Events, Target};
+use model::counts::{Report, with_reasons, write_reasons};
 
 /// Whether cycles of this thread can be counted, by trying.
 ///

@@ -64,13 +64,13 @@ impl BudgetKernel {
         let most = BudgetKernel::NUMBER_MAX;
         for (what, number) in [("iterations", self.iterations), ("packets", self.packets)] {
             if !(1..=most).contains(&number) {
-                let why = format!("there cannot be {number} {what}");
+                let why = format!("{number} {what} are not possible");
                 return wrong(why, format!("{what} from 1 to {most}"));
             }
         }
         let most = BudgetKernel::SIZE_MAX;
         if let Some(size) = self.sizes.iter().find(|size| !(1..=most).contains(size)) {
-            let why = format!("data cannot have a size of {size} bytes");
+            let why = format!("a size of {size} bytes is not possible");
             return wrong(why, format!("sizes from 1 to {most} bytes"));
         }
         let (packets, size) = (self.packets, self.packet_bytes());
@@ -207,7 +207,7 @@ impl Expected {
             return missing(format!("there is no part `{part}`"));
         };
         let Some(row) = counts.events.iter().find(|row| row.event == *event) else {
-            return missing("it is not among what is counted".to_owned());
+            return missing("this event is not counted".to_owned());
         };
         let units = units(counts);
         match &row.count {
@@ -243,9 +243,9 @@ mod tests {
         let huge = BudgetKernel { packets: 1 << 39, sizes: vec![1 << 39], ..sound.clone() };
         assert!(why(huge).contains("are too many"));
         let beyond = BudgetKernel { packets: u64::MAX, ..sound.clone() };
-        assert!(why(beyond).contains("there cannot be 18446744073709551615 packets"));
+        assert!(why(beyond).contains("18446744073709551615 packets are not possible"));
         let nothing = BudgetKernel { iterations: 0, ..sound.clone() };
-        assert!(why(nothing).contains("there cannot be 0 iterations"));
+        assert!(why(nothing).contains("0 iterations are not possible"));
         let sizes = BudgetKernel { sizes: vec![1440, u64::MAX], ..sound.clone() };
         assert!(why(sizes).contains("a size of 18446744073709551615 bytes"));
         let expected = Expected {

@@ -149,7 +149,7 @@ fn open_all(
             (None, None) => open(machine, event, None),
             (None, Some(Ok(CommandCounter::Inherited(slots)))) => open(machine, event, Some(slots)),
             (None, Some(Ok(CommandCounter::Shared(_)))) => {
-                Err(led(event, "they are not a thread's"))
+                Err(led(event, "here they are counted for a whole CPU, not for a thread"))
             }
             (None, Some(Err(reason))) => Err(led(event, &reason.why)),
         };
@@ -160,7 +160,7 @@ fn open_all(
 
 /// A share without its slots.
 fn led(event: &Encoded, why: &str) -> Unavailable {
-    let why = format!("it is counted with `slots` alone, and of that: {why}");
+    let why = format!("it is counted only together with `slots`: {why}");
     Unavailable::new(Obstacle::Hardware, &event.name, why)
 }
 
@@ -247,7 +247,8 @@ fn whole(events: &[Encoded], counted: &[Reading<Count>], at: usize) -> Reading<u
     let running = count.running_ns.saturating_add(elsewhere);
     if needs_counter(event) && running < count.enabled_ns {
         let why = format!(
-            "its counter had its place for {running} of {} ns; the count is rejected, not scaled",
+            "its counter was on the hardware for {running} of {} ns; the count is rejected, not \
+             scaled",
             count.enabled_ns
         );
         return Err(absent(event, why).with_remedy("count fewer events at once"));
@@ -294,7 +295,7 @@ fn ended(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit code {code}"),
         (None, Some(signal)) => format!("killed by signal {signal}"),
-        (None, None) => "it did not end".to_owned(),
+        (None, None) => "the command did not end".to_owned(),
     }
 }
 

@@ -205,7 +205,7 @@ impl Spec {
             }
             Spec::Move => {
                 let [Some(here), Some(there)] = cpus else {
-                    let why = "this process may use one CPU alone";
+                    let why = "this process may use only one CPU";
                     return Err(Unavailable::new(Obstacle::Permission, "moves", why));
                 };
                 let happens = vec![(key::MIGRATIONS, 1.0), (key::CYCLES, 1e4)];

@@ -78,8 +78,7 @@ struct AnswerRow {
 }
 
 const EXACT: f64 = 0.001;
-const RETIRED: &str =
-    "what is retired is counted one by one; each interrupt may add an event or two";
+const RETIRED: &str = "retired events are counted exactly; each interrupt may add one or two";
 
 /// A row of something that is counted when it retires.
 const fn retired(of: AnswerWork, expect: Expect, events: &'static [&'static str]) -> AnswerRow {
@@ -87,8 +86,9 @@ const fn retired(of: AnswerWork, expect: Expect, events: &'static [&'static str]
 }
 
 const SWAP: &str =
-    "a cache that does not throw away its oldest line keeps a few that should be gone";
-const SHARED: &str = "others use this cache, too: what they displace comes from further away";
+    "a cache that does not evict its oldest line keeps a few lines that the test expects evicted";
+const SHARED: &str =
+    "other programs use this cache, too: lines that they evict come from further away";
 
 /// All of them.
 static ROWS: &[AnswerRow] = &[
@@ -114,7 +114,7 @@ static ROWS: &[AnswerRow] = &[
         events: &["task-clock", "cpu-clock"],
         less: 0.05,
         more: 0.05,
-        why: "it is held against the thread's own clock, which is read a moment earlier or later",
+        why: "it is compared with the thread's own clock, which is read a moment earlier or later",
     },
     AnswerRow {
         of: AnswerWork::Loop,
@@ -122,8 +122,8 @@ static ROWS: &[AnswerRow] = &[
         events: &["msr/tsc/"],
         less: 0.05,
         more: 0.05,
-        why: "the instruction reads the same counter a moment earlier or later; while the thread is off its \
-              CPU the event does not count, and then it is not tested",
+        why: "the instruction reads the same counter a moment earlier or later; not tested where \
+              the thread left its CPU, because the event does not count then",
     },
     AnswerRow {
         of: AnswerWork::Coin,
@@ -137,7 +137,7 @@ static ROWS: &[AnswerRow] = &[
         ],
         less: 0.1,
         more: 0.1,
-        why: "nobody guesses a coin: half of the tosses are wrong, give or take their chance",
+        why: "a coin cannot be predicted: half of the tosses are mispredicted, within chance",
     },
     AnswerRow {
         of: AnswerWork::Adds,
@@ -151,7 +151,7 @@ static ROWS: &[AnswerRow] = &[
         ],
         less: 0.02,
         more: 0.1,
-        why: "each addition waits a cycle for the one before it; a busy sibling delays some",
+        why: "each addition takes one cycle after the one before it; a busy sibling delays some",
     },
     AnswerRow {
         of: AnswerWork::Adds,
@@ -159,8 +159,8 @@ static ROWS: &[AnswerRow] = &[
         events: &["ref-cycles", "cpu_clk_unhalted.ref_tsc"],
         less: 0.1,
         more: 0.03,
-        why: "it runs with the time stamp counter, but not while the kernel works on the CPU; where the CPU \
-              was given away it is not tested",
+        why: "it counts like the time stamp counter, but not while the kernel runs on the CPU; not \
+              tested where the thread left its CPU",
     },
     retired(
         AnswerWork::Fused("avx128_fma"),
@@ -277,8 +277,8 @@ static ROWS: &[AnswerRow] = &[
         ],
         less: 0.25,
         more: 0.1,
-        why: "all lines were dropped from the caches before; a prefetcher may have guessed a few, and \
-              memory of another node is not counted",
+        why: "all lines were flushed from the caches before; a prefetcher may have fetched a few, \
+              and memory of another node is not counted",
     },
     AnswerRow {
         of: AnswerWork::Touch,
@@ -286,7 +286,7 @@ static ROWS: &[AnswerRow] = &[
         events: &["page-faults", "minor-faults"],
         less: EXACT,
         more: 0.02,
-        why: "each new page is one fault; the tables of pages may need a few",
+        why: "each new page is one fault; page tables may need a few",
     },
     AnswerRow {
         of: AnswerWork::Sleep,
@@ -401,14 +401,14 @@ fn within(level: usize, caches: &[u64]) -> Reading<u64> {
     let title = format!("work for the L{} cache", level + 1);
     let absent = |why: String| Err(Unavailable::new(Obstacle::Hardware, &title, why));
     let Some(&size) = caches.get(level) else {
-        return absent("this CPU has no such cache, or does not say how large it is".to_owned());
+        return absent("this CPU has no such cache, or does not report its size".to_owned());
     };
     // The lines beside those that are visited may come in as well.
     let bytes = if level == 0 { size } else { size / 2 };
     let before = level.checked_sub(1).map_or(0, |before| caches[before]);
     if bytes / 2 < BEYOND * before {
         return absent(format!(
-            "it is too small beside the one before it: {} and {}",
+            "the cache is too small compared with the one before it: {} and {}",
             counted_kernels::size_in_words(size),
             counted_kernels::size_in_words(before)
         ));
@@ -473,7 +473,7 @@ pub fn with_unknown(
             unavailable: Unavailable::new(
                 Obstacle::Cpudyno,
                 &event.name,
-                "no answer is known of it",
+                "its answer is not known",
             ),
         },
     };
@@ -580,7 +580,7 @@ impl AnswerEvent {
             }
         };
         if by == 0 {
-            return Err(self.absent("the clock that it is held against stands still"));
+            return Err(self.absent("the clock that it is compared with stands still"));
         }
         Ok(more as f64 / by as f64)
     }
@@ -595,7 +595,7 @@ impl AnswerEvent {
         let most = counted.filter_map(|it| it.on_cpu).max_by(f64::total_cmp);
         let why = match most {
             Some(share) => format!(
-                "not tested: the CPU was given away; the thread had it for {:.1} % of a trip at most",
+                "not tested: the thread left its CPU, and ran for at most {:.1} % of a trip",
                 100.0 * share
             ),
             None => "not tested: the thread's own clock cannot be read".to_owned(),
@@ -716,7 +716,7 @@ mod tests {
             let counted: Vec<KernelCounts> = shares.iter().map(|share| counted(*share)).collect();
             AnswerEvent { row, event: event.clone() }.given_away(counted.iter()).why
         };
-        assert!(why(&[Some(0.5), Some(0.93)]).contains("given away; the thread had it for 93.0 %"));
+        assert!(why(&[Some(0.5), Some(0.93)]).contains("ran for at most 93.0 %"));
         assert!(why(&[None]).contains("own clock cannot be read"));
     }
 

@@ -13,14 +13,12 @@ mod counted_kernels;
 mod derived;
 pub mod examples;
 mod known_answers;
-mod page;
 mod pass;
 mod plan;
 mod sanity_loop;
 mod sections;
 mod session;
 mod sheet;
-mod table;
 
 pub use api::{
     DataSheet, EventList, Profile, can_count, is_available, measure, profile, profile_to, sheet,
@@ -30,14 +28,13 @@ pub use command::{CommandRun, StatEvents, rehearse, stat};
 pub use counted_kernels::{Data, Kernel, KernelCounts, Spec, Under};
 pub use derived::{Core, needed};
 pub use known_answers::{difference, refused, selftest, with_unknown};
-pub use page::page;
+pub use model::counts::{Report, report};
 pub use plan::{
     Absent, CountingPlan, always, anchors, base, base_of_all, in_words, plan, software,
 };
 pub use sections::{CounterSet, PartIndex};
 pub use session::{Executable, Session, Work};
 pub use sheet::{Sheet, kernel, sizes};
-pub use table::{Report, report};
 
 use machine::perf::Way;
 use machine::pmu::Config;

@@ -118,7 +118,7 @@ impl<'a> OpenCounters<'a> {
             let reason = || self.readers[at].as_ref().err().cloned();
             match (before[at].take(), after[at].take()) {
                 (Some(before), Some(after)) => self.between(at, before, after),
-                _ => Err(reason().unwrap_or_else(|| self.lost(at, "it was not read"))),
+                _ => Err(reason().unwrap_or_else(|| self.lost(at, "its counter was not read"))),
             }
         });
         let mut counts: Vec<Reading<CounterReading>> = counts.collect();
@@ -147,7 +147,7 @@ impl<'a> OpenCounters<'a> {
             (Err(error), _) | (_, Err(error)) => {
                 let taken = error.kind() == std::io::ErrorKind::UnexpectedEof;
                 let why = if taken {
-                    "somebody else took its counter away".to_owned()
+                    "another program took its counter".to_owned()
                 } else {
                     format!("reading its counter answered {error}")
                 };
@@ -157,12 +157,12 @@ impl<'a> OpenCounters<'a> {
         if after.waited_ns != before.waited_ns {
             let waited = after.waited_ns.saturating_sub(before.waited_ns);
             let why = format!(
-                "its counter had no place on the hardware for {waited} ns of the measurement; the \
-                 count is rejected, not scaled"
+                "its counter was off the hardware for {waited} ns of the measurement; the count is \
+                 rejected, not scaled"
             );
             let absent = Unavailable::new(Obstacle::Measurement, &self.names[at], why);
             return Err(
-                absent.with_remedy("end whatever else counts on this CPU: `perf`, profilers")
+                absent.with_remedy("end other programs that count on this CPU: `perf`, profilers")
             );
         }
         let Some(value) = after.value.checked_sub(before.value) else {
@@ -178,8 +178,10 @@ impl<'a> OpenCounters<'a> {
     fn lost(&self, at: usize, why: &str) -> Unavailable {
         let watchdog = self.machine.tree.read("/proc/sys/kernel/nmi_watchdog");
         let remedy = match watchdog.as_deref().map(str::trim) {
-            Ok("1") => "`sudo sysctl kernel.nmi_watchdog=0`; end whatever else counts on this CPU",
-            _ => "end whatever else counts on this CPU: `perf`, profilers",
+            Ok("1") => {
+                "`sudo sysctl kernel.nmi_watchdog=0`; end other programs that count on this CPU"
+            }
+            _ => "end other programs that count on this CPU: `perf`, profilers",
         };
         Unavailable::new(Obstacle::Measurement, &self.names[at], why).with_remedy(remedy)
     }

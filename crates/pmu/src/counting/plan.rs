@@ -262,7 +262,7 @@ impl CountingPlan {
             return absent(Obstacle::Hardware, why);
         }
         if event.scope == EventScope::Shared {
-            let why = "it counts what a part of the machine does for all, not for a function";
+            let why = "it counts for a part of the whole machine, not for one function";
             return absent(Obstacle::Hardware, why.to_owned());
         }
         if !needs_counter(event) {
@@ -281,7 +281,7 @@ impl CountingPlan {
             let reason = self.absent.iter().find(|absent| Some(absent.event) == slots);
             return reason.map(|absent| Unavailable {
                 what: event.name.clone(),
-                why: format!("it is counted with `slots` alone, and of that: {}", absent.why.why),
+                why: format!("it is counted only together with `slots`: {}", absent.why.why),
                 ..absent.why.clone()
             });
         }
@@ -290,7 +290,10 @@ impl CountingPlan {
             return None;
         }
         let limits = self.limits.as_ref().ok()?;
-        let why = format!("it has no counter beside the anchors: {}", in_words(*limits));
+        let why = format!(
+            "no counter is left for it after instructions and cycles: {}",
+            in_words(*limits)
+        );
         let absent = absent(Obstacle::Hardware, why)?;
         Some(if limits.watchdog {
             absent.with_remedy("`sudo sysctl kernel.nmi_watchdog=0` gives one back")
@@ -306,7 +309,7 @@ impl CountingPlan {
         }
         let name = &self.events[at].name;
         let why =
-            "no counter is left for it beside the others, and it is worth no further execution";
+            "no counter is left, and an event that was not asked for gets no further execution";
         let absent = Unavailable::new(Obstacle::Hardware, name, why);
         Some(absent.with_remedy(format!("ask for `{name}` by its name")))
     }
@@ -398,6 +401,6 @@ impl CountingPlan {
 pub fn in_words(limits: Limits) -> String {
     let Limits { general, fixed_bits, watchdog, .. } = limits;
     let fixed = fixed_bits.count_ones();
-    let held = if watchdog { ", one of them held by the kernel's watchdog" } else { "" };
+    let held = if watchdog { ", one of them used by the kernel's watchdog" } else { "" };
     format!("{general} general and {fixed} fixed counters{held}")
 }

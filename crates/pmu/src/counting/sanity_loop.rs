@@ -99,7 +99,7 @@ pub(super) fn before(machine: &Machine, events: &[Encoded]) -> Vec<(String, Unav
 /// A count that is not believed.
 pub(super) fn rejected(event: &str, why: String) -> Unavailable {
     Unavailable::new(Obstacle::Measurement, event, why).with_remedy(
-        "`cpudyno pmu selftest` says which events count as they should; in a guest, the host may share \
+        "`cpudyno pmu selftest` shows which events count correctly; in a guest, the host may share \
          the counters",
     )
 }

@@ -142,9 +142,9 @@ impl CounterSet {
     pub fn verify(&mut self) -> Result<(), Unavailable> {
         self.switch_to(PartIndex(self.current));
         self.sing().unwrap_or_else(|| {
-            let why = "a counter had lost its place on the hardware while the loop was executed";
+            let why = "a counter was off the hardware while the loop executed";
             Err(Unavailable::new(Obstacle::Measurement, "set of counters", why)
-                .with_remedy("end whatever else counts on this CPU: `perf`, profilers"))
+                .with_remedy("end other programs that count on this CPU: `perf`, profilers"))
         })
     }
 
@@ -306,9 +306,9 @@ impl Bill {
             return Known::Yes(count);
         }
         let why = match self.rejected {
-            0 => format!("`{}` was not left yet", self.name),
+            0 => format!("`{}` has not ended yet", self.name),
             rejected => format!(
-                "in each of {rejected} intervals of `{}` a counter had lost its place on the hardware",
+                "a counter was off the hardware in each of {rejected} intervals of `{}`",
                 self.name
             ),
         };
@@ -319,7 +319,7 @@ impl Bill {
 fn first_reading(event: &Encoded, reader: &Reader) -> Reading<Sample> {
     reader.read().map_err(|error| {
         let why = match error.kind() {
-            std::io::ErrorKind::UnexpectedEof => "its counter is somebody else's".to_owned(),
+            std::io::ErrorKind::UnexpectedEof => "another program uses its counter".to_owned(),
             _ => format!("reading its counter answered {error}"),
         };
         Unavailable::new(Obstacle::Permission, &event.name, why)

@@ -299,10 +299,11 @@ impl Passed {
         for (at, &event) in self.events.iter().enumerate() {
             let event = &plan.events[event];
             if needs_counter(event) && self.done.counts[at].is_ok() {
-                let why = "the counters of the core stood still while something was executed";
+                let why = "the counters of the core stood still while code was executed";
                 let stood = Unavailable::new(Obstacle::Permission, &event.name, why);
                 self.done.counts[at] = Err(stood.with_remedy(
-                    "in a guest: ask for a PMU on the host; else end whatever else uses the PMU",
+                    "in a guest: ask for a PMU on the host; else end other programs that use the \
+                     PMU",
                 ));
             }
         }
@@ -420,7 +421,7 @@ fn row(event: &Encoded, count: Reading<CounterReading>, own: Option<u64>) -> Eve
 fn absent(plan: &CountingPlan, at: usize) -> Unavailable {
     let found = plan.absent.iter().find(|absent| absent.event == at);
     found.map_or_else(
-        || Unavailable::new(Obstacle::Cpudyno, &plan.events[at].name, "no pass has it"),
+        || Unavailable::new(Obstacle::Cpudyno, &plan.events[at].name, "no pass counts it"),
         |absent| absent.why.clone(),
     )
 }
@@ -428,7 +429,7 @@ fn absent(plan: &CountingPlan, at: usize) -> Unavailable {
 fn disagree(event: &str, apart: &AnchorSpread) -> Unavailable {
     let AnchorSpread { event: anchor, least, greatest, .. } = apart;
     let why = format!(
-        "it was counted in another execution, which was not like the first: {least} to {greatest} \
+        "it was counted in another execution, which differs from the first: {least} to {greatest} \
          {anchor}"
     );
     Unavailable::new(Obstacle::Measurement, event, why)
@@ -436,7 +437,7 @@ fn disagree(event: &str, apart: &AnchorSpread) -> Unavailable {
 }
 
 fn unanchored(event: &str) -> Unavailable {
-    let why = "it was counted in another execution, and neither instructions nor cycles tell whether \
-               that was like the first";
+    let why = "it was counted in another execution, and without instructions and cycles the two \
+               cannot be compared";
     Unavailable::new(Obstacle::Measurement, event, why).with_remedy("count fewer events at once")
 }

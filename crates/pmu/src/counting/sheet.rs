@@ -262,7 +262,8 @@ impl Others {
 /// Who is busy beside the session's CPU, and whether that is a thread of the same core.
 fn neighbour(session: &Session<'_>, asked: Option<CpuId>) -> Reading<(CpuId, bool)> {
     if asked == Some(session.cpu()) {
-        let why = format!("CPU {} counts; who is busy beside it is on another one", session.cpu());
+        let why =
+            format!("CPU {} counts, so the busy neighbour must be another CPU", session.cpu());
         let absent = Unavailable::new(Obstacle::Cpudyno, "busy neighbour", why);
         return Err(absent.with_remedy("name another CPU: --neighbour CPU"));
     }
@@ -272,7 +273,7 @@ fn neighbour(session: &Session<'_>, asked: Option<CpuId>) -> Reading<(CpuId, boo
     let others = || session.usable().iter().filter(|&other| other != cpu);
     let beside = others().find(|&other| siblings.contains(other));
     let found = asked.or(beside).or_else(|| others().next()).ok_or_else(|| {
-        let why = "this process may use one CPU alone";
+        let why = "this process may use only one CPU";
         Unavailable::new(Obstacle::Permission, "busy neighbour", why)
     })?;
     Ok((found, siblings.contains(found)))
@@ -311,7 +312,7 @@ fn busy<R>(spec: Spec, cpu: CpuId, doing: impl FnOnce() -> R) -> Reading<R> {
         let answer = begun.load(Ordering::Acquire).then(doing);
         drop(ends);
         let done = beside.join().unwrap_or_else(|_| {
-            let why = "the thread beside it ended before its time";
+            let why = "the neighbour's thread ended too early";
             Err(Unavailable::new(Obstacle::Cpudyno, "busy neighbour", why))
         });
         done.map(|()| answer.expect("BUG: who was never busy has a reason"))

@@ -14,7 +14,7 @@ pub enum Error {
         near: Vec<String>,
     },
     /// No name fits.
-    #[error("cannot find events by `{pattern}`: it fits none of {names} names")]
+    #[error("cannot find events by `{pattern}`: none of {names} names matches")]
     NoMatch {
         /// What was asked for.
         pattern: String,
@@ -44,7 +44,7 @@ pub enum Error {
         typed: String,
     },
     /// No such CPU is known.
-    #[error("cannot tell which CPU `{typed}` is")]
+    #[error("cannot recognise the CPU `{typed}`")]
     UnknownCpu {
         /// What was asked for.
         typed: String,

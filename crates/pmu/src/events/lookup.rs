@@ -91,7 +91,7 @@ impl<'a> Events<'a> {
         if let Some((modes, word)) = modes {
             for event in &mut found {
                 if !event.by_mode {
-                    let why = format!("`{}` cannot tell modes apart", event.name);
+                    let why = format!("`{}` cannot be counted by mode", event.name);
                     return Err(Error::Encoding { name: asked.to_owned(), why });
                 }
                 event.name = format!("{}{}{word}", event.name, separator(&event.name));

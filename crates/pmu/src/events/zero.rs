@@ -27,7 +27,7 @@ pub(super) fn refused(core: &CoreTypePmu, name: Option<&str>, code: u64) -> Opti
     let row = Table::builtin().fixed.events.get(number as usize).filter(|_| !lacks(number));
     let Some(row) = row else {
         return Some(format!(
-            "event 0 means fixed counters alone, and these cores have none of unit mask {umask:#x}"
+            "event 0 means only fixed counters, and these cores have none of unit mask {umask:#x}"
         ));
     };
     let is_its = name.is_none_or(|name| calls(row, name));

@@ -105,8 +105,8 @@ impl Metric {
         if !(self.least - slack..=self.most + slack).contains(&value) {
             let Metric { least, most, unit, .. } = self;
             let why = format!(
-                "the counts give {value:.1} {unit}, which is not from {least} to {most}: they do not \
-                 fit together"
+                "the counts give {value:.1} {unit}, outside of {least} to {most}: they do not fit \
+                 together"
             );
             let remedy = "measure longer, and count the events of the formula in one pass";
             return Err(refused(why).with_remedy(remedy));
@@ -214,10 +214,7 @@ mod tests {
         assert_eq!(of(5.0, 100.0), Ok(5.0));
         assert_eq!(of(100.5, 100.0), Ok(100.0));
         let why = of(300.0, 100.0).unwrap_err().why;
-        assert_eq!(
-            why,
-            "the counts give 300.0 %, which is not from 0 to 100: they do not fit together"
-        );
+        assert_eq!(why, "the counts give 300.0 %, outside of 0 to 100: they do not fit together");
         assert!(of(1.0, 0.0).unwrap_err().why.contains("`branches` is 0"));
         let absent = metric.value(formula, |_| None).unwrap_err().why;
         assert_eq!(absent, "`branch-misses` was not counted");

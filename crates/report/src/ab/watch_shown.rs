@@ -18,11 +18,10 @@ pub(super) fn clocks(run: &AbRun) -> Option<Block> {
 }
 
 fn table(clocks: &BusyClocks) -> Block {
-    let mut notes = vec![format!(
+    let source = format!(
         "MHz while not halted, around each measurement of an arm, by {}: the median, and how it spread.",
         clocks.source
-    )];
-    notes.extend(reasons(clocks));
+    );
     Table::of("Clock of measured and busy CPUs, without and with the feature")
         .label("Package")
         .label("Core")
@@ -34,7 +33,8 @@ fn table(clocks: &BusyClocks) -> Block {
         .right("Bzy_MHz after")
         .right("p10 to p90")
         .rows(clocks.cpus.iter().map(row))
-        .notes(notes)
+        .legend(reasons(clocks))
+        .notes([source])
         .into()
 }
 

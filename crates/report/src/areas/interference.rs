@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use model::page::{Align, Block, HeatCell, HeatMap, HeatRow, Losses, Table, Text, Tone, si};
 use model::record::{Outcome, Record, Series};
 use model::stats::{BLOCKS_FOR_INTERVAL, chance_of_sides, discoveries, mean, median};
-use model::{CpuSet, Finding, Obstacle, Unit, in_order};
+use model::{CpuSet, Finding, Obstacle, Unit, in_order, in_order_of};
 
 use super::Section;
 use super::turbo::clocked::{Clocked, GAPS, Lighter};
@@ -121,7 +121,7 @@ fn series<'a>(
 /// What neighbours change, all cells of the matrix.
 struct Matrix<'a> {
     record: &'a Record,
-    rows: Vec<NeighbourRow<'static>>,
+    rows: Vec<NeighbourRow<'a>>,
     /// By row and column.
     changes: Vec<Vec<Option<Change>>>,
 }
@@ -170,14 +170,15 @@ fn ratios(record: &Record) -> impl Iterator<Item = &Series> {
 }
 
 /// Classes and places that were measured, in order.
-fn rows(record: &Record) -> Vec<NeighbourRow<'static>> {
-    let measured = in_order(
-        ratios(record)
-            .filter_map(|series| Some((series.parameters.get(BESIDE)?.as_str(), place(series)?))),
-    );
+fn rows(record: &Record) -> Vec<NeighbourRow<'_>> {
+    let row = |series| -> Option<NeighbourRow<'_>> {
+        let series: &Series = series;
+        Some((series.parameters.get(BESIDE)?.as_str(), place(series)?))
+    };
     let places = [Place::Others.word(), HIDDEN, Place::Sibling.word()];
-    let of_place = |place: &'static str| CLASSES.into_iter().map(move |class| (class, place));
-    places.into_iter().flat_map(of_place).filter(|row| measured.contains(row)).collect()
+    let of_place = |place| CLASSES.into_iter().map(move |class| (class, place));
+    let order: Vec<NeighbourRow<'_>> = places.into_iter().flat_map(of_place).collect();
+    in_order_of(ratios(record).filter_map(row), &order)
 }
 
 /// The matrix, and the numbers behind it; nothing where no neighbours were measured.
@@ -281,6 +282,7 @@ fn shown(matrix: &Matrix<'_>) -> Block {
         column_title: "change of victim".to_owned(),
         columns: columns.iter().map(|column| column.title.to_owned()).collect(),
         groups,
+        legend: legend(matrix),
         notes: notes(matrix),
         shaded_from: Some(losses),
         outline: None,
@@ -304,6 +306,15 @@ fn caption(matrix: &Matrix<'_>) -> String {
     format!("Change against running alone, %: median{interval}{worse}; shading: loss{lost}")
 }
 
+/// What has too few blocks, or was left out.
+fn legend(matrix: &Matrix<'_>) -> Vec<String> {
+    let record = matrix.record;
+    let mut legend: Vec<String> = merely_active(matrix).into_iter().collect();
+    legend.extend(too_few(blocks_of_cells(record)));
+    legend.extend(left_out(record));
+    legend
+}
+
 /// Who was where, and how the host had placed them.
 fn notes(matrix: &Matrix<'_>) -> Vec<String> {
     let record = matrix.record;
@@ -318,9 +329,6 @@ fn notes(matrix: &Matrix<'_>) -> Vec<String> {
     // Where one of them was probed, the others are those.
     let known = notes.clone();
     notes.retain(|it| !known.iter().any(|other| other.starts_with(&format!("{it}, as probed"))));
-    notes.extend(merely_active(matrix));
-    notes.extend(too_few(blocks_of_cells(record)));
-    notes.extend(left_out(record));
     notes.push(
         "intervals are per cell; findings are corrected for multiple comparisons (false discovery rate 5 %)"
             .to_owned(),
@@ -435,18 +443,18 @@ pub(super) fn findings(record: &Record) -> Vec<Finding> {
 }
 
 /// The greatest sure loss among these columns and rows.
-fn worst<'a>(
+fn worst<'a, 'r>(
     matrix: &Matrix<'_>,
     columns: &[&'a MatrixColumn],
-    rows: impl Iterator<Item = NeighbourRow<'static>>,
-) -> Option<(&'a MatrixColumn, NeighbourRow<'static>, Change)> {
+    rows: impl Iterator<Item = NeighbourRow<'r>>,
+) -> Option<(&'a MatrixColumn, NeighbourRow<'r>, Change)> {
     let loss = |column: &MatrixColumn, change: &Change| change.loss(column.measure);
     let all = rows.flat_map(|row| columns.iter().map(move |column| (*column, row)));
     let sure = all.filter_map(|(column, row)| {
         let change = matrix.change(column, row)?;
         (change.is_sure && loss(column, &change) >= WORTH).then_some((column, row, change))
     });
-    let sure: Vec<(&MatrixColumn, NeighbourRow<'static>, Change)> = sure.collect();
+    let sure: Vec<(&MatrixColumn, NeighbourRow<'_>, Change)> = sure.collect();
     let most = sure.iter().map(|it| loss(it.0, &it.2)).reduce(f64::max)?;
     // Of those that noise alone tells apart, those that are merely active, else the first.
     let mut equal = sure.into_iter().filter(|it| loss(it.0, &it.2) >= most - NOISE / 100.0);
@@ -533,9 +541,8 @@ fn is_within_one_of_several_packages(record: &Record) -> bool {
 
 /// A busy sibling takes from its core.
 fn sibling(matrix: &Matrix<'_>) -> Option<Finding> {
-    let places = [Place::Sibling.word(), HIDDEN];
-    let of = |place: &'static str| CLASSES.into_iter().map(move |class| (class, place));
-    let rows = places.into_iter().flat_map(of);
+    let rows = [Place::Sibling.word(), HIDDEN].into_iter();
+    let rows = rows.flat_map(|place| matrix.rows.iter().copied().filter(move |row| row.1 == place));
     let (column, row, change) = worst(matrix, &COLUMNS.each_ref(), rows)?;
     let gain = back(column, change.ratio);
     let whose = if is_alike(matrix, column, row.1) { "whatever runs" } else { row.0 };

@@ -74,13 +74,11 @@ pub(super) fn blocks(record: &Record) -> Option<Block> {
         ]
     };
     let mut rows: Vec<Vec<Text>> = ranked(&cores).into_iter().map(line).collect();
-    let mut notes =
-        vec!["cores share a rank unless one is faster by more than both are known to".to_owned()];
-    notes.extend(verdicts(record, &cores));
+    let mut legend = verdicts(record, &cores);
     if rows.len() > SHOWN_MAX {
         let left_out = rows.len() - SHOWN_MAX;
         rows.drain(SHOWN_MAX / 2..SHOWN_MAX / 2 + left_out);
-        notes.push(format!("{left_out} cores between are in the record"));
+        legend.push(format!("{left_out} cores between are in the record"));
     }
     Some(
         Table::of("Clock of each core alone, scalar_iadd, MHz")
@@ -89,7 +87,8 @@ pub(super) fn blocks(record: &Record) -> Option<Block> {
             .right("MHz alone")
             .right("firmware's level")
             .rows(rows)
-            .notes(notes)
+            .legend(legend)
+            .notes(["cores share a rank unless one is faster by more than both are known to"])
             .into(),
     )
 }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use model::page::{Block, Lines, Scale, Table, Text, Tone, si};
 use model::record::{PowerTerm, Record, Series};
 use model::stats::median;
-use model::{Finding, Unit, in_order};
+use model::{Finding, Unit, in_order, in_order_of};
 
 use super::Section;
 use super::turbo::clocked::{Clocked, Lighter, LimitEvidence};
@@ -32,7 +32,7 @@ const AT_LIMIT: f64 = 0.05;
 
 /// The windows under one stream, of CPUs that have type and limits in common.
 struct Soaked<'a> {
-    stream: &'static str,
+    stream: &'a str,
     /// The series of its clock.
     series: &'a Series,
     time: Vec<f64>,
@@ -100,11 +100,14 @@ fn of_stream<'a>(
 
 fn soaked<'a>(record: &'a Record) -> Vec<Soaked<'a>> {
     // The heavy stream ran first.
-    let streams = HEAVY.into_iter().chain([LIGHT]);
-    let of = |id: &'static str, quantity: &'static str| -> Option<Vec<f64>> {
+    let order = [&HEAVY[..], &[LIGHT]].concat();
+    let clocks = record.series_of(AREA, CLOCK);
+    let named = clocks.filter_map(|series| Some(series.parameters.get(STREAM)?.as_str()));
+    let streams = in_order_of(named, &order).into_iter();
+    let of = |id: &'a str, quantity: &'static str| -> Option<Vec<f64>> {
         Some(of_stream(record, id, quantity).next()?.samples()?.all())
     };
-    let one = |(id, series): (&'static str, &'a Series)| {
+    let one = |(id, series): (&'a str, &'a Series)| {
         let (time, clock) = (of(id, TIME)?, series.samples()?.all());
         let (power, temperature) = (of(id, POWER), of(id, TEMPERATURE));
         (time.len() == clock.len() && time.len() > 1).then_some(Soaked {
@@ -384,8 +387,8 @@ fn table(record: &Record, soaked: &[Soaked<'_>]) -> Block {
     .left("first drop")
     .rows(soaked.iter().map(row))
     .notes([format!("a drop is a clock that stays {least} below what it was before")])
-    .notes(soaked.iter().filter_map(|it| untold(record, it)))
-    .notes(in_order(soaked.iter().filter_map(|it| rested(record, it))))
+    .legend(soaked.iter().filter_map(|it| untold(record, it)))
+    .legend(in_order(soaked.iter().filter_map(|it| rested(record, it))))
     .into()
 }
 

@@ -241,29 +241,26 @@ fn events(record: &Record, watched: &[TracedCore<'_>]) -> Block {
         let (burst, period) = (parameter(of.first, BURST_US), parameter(of.first, PERIOD_US));
         format!(": {burst} us in each {period} us")
     });
-    let mut notes = vec![
-        "a halt counts only where it comes at the same phase in 80 % of the periods that were looked at then, of 50 \
-         and more; adds that are held up while multiplies are not are throttled dispatch, and no clock"
-            .to_owned(),
-    ];
+    let method = "a halt counts only where it comes at the same phase in 80 % of the periods that were looked at then, of 50 \
+         and more; adds that are held up while multiplies are not are throttled dispatch, and no clock";
+    let mut legend = Vec::new();
     for of in watched {
         for (what, quantity) in
             [("halts", HALT), ("throttled", THROTTLED), ("low clock", HOLD_VISIBLE)]
         {
             let reason = of.reason(quantity).into_iter();
-            notes.extend(reason.map(|it| {
+            legend.extend(reason.map(|it| {
                 format!("{what} of {} ({}) unavailable: {}", of.name(), of.core(), it.why)
             }));
         }
     }
     if record.is_guest() {
-        notes.push(
+        legend.push(
             "this is a guest: what its host takes away comes at any phase, and is among the gaps below"
                 .to_owned(),
         );
     }
-    notes.extend(published::transition(record));
-    notes.extend(not_followed(record, watched));
+    legend.extend(not_followed(record, watched));
     Table::of(format!("Effects of a stream in a duty cycle{layout}"))
         .label("stream")
         .label("core")
@@ -271,7 +268,9 @@ fn events(record: &Record, watched: &[TracedCore<'_>]) -> Block {
         .left("throttled")
         .left("low clock")
         .rows(watched.iter().map(row))
-        .notes(notes)
+        .legend(legend)
+        .notes([method])
+        .notes(published::transition(record))
         .into()
 }
 

@@ -280,7 +280,7 @@ fn settings(comparison: &Comparison, named: &[usize]) -> Block {
         .label("setting")
         .columns(named.iter().map(|place| (letter(*place), Align::Left)))
         .rows(comparison.settings.iter().map(row))
-        .notes(elsewhere(comparison, named))
+        .legend(elsewhere(comparison, named))
         .into()
 }
 
@@ -400,7 +400,8 @@ fn results(comparison: &Comparison, named: &[usize], verbosity: u8) -> Block {
         }
         cells
     };
-    let mut notes = vec![
+    let mut legend = Vec::new();
+    let notes = [
         format!(
             "a difference is told where the intervals lie apart, and of all that are told for a record no more \
              than {:.0} % are expected to be chance",
@@ -411,7 +412,7 @@ fn results(comparison: &Comparison, named: &[usize], verbosity: u8) -> Block {
             .to_owned(),
     ];
     if listed.len() < count {
-        notes.push(format!("{} more differ: -v lists them", count - listed.len()));
+        legend.push(format!("{} more differ: -v lists them", count - listed.len()));
     }
     let beside_first = |place: &usize| {
         let letter = letter(*place);
@@ -423,6 +424,7 @@ fn results(comparison: &Comparison, named: &[usize], verbosity: u8) -> Block {
         .columns(named.iter().map(|place| (letter(*place), Align::Right)))
         .columns(named[1..].iter().flat_map(beside_first))
         .rows(listed.iter().map(row))
+        .legend(legend)
         .notes(notes)
         .into()
 }

@@ -48,8 +48,7 @@ pub fn section(record: &Record) -> Vec<Block> {
     if claims.is_empty() {
         return Vec::new();
     }
-    let mut notes = claimed_by(&claims);
-    notes.extend(reasons(&claims));
+    let (sources, reasons) = (claimed_by(&claims), reasons(&claims));
     let row = |claim: Claim| {
         let (verdict, _) = super::in_a_cell(&claim.what, claim.verdict.text());
         vec![Text::from(claim.what), verdict, claim.claimed.into(), claim.measured.into()]
@@ -62,7 +61,8 @@ pub fn section(record: &Record) -> Vec<Block> {
             .left("claimed")
             .left("measured")
             .rows(claims.into_iter().map(row))
-            .notes(notes)
+            .legend(reasons)
+            .notes(sources)
             .into(),
     ]
 }

@@ -36,9 +36,10 @@ fn table(bands: Vec<Band>) -> Block {
             notes.push(band.source.clone());
         }
     }
+    let mut legend: Vec<String> = Vec::new();
     let mut row = |band: Band| {
         let (verdict, why) = super::in_a_cell(&band.what, band.verdict.text());
-        notes.extend(why);
+        legend.extend(why);
         let numbers = [band.expected, band.measured, band.position].map(Text::from);
         [band.what.into(), verdict].into_iter().chain(numbers).collect()
     };
@@ -51,6 +52,7 @@ fn table(bands: Vec<Band>) -> Block {
         .right("measured")
         .right("position")
         .rows(rows)
+        .legend(legend)
         .notes(notes)
         .into()
 }

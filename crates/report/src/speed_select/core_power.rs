@@ -44,7 +44,7 @@ pub(super) fn switches(told: &mut PageBuilder<'_>) -> Vec<Block> {
             .left("classes")
             .left("priority")
             .rows(rows)
-            .notes(["ordered: class 0 is throttled last; proportional: power is shared by weight"])
+            .legend(["ordered: class 0 is throttled last; proportional: power is shared by weight"])
             .into(),
     ];
     if !disagree.is_empty() {

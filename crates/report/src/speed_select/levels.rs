@@ -212,7 +212,7 @@ fn overview<'a>(told: &mut PageBuilder<'a>, levels: &'a [PerformanceLevel], curr
         .columns(features.iter().map(|(name, _)| (*name, Align::Left)))
         .columns(columns.iter().map(|column| (column.header.as_str(), column.align)))
         .rows(levels.iter().enumerate().map(row))
-        .notes(present(levels, current))
+        .legend(present(levels, current))
         .into()
 }
 
@@ -279,7 +279,7 @@ pub(super) fn clocks(domain: &PowerDomain, levels: &[PerformanceLevel], current:
         ]
     };
     let rows: Vec<Vec<Text>> = levels.iter().map(row).collect();
-    let notes = signs(&rows);
+    let legend = signs(&rows);
     Table::of("Clock by core and level, MHz")
         .label("level")
         .left(format!("cores {}", list(numbers.iter().copied())))
@@ -288,7 +288,7 @@ pub(super) fn clocks(domain: &PowerDomain, levels: &[PerformanceLevel], current:
         .right("turbo")
         .left("with turbo-freq")
         .rows(rows)
-        .notes(notes)
+        .legend(legend)
         .into()
 }
 

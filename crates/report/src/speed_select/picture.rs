@@ -48,7 +48,8 @@ fn of(profiles: &PerformanceProfiles) -> Option<Block> {
         column_title: "up to so many active cores".to_owned(),
         columns: counts.iter().map(u16::to_string).collect(),
         groups: groups.map(|group| group.iter().map(row).collect()).collect(),
-        notes: profiles.levels.iter().filter_map(level).collect(),
+        legend: profiles.levels.iter().filter_map(level).collect(),
+        notes: Vec::new(),
         shaded_from: None,
         outline: Some(Outline {
             meaning: format!("level {}, at present", profiles.current),

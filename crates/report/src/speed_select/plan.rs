@@ -141,7 +141,7 @@ fn lacking(told: &mut PageBuilder<'_>) {
 }
 
 /// The clocks that CPUs are given, before a change and after it.
-fn expected(expected: &[ExpectedClocks], notes: Vec<String>) -> Block {
+fn expected(expected: &[ExpectedClocks], legend: Vec<String>) -> Block {
     Table::of("Clock of each core after the change, MHz")
         .left("CPUs")
         .right("base")
@@ -150,7 +150,7 @@ fn expected(expected: &[ExpectedClocks], notes: Vec<String>) -> Block {
         .right("then")
         .left("")
         .rows(expected.iter().map(row))
-        .notes(notes)
+        .legend(legend)
         .into()
 }
 

@@ -55,7 +55,7 @@ pub enum Failed {
         said: String,
     },
     /// Its answer makes no sense.
-    #[error("it answered nonsense: {why}")]
+    #[error("its answer cannot be read: {why}")]
     Nonsense {
         /// Why it does not.
         why: String,

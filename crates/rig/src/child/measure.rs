@@ -83,7 +83,7 @@ impl Team {
             (stretches, spent, before && proof(&array, region))
         })?;
         if !right {
-            return Err("its loop computes something else".to_owned());
+            return Err("its loop computes a wrong result".to_owned());
         }
         raw.looped = stretches;
         raw.during_loop = Some(spent?);

@@ -82,7 +82,7 @@ pub fn answer(line: &str) -> String {
 fn of_order(order: &Order) -> Result<ChildAnswer, String> {
     match sys::process::die_with(order.parent) {
         Ok(true) => {}
-        Ok(false) => return Err("who asked has ended".to_owned()),
+        Ok(false) => return Err("the parent process has ended".to_owned()),
         Err(error) => return Err(format!("cannot ask to end with the parent: {error}")),
     }
     match &order.work {
@@ -102,6 +102,8 @@ fn look(library: &str) -> ChildAnswer {
             block_time_ms: runtime.block_time(),
         }),
         Err(NotLoaded::Refused(why)) => ChildAnswer::NotFound(why),
-        Err(NotLoaded::NoRuntime) => ChildAnswer::Cannot("it has no calls of OpenMP".to_owned()),
+        Err(NotLoaded::NoRuntime) => {
+            ChildAnswer::Cannot("the library has no OpenMP interface".to_owned())
+        }
     }
 }

@@ -56,7 +56,7 @@ impl Team {
             regions::Team::Library(library) => match Runtime::load(library) {
                 Ok(runtime) => Ok(Team::Runtime(runtime)),
                 Err(NotLoaded::Refused(why)) => Err(format!("cannot load {library}: {why}")),
-                Err(NotLoaded::NoRuntime) => Err(format!("{library} has no calls of OpenMP")),
+                Err(NotLoaded::NoRuntime) => Err(format!("{library} has no OpenMP interface")),
             },
             regions::Team::Spinning => Crew::new(cpus, false).map(Team::Own),
             regions::Team::Sleeping => Crew::new(cpus, true).map(Team::Own),

@@ -88,7 +88,7 @@ pub enum RunError {
     #[error("interrupted")]
     Interrupted,
     /// The time that all jobs were given is over.
-    #[error("the run's time was over")]
+    #[error("the time of the run was over")]
     OutOfTime,
     /// A thread could not be pinned.
     #[error("cannot pin a thread to CPU {cpu}: {}", sys::errno::words(.source))]
@@ -166,13 +166,13 @@ impl RunError {
     pub fn reason(&self, what: impl Into<String>) -> Unavailable {
         let (obstacle, remedy) = match self {
             RunError::Hung { left, .. } if left.is_empty() => {
-                (Obstacle::Measurement, "run it again, when others use these CPUs less")
+                (Obstacle::Measurement, "run it again when other programs use these CPUs less")
             }
             RunError::Fault(_) | RunError::Hung { .. } => {
                 (Obstacle::Cpudyno, "please report it, with the record: --json FILE")
             }
             RunError::Memory { .. } => {
-                (Obstacle::Permission, "`cpudyno doctor` says which memory there is")
+                (Obstacle::Permission, "`cpudyno doctor` shows which memory is available")
             }
             _ => (Obstacle::Permission, "use fewer CPUs: --cpus LIST"),
         };
@@ -184,7 +184,7 @@ fn left_behind(left: &CpuSet) -> String {
     if left.is_empty() {
         return "its threads were stopped".to_owned();
     }
-    format!("its threads on CPU {left} were left behind, and may disturb what was measured since")
+    format!("its threads on CPU {left} still run, and may disturb later measurements")
 }
 
 /// Does a part of a run; where it panics, that is an error of this part.

@@ -128,7 +128,7 @@ fn each(
 fn answer(answers: &Answers, cpu: CpuId, question: MailboxQuestion) -> Reading<u32> {
     answers.get(&(cpu, question)).cloned().unwrap_or_else(|| {
         let what = format!("mailbox {question}");
-        Err(Unavailable::new(Obstacle::Cpudyno, what, "it was not asked"))
+        Err(Unavailable::new(Obstacle::Cpudyno, what, "it was not queried"))
     })
 }
 
@@ -408,7 +408,7 @@ impl LevelQuery<'_> {
             cooling: Err(Unavailable::new(
                 Obstacle::Hardware,
                 "cooling",
-                "the mailbox of this generation does not tell it",
+                "the mailbox of this generation does not report it",
             )),
             bucket_cores: map(bucket_cores, |all| all.to_le_bytes().map(u16::from)),
             turbo: turbo.collect(),
@@ -462,7 +462,7 @@ impl LevelQuery<'_> {
             None
         };
         mhz.map(Megahertz).ok_or_else(|| {
-            let why = format!("it is not known what code {code} means on this processor");
+            let why = format!("the meaning of code {code} on this processor is unknown");
             Unavailable::new(Obstacle::Cpudyno, "rate of memory", why)
         })
     }

@@ -155,11 +155,10 @@ impl DomainQuery<'_> {
                 return reason(what, refusal);
             }
             let DomainAddress { package, domain } = self.at;
-            let obstacle =
-                if self.has_cores { Obstacle::Permission } else { Obstacle::Hardware };
+            let obstacle = if self.has_cores { Obstacle::Permission } else { Obstacle::Hardware };
             let why = format!(
-                "power domain {domain} of package {package} does not have it, or the driver refused \
-                 for a reason that it does not tell (ENOTTY)"
+                "power domain {domain} of package {package} does not have it, or the driver \
+                 refused without a reason (ENOTTY)"
             );
             Unavailable::new(obstacle, what, why)
         })
@@ -240,7 +239,7 @@ impl DomainQuery<'_> {
             if number == 0 { Err(not_given(what)) } else { Ok(number) }
         };
         let none = |what: &str| {
-            let why = "the driver of this generation does not tell it";
+            let why = "the driver of this generation does not report it";
             Unavailable::new(Obstacle::Hardware, what, why)
         };
         Properties {

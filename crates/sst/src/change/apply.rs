@@ -27,7 +27,7 @@ pub enum NotChanged {
     #[error(transparent)]
     NotMade(#[from] NotMade),
     /// It is never as it should be, however often it is written.
-    #[error("what is written is changed again by somebody else, or by firmware: {0}")]
+    #[error("cannot keep what was written: another program, or firmware, changes it again: {0}")]
     Restless(String),
     /// It failed, and something is left of it.
     #[error("{0}; not everything was put back: {1}")]

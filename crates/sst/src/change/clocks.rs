@@ -135,8 +135,10 @@ pub fn first_class(machine: &Machine, wish: &Wish) -> Result<CpuSet, Refused> {
     let hint = format!(
         "name two, such as --on {any}; or put them into class 0 and others into a lower one, with core-power on"
     );
-    Err(wish
-        .usage("no cores are in a higher class than others, and nobody said which go first", hint))
+    Err(wish.usage(
+        "no CPUs were named to go first, and no cores are in a higher class than others",
+        hint,
+    ))
 }
 
 /// One CPU of each other core in the packages of these CPUs, of those that have a part in it at that time: all power
@@ -418,7 +420,7 @@ impl Standing<'_> {
 
     fn clocks(&self, Member { cpu, module }: Member) -> Clocks {
         if !self.allowed.contains(module) {
-            let why = format!("level {} is without these cores", self.level.number);
+            let why = format!("level {} excludes these cores", self.level.number);
             let none = || Err(Unavailable::new(Obstacle::Hardware, OUTSIDE, why.clone()));
             return Clocks { base: none(), turbo: none(), ceiling: None };
         }
@@ -466,8 +468,8 @@ impl Standing<'_> {
             return Ok(found);
         }
         let why = format!(
-            "{count} cores go first, and {asleep} more are in their classes without a CPU that is online: nobody says \
-             whether the firmware counts those"
+            "{count} cores go first, and {asleep} more are in their classes without an online CPU: \
+             whether firmware counts those is unknown"
         );
         let remedy = "`cpudyno sst -c LIST turbo-freq enable -a` puts them into the last class";
         Err(Unavailable::new(Obstacle::Hardware, "turbo", why).with_remedy(remedy))

@@ -135,7 +135,8 @@ impl<'a> Ground<'a> {
         let room: usize = self.snapshot.domains.iter().map(room).sum::<Option<usize>>()?;
         (off.len() > room).then(|| {
             format!(
-                "{} are off, and among them are all CPUs of a package: it is not asked, and stays as it is ({BRING_BACK})",
+                "{} are off, all CPUs of a package among them: that package stays as it is \
+                 ({BRING_BACK})",
                 off.named()
             )
         })
@@ -169,7 +170,7 @@ impl<'a> Ground<'a> {
                 let hint = if others.is_empty() {
                     BRING_BACK.to_owned()
                 } else {
-                    format!("{BRING_BACK}; -c {others} before the feature means all others")
+                    format!("{BRING_BACK}; -c {others} before the feature selects all others")
                 };
                 Err(self.wish.not_here(why, hint))
             }
@@ -303,7 +304,7 @@ impl<'a> Ground<'a> {
     ) -> Result<&'r T, Refused> {
         match reading {
             Some(reading) => self.read(reading, domain),
-            None => Err(self.wish.not_here(format!("{} does not tell it", domain.place()), LOOK)),
+            None => Err(self.wish.not_here(format!("{} does not report it", domain.place()), LOOK)),
         }
     }
 

@@ -65,8 +65,8 @@ pub(super) fn placed(domain: &Domain) -> CpuSet {
 pub(super) fn both_limit(cpus: &CpuSet) -> Option<String> {
     (!cpus.is_empty()).then(|| {
         format!(
-            "clocks of {} are limited already (min_freq, max_freq): those limits stay, and hold beside those of \
-             classes",
+            "clocks of {} are already limited (min_freq, max_freq): these limits stay and apply \
+             together with those of classes",
             cpus.named()
         )
     })
@@ -113,9 +113,10 @@ impl Ground<'_> {
         let may_show =
             !self.allows_turbo() && bases(domain, level, base_freq).into_iter().any(rises);
         may_show.then(|| {
-            "turbo is off (no_turbo), and a `max_freq` from the base frequency on does not show: one that shows below a \
-             new base frequency is opened then, beside what is planned. `cpudyno undo` brings it back; one of exactly the \
-             present base frequency it knows only where that was there before `cpudyno set no_turbo=on`"
+            "turbo is off (no_turbo), which hides any `max_freq` at or above the base frequency. \
+             One that appears below a new base frequency is also opened. `cpudyno undo` restores \
+             it; one of exactly the present base frequency is known only if it was set before \
+             `cpudyno set no_turbo=on`"
                 .to_owned()
         })
     }
@@ -187,8 +188,8 @@ impl Ground<'_> {
         let placed: CpuSet = placed.iter().filter(|cpu| is_set(*cpu)).collect();
         (!placed.is_empty()).then(|| {
             format!(
-                "cores of {} are in classes already: once core-power is on, those limit the clock as well, beside \
-                 these limits (`cpudyno sst core-power get-assoc`)",
+                "cores of {} are already in classes: once core-power is on, classes limit the \
+                 clock in addition to these limits (`cpudyno sst core-power get-assoc`)",
                 placed.named()
             )
         })
@@ -206,7 +207,7 @@ impl Ground<'_> {
             )
         });
         if let Some(why) = why.clone().filter(|_| !self.wish.lenient) {
-            let first = "first `cpudyno sst core-power disable`; --force sets it all the same";
+            let first = "first `cpudyno sst core-power disable`; --force sets it anyway";
             return Err(self.wish.order(why, first));
         }
         let online = self
@@ -219,19 +220,20 @@ impl Ground<'_> {
         let mut remarks: Vec<String> = why.into_iter().collect();
         if !self.allows_turbo() {
             let what = if on {
-                "turbo is off (no_turbo): limits from the base frequency on do not show, and all are opened; \
-                 `cpudyno undo` brings back those that were there before `cpudyno set no_turbo=on`, or that it saw since"
+                "turbo is off (no_turbo), which hides limits at or above the base frequency: all \
+                 are opened. `cpudyno undo` restores those that were set before `cpudyno set \
+                 no_turbo=on`, or seen since"
             } else {
-                "turbo is off already (no_turbo): clocks that nobody limited are at the base frequency as long \
-                 as it is, and are not limited beyond that"
+                "turbo is already off (no_turbo): clocks without a limit stay at the base \
+                 frequency until it is on, and get no further limit"
             };
             remarks.push(what.to_owned());
         }
         for cpu in online.filter(wanted) {
             let file = if on { MOST } else { "base_frequency" };
             let khz = self.khz(cpu, file).ok_or_else(|| {
-                let why = format!("`{}` tells no frequency", cpufreq(cpu, file));
-                self.wish.not_here(why, "the driver intel_pstate tells it")
+                let why = format!("`{}` holds no frequency", cpufreq(cpu, file));
+                self.wish.not_here(why, "the driver intel_pstate reports it")
             })?;
             if let Some(min) = self.khz(cpu, MIN).filter(|min| *min > khz) {
                 let why = format!(

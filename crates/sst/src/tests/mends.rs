@@ -144,7 +144,7 @@ fn refusals_have_words() {
             CAPABILITY,
         ),
         (|m, a| if m.request().number == 3 { Err(refuse(EACCES)) } else { a }, "this user", ROOT),
-        (|m, a| if m.request().number == 3 { Err(refuse(ENODEV)) } else { a }, "or goes", AGAIN),
+        (|m, a| if m.request().number == 3 { Err(refuse(ENODEV)) } else { a }, "or removed", AGAIN),
     ];
     for (bend, word, helps) in bends {
         let machine = bent(simulated("guide"), bend);

@@ -50,6 +50,7 @@ pub(super) fn figure(map: &HeatMap) -> Markup {
                 p.note { span.outlined.swatch {} " " (seen(&outline.meaning)) }
             }
             (absences(map, small))
+            (notes(&map.legend))
             (notes(&map.notes))
         }
     }
@@ -152,6 +153,7 @@ mod tests {
                 label: "a".to_owned(),
                 cells: vec![cell(1.0), cell(2.0)],
             }]],
+            legend: Vec::new(),
             notes: Vec::new(),
             shaded_from: None,
             outline: Some(Outline { meaning: "as promised".to_owned(), cells: [(0, 1)].into() }),

@@ -274,11 +274,12 @@ fn block(block: &Block) -> Markup {
             html! { ul.remarks { @for one in remarks { (remark(one)) } } }
         }
         Block::Table(table) => {
-            tables(&table.caption, &table.columns, std::slice::from_ref(&table.rows), &table.notes)
+            let model::page::Table { caption, columns, rows, legend, notes } = table;
+            tables(caption, columns, std::slice::from_ref(rows), [legend, notes])
         }
         Block::Ruled(ruled) => {
-            let Ruled { caption, columns, parts, notes, .. } = ruled;
-            tables(caption, columns, parts, notes)
+            let Ruled { caption, columns, parts, legend, notes, .. } = ruled;
+            tables(caption, columns, parts, [legend, notes])
         }
         Block::HeatMap(map) => heat::figure(map),
         Block::Bars(bars) => bars_of(bars),
@@ -337,7 +338,7 @@ fn tables(
     caption: &str,
     columns: &[(String, Align)],
     parts: &[Vec<Vec<Text>>],
-    below: &[String],
+    below: [&[String]; 2],
 ) -> Markup {
     let side = |align: Align| match align {
         Align::Label => "label",
@@ -377,7 +378,7 @@ fn tables(
                     }
                 }
             }
-            (notes(below))
+            @for below in below { (notes(below)) }
         }
     }
 }

@@ -150,7 +150,9 @@ pub(super) fn lines(map: &HeatMap, limit: usize) -> Vec<StyledLine> {
         lines.extend(drawing.part(part, limit));
     }
     lines.extend(drawing.explanations(limit));
-    lines.extend(map.notes.iter().flat_map(|note| toned(note, Tone::Faint, limit)));
+    lines.extend(
+        map.legend.iter().chain(&map.notes).flat_map(|note| toned(note, Tone::Faint, limit)),
+    );
     lines
 }
 

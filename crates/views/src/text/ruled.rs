@@ -41,7 +41,9 @@ pub(super) fn lines(ruled: &Ruled, limit: usize) -> Vec<StyledLine> {
         let note = format!("no room for {}: `{remedy}` shows all columns", names.join(", "));
         lines.extend(toned(&note, Tone::Faint, limit));
     }
-    lines.extend(ruled.notes.iter().flat_map(|note| toned(note, Tone::Faint, limit)));
+    lines.extend(
+        ruled.legend.iter().chain(&ruled.notes).flat_map(|note| toned(note, Tone::Faint, limit)),
+    );
     lines
 }
 

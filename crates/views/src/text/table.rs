@@ -29,7 +29,9 @@ pub(super) fn lines(table: &Table, limit: usize) -> Vec<StyledLine> {
         }
         lines.extend(part_lines(table, &grid, part));
     }
-    lines.extend(table.notes.iter().flat_map(|note| toned(note, Tone::Faint, limit)));
+    lines.extend(
+        table.legend.iter().chain(&table.notes).flat_map(|note| toned(note, Tone::Faint, limit)),
+    );
     lines
 }
 

@@ -39,8 +39,15 @@ fn table() -> impl Strategy<Value = Table> {
     let columns = vec((words(), align), 0..8);
     columns.prop_flat_map(|columns| {
         let rows = vec(vec(toned(), columns.len()), 0..4);
-        (words(), Just(columns), rows, vec(words(), 0..2))
-            .prop_map(|(caption, columns, rows, notes)| Table { caption, columns, rows, notes })
+        (words(), Just(columns), rows, vec(words(), 0..2)).prop_map(
+            |(caption, columns, rows, notes)| Table {
+                caption,
+                columns,
+                rows,
+                legend: notes.clone(),
+                notes,
+            },
+        )
     })
 }
 
@@ -86,6 +93,7 @@ fn ruled(words: BoxedStrategy<String>, least_columns: usize) -> impl Strategy<Va
                 columns,
                 optional,
                 parts,
+                legend: vec![],
                 notes,
             },
         )
@@ -116,6 +124,7 @@ fn heat_map() -> impl Strategy<Value = HeatMap> {
             column_title,
             columns,
             groups,
+            legend: vec![],
             notes,
             shaded_from: None,
             outline: None,
@@ -171,6 +180,7 @@ fn row_of(values: &[f64]) -> HeatMap {
             label: String::new(),
             cells: values.iter().enumerate().map(cell).collect(),
         }]],
+        legend: vec![],
         notes: vec![],
         shaded_from: None,
         outline: None,

@@ -106,7 +106,8 @@ fn tables_of_many_columns_are_marked() {
     let of = |count: usize| {
         let columns = vec![("clock".to_owned(), Align::Right); count];
         let rows = vec![vec![Text::from("3.600 GHz"); count]];
-        let table = Table { caption: String::new(), columns, rows, notes: Vec::new() };
+        let table =
+            Table { caption: String::new(), columns, rows, legend: Vec::new(), notes: Vec::new() };
         views::html::render(|| Page { blocks: vec![Block::Table(table.clone())] }, None).unwrap()
     };
     assert!(of(12).contains("<table class=\"wide\">"));

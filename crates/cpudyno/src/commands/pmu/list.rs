@@ -80,12 +80,12 @@ fn page(
     let families: Vec<&str> = target.families().iter().map(|it| it.title.as_str()).collect();
     let families =
         if families.is_empty() { "not in our own table".to_owned() } else { families.join("; ") };
-    let mut notes = Vec::new();
+    let mut legend = Vec::new();
     if target.is_at_hand() && found.iter().any(|event| event.kind.is_none()) {
-        notes.push("*: cannot be counted here; the reasons stand below".to_owned());
+        legend.push("*: cannot be counted here; the reasons stand below".to_owned());
     }
     if found.iter().any(|event| event.scope == EventScope::Shared) {
-        notes.push("shared: counts for several CPUs, and for no single thread".to_owned());
+        legend.push("shared: counts for several CPUs, and for no single thread".to_owned());
     }
     let at_hand = target.is_at_hand();
     let mut blocks = vec![
@@ -96,7 +96,7 @@ fn page(
             .left("counters")
             .left("source")
             .rows(found.iter().map(|event| row(event, at_hand)))
-            .notes(notes)
+            .legend(legend)
             .into(),
     ];
     let is_short = args.pattern.is_some() || args.look.verbose;

@@ -227,7 +227,7 @@ fn are_meant(machine: &Machine, tried: &TryArgs, named: &CpuSet) -> Result<(), F
 }
 
 fn nobody() -> Failure {
-    Failure::usage("cannot try turbo-freq: nobody said which CPUs are to go first")
+    Failure::usage("cannot try turbo-freq: no CPUs were named to go first")
         .hint("name them: cpudyno sst try turbo-freq --on 12,13")
 }
 

@@ -46,7 +46,7 @@ pub(super) fn topology(survey: &Survey<'_>) -> (Topology, Vec<Finding>) {
             "`{}/online` lists CPUs {listed}, and this process may run on CPUs {online}",
             sysfs::CPU
         );
-        disputes.note("CPUs", &says, "a list of a container's own (lxcfs) numbers them anew");
+        disputes.note("CPUs", &says, "a container's own list (lxcfs) has other numbers");
     }
     let nodes = nodes::read(machine, &online, &disputes);
     let Places { mut cpus, caches, unsaid } = by_cpuid_alone(machine, &online)
@@ -136,7 +136,7 @@ fn heed_gaps(
     for (sort, lacking) in caches.gaps(kinds) {
         let (verb, name) = (if lacking.len() == 1 { "lists" } else { "list" }, caches::name(sort));
         let says = format!("{} {verb} no {name}, and equal cores do", lacking.named());
-        disputes.note(&caches::about(sort), &says, "who shares it there is unknown");
+        disputes.note(&caches::about(sort), &says, "which CPUs share it there is unknown");
         let is_beyond = |cpu| caches.last_level_of(cpu).is_some_and(|last| last < sort.0);
         for place in cpus.iter_mut().filter(|it| lacking.contains(it.cpu) && is_beyond(it.cpu)) {
             place.last_level_cache = CpuSet::default();

@@ -127,7 +127,7 @@ const UNKNOWN: &[(&str, &str)] = &[
 ];
 
 /// Controllers of Arm's servers.
-const UNCHECKED: &str = "nobody has compared what it counts with what a program reads and writes";
+const UNCHECKED: &str = "its counts have not been compared with what a program reads and writes";
 
 /// What helps who wants to see a PMU that is not read.
 const BY_HAND: &str = "`perf list` has its events, and `perf stat -a` counts them";
@@ -138,7 +138,8 @@ pub(super) fn counters(here: &Surroundings<'_>) -> Reading<Vec<ControllerEvent>>
     let names = or_empty(PMUS, pmu::names(here.tree)).map_err(whole)?;
     if let Some(name) = names.iter().find(|name| is_of(name, OTHER_MEMORY)) {
         let why = format!(
-            "there is a PMU `{name}`: memory in the package (HBM) has controllers of its own, which this              version does not read, and those of DDR are not all"
+            "there is a PMU `{name}`: memory in the package (HBM) has controllers of its own. This \
+             version does not read them, and the counts of DDR alone are incomplete"
         );
         return Err(Unavailable::new(Obstacle::Cpudyno, WHAT, why).with_remedy(BY_HAND));
     }
@@ -160,8 +161,8 @@ fn absent(here: &Surroundings<'_>, names: &[String], cpu: Option<&CpuModel>) -> 
         let Some(name) = names.iter().find(|name| name.starts_with(start)) else { continue };
         if *start == "amd_df" && cpu.is_some_and(CpuModel::has_amd_umc) {
             let why = format!(
-                "this kernel has `{name}` and no `amd_umc`, by which memory controllers of this CPU \
-                 count; Linux has it since 6.7"
+                "this kernel has `{name}` but not `amd_umc`, the PMU of this CPU's memory \
+                 controllers, which Linux has since 6.7"
             );
             let reason = Unavailable::new(Obstacle::Permission, WHAT, why);
             return reason.with_remedy("boot Linux 6.7 or newer");
@@ -462,7 +463,7 @@ mod tests {
         assert!(found(&files, false).is_ok());
         put(&mut files, "uncore_hbm_31", &[]);
         let reason = found(&files, false).unwrap_err();
-        assert!(reason.why.contains("`uncore_hbm_31`") && reason.why.contains("not all"));
+        assert!(reason.why.contains("`uncore_hbm_31`") && reason.why.contains("incomplete"));
     }
 
     #[test]
@@ -547,11 +548,11 @@ mod tests {
         for (name, why) in [
             ("amd_df", "differ from one family"),
             ("arm_cmn_0", "nodes of a mesh"),
-            ("arm_dmc620_10008c000", "nobody has compared"),
-            ("uncore_dmc_0", "nobody has compared"),
-            ("mrvl_ddr_pmu_87e1c0000000", "nobody has compared"),
-            ("ali_drw_21000", "nobody has compared"),
-            ("ampere_mcu_0", "nobody has compared"),
+            ("arm_dmc620_10008c000", "its counts have not been compared"),
+            ("uncore_dmc_0", "its counts have not been compared"),
+            ("mrvl_ddr_pmu_87e1c0000000", "its counts have not been compared"),
+            ("ali_drw_21000", "its counts have not been compared"),
+            ("ampere_mcu_0", "its counts have not been compared"),
             ("hisi_sccl1_ddrc0", "differ from one chip"),
             ("uncore_imc_2", "no names for its events"),
         ] {

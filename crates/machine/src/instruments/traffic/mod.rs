@@ -287,8 +287,8 @@ fn counted(
     let expected = least * (1.0 - TOLERANCE)..=most * (1.0 + TOLERANCE);
     if enabled == 0 || !expected.contains(&seconds) {
         let why = format!(
-            "a counter stands still: it was enabled for {:.3} of {:.3} ms, as where the CPU that reads it \
-             went offline",
+            "a counter stands still: it was enabled for {:.3} of {:.3} ms; the CPU that reads it \
+             may have gone offline",
             seconds * 1e3,
             most * 1e3
         );
@@ -297,7 +297,7 @@ fn counted(
     if running < enabled {
         let share = 100.0 * running as f64 / enabled as f64;
         let why = format!(
-            "a counter counted only {share:.0} % of the time: somebody else counts by the same PMU"
+            "a counter counted only {share:.0} % of the time: another program uses the same PMU"
         );
         let reason = refused(Obstacle::Permission, why);
         return Err(reason.with_remedy("end other programs that count, such as `perf stat -a`"));

@@ -206,12 +206,12 @@ fn folders_that_no_kernel_makes() {
     assert_eq!(elsewhere, "files below a folder");
     let why = |path: &str| machine.tree.read(path).unwrap_err().why;
     assert!(why("/proc/loadavg").ends_with("it is no regular file"));
-    assert!(why(&format!("{CPU}/cpu1/online")).ends_with("lead in a circle"));
+    assert!(why(&format!("{CPU}/cpu1/online")).ends_with("form a loop"));
     assert_eq!(why(&format!("{CPU}/isolated")), format!("there is no `{CPU}/isolated` here"));
     assert!(machine.msr.read(CpuId(0), 0xe8).unwrap_err().why.contains("failed to fill"));
     assert_eq!(machine.msr.read(CpuId(1), 0xe8).unwrap_err().obstacle, Obstacle::Hardware);
     let affinity = machine.host.affinity().unwrap_err();
-    assert!(affinity.why.contains("only files are known"), "{affinity:?}");
+    assert!(affinity.why.contains("only files of this machine are known"), "{affinity:?}");
     let text = capture(&machine);
     assert!(!text.contains(folder.path().to_str().unwrap()), "{text}");
     survey(&parse("test", &text).unwrap());

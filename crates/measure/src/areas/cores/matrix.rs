@@ -75,10 +75,10 @@ fn latencies(text: &str) -> Result<Vec<([CpuId; 2], f64)>, MatrixError> {
     for ((a, line), row) in (0..).zip(1..).zip(&rows) {
         let wrong = |why| Err(MatrixError { line, why });
         if line > cpus {
-            return wrong(format!("it is one too many: the first line has {cpus} cells"));
+            return wrong(format!("one line too many: the first line has {cpus} cells"));
         }
         if row.len() != cpus {
-            return wrong(format!("it has {} cells, and the first line {cpus}", row.len()));
+            return wrong(format!("{} cells, but the first line has {cpus}", row.len()));
         }
         for (b, cell) in (0..).zip(row) {
             if a <= b {
@@ -100,8 +100,7 @@ fn latencies(text: &str) -> Result<Vec<([CpuId; 2], f64)>, MatrixError> {
         }
     }
     if rows.len() < cpus {
-        let why =
-            format!("it is missing: the first line has {cpus} cells, which makes {cpus} lines");
+        let why = format!("missing: the first line has {cpus} cells, so {cpus} lines are needed");
         return Err(MatrixError { line: rows.len() + 1, why });
     }
     Ok(latencies)
@@ -131,8 +130,8 @@ fn series([a, b]: [CpuId; 2], seconds: f64) -> Option<Series> {
 /// Without it, a run that nobody watched would be called quiet.
 fn foreign() -> Finding {
     let text = format!(
-        "{PROGRAM} measured them, by compare and swap unless it was asked for something else: one mean for \
-             each pair, without a spread, and nothing says what disturbed it"
+        "{PROGRAM} measured these numbers, by default with compare-and-swap: one mean for each \
+         pair, without spread, and disturbances are unknown"
     );
     Finding::warning("cores.foreign", "all latencies", text)
         .remedy("on that machine: `cpudyno cores`".to_owned())

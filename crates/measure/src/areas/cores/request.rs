@@ -89,7 +89,7 @@ impl CoresOptions {
 
 /// Why one CPU has no pair.
 fn lonely(cpu: CpuId) -> Unavailable {
-    let why = format!("CPU {cpu} is the only one to measure, and it takes two");
+    let why = format!("only CPU {cpu} may be measured, and a pair needs two");
     Unavailable::new(Obstacle::Permission, "pairs of cores", why)
         .with_remedy("allow more CPUs: `taskset`, `--cpus`, the cpuset of the container")
 }

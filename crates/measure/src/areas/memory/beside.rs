@@ -3,7 +3,6 @@
 
 use kernels::memory::MemoryKernel;
 use machine::{Machine, facts};
-use model::page::Block;
 use model::record::{OriginalRate, OriginalRun};
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
@@ -27,7 +26,7 @@ pub fn extent(machine: &Machine, options: &MemoryOptions) -> Result<Extent, Erro
     /// Ours are made when its arrays are gone, and others may have taken some memory meanwhile.
     const PART: f64 = 0.9;
     if machine.elsewhere.is_some() || machine.simulated.is_some() {
-        let why = "a compiled program runs on the machine at hand alone";
+        let why = "STREAM is a compiled program and runs only on this machine";
         let reason = Unavailable::new(Obstacle::Hardware, "the original STREAM", why);
         return Err(reason.with_remedy("leave `--machine` out").into());
     }
@@ -36,7 +35,7 @@ pub fn extent(machine: &Machine, options: &MemoryOptions) -> Result<Extent, Erro
         let reason = Unavailable::new(
             Obstacle::Measurement,
             format!("{} beside the original STREAM", kernel.id),
-            "it has copy, scale, add and triad alone",
+            "the original STREAM has only copy, scale, add and triad",
         );
         return Err(Error::Asked(reason.with_remedy("`cpudyno memory` measures all kernels")));
     }
@@ -50,19 +49,18 @@ pub fn extent(machine: &Machine, options: &MemoryOptions) -> Result<Extent, Erro
 }
 
 /// Before anything runs: what the original would be, as a part of the plan.
-pub fn planned(checked: &Checked, extent: &Extent) -> Block {
+pub fn planned(checked: &Checked, extent: &Extent) -> [(&'static str, String); 3] {
     let source = match (&checked.sha256, &checked.revision) {
         (Some(sha256), Some(revision)) => format!("revision {revision}, SHA-256 {sha256}"),
         (Some(sha256), None) => format!("of unknown revision, SHA-256 {sha256}"),
-        (None, _) => "fetched by curl when it runs, and looked at then".to_owned(),
+        (None, _) => "fetched by curl, and checked, when it runs".to_owned(),
     };
     let cpus: CpuSet = extent.cpus.iter().copied().collect();
-    let lines = [
+    [
         ("Original", source),
         ("Compiler", format!("{} with {}", checked.compiler, checked.flags.join(" "))),
         ("Arrays", format!("of {} elements on CPUs {cpus}", extent.elements)),
-    ];
-    Block::Box(lines.map(|(label, text)| (label.to_owned(), text.into())).to_vec())
+    ]
 }
 
 /// What is kept of it.

@@ -2,13 +2,11 @@
 
 mod beside;
 mod cells;
-mod list;
 mod questions;
 mod request;
 mod size;
 
 pub use beside::{Extent, extent, kept, planned};
-pub use list::list;
 pub use request::{MemoryOptions, Question};
 pub use size::Length;
 

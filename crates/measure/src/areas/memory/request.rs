@@ -155,7 +155,7 @@ impl MemoryOptions {
         let threads = self.threads.unwrap_or(chosen);
         let (least, most, why) = match self.question {
             Question::Sweep | Question::Latency | Question::Stride => {
-                (SMALLEST / 8, RING_MAX / 8, "a page at least".to_owned())
+                (SMALLEST / 8, RING_MAX / 8, "one page".to_owned())
             }
             _ => (
                 LINE / 8 * threads as u64,
@@ -169,11 +169,11 @@ impl MemoryOptions {
             Err(Error::Asked(reason.with_remedy(remedy)))
         };
         if elements < least {
-            let why = format!("it takes {least}, {why}");
+            let why = format!("at least {least} are needed ({why})");
             return refuse(why, format!("ask for more: --length {least}"));
         }
         if elements > most {
-            let why = format!("{least} to {most} can be");
+            let why = format!("arrays may have {least} to {most} elements");
             return refuse(why, format!("ask for less: --length {most}"));
         }
         Ok(())

@@ -96,7 +96,7 @@ impl Scout<'_> {
     fn family(&mut self, order: usize, family: &RuntimeFamily) -> Result<(), Unavailable> {
         let missing = |why: String| Err(Unavailable::new(Obstacle::Permission, family.id, why));
         if self.machine.elsewhere.is_some() {
-            return missing("which runtimes there are is known to that machine alone".to_owned());
+            return missing("the OpenMP runtimes of another machine are unknown here".to_owned());
         }
         if let Some(model) = &self.machine.simulated {
             // Nothing stands for a second one of its kind there.
@@ -126,7 +126,7 @@ impl Scout<'_> {
         match (self.found.len() > before, is_another, why) {
             (true, ..) => Ok(()),
             (false, Some(known), _) => {
-                Err(family.is_missing(format!("here it is another name of {known}")))
+                Err(family.is_missing(format!("on this machine, it is another name of {known}")))
             }
             (false, None, Some(why)) => Err(why),
             (false, None, None) => Err(family.is_missing("it was not found".to_owned())),
@@ -168,7 +168,7 @@ impl Scout<'_> {
                     Err(family.is_missing(why))
                 }
                 ChildAnswer::Regions(_) => {
-                    Err(unknown("the child answered something else".to_owned()))
+                    Err(unknown("the child process gave an unexpected answer".to_owned()))
                 }
             },
             Err(failed) => Err(unknown(format!("cannot look at {name}: {failed}"))),

@@ -246,7 +246,7 @@ fn brief(plan: &Planning<'_>, waits: impl Fn(RuntimeKind) -> Vec<Waiting>) -> Pr
 /// Why settings of waiting are not compared.
 fn one_thread() -> Unavailable {
     let what = "settings of waiting (KMP_BLOCKTIME, OMP_WAIT_POLICY, GOMP_SPINCOUNT)";
-    let why = "one thread waits for nobody: it takes two, each on a CPU of its own";
+    let why = "waiting takes at least two threads, each on a CPU of its own";
     Unavailable::new(Obstacle::Permission, what, why).with_remedy("allow more CPUs, or threads")
 }
 

@@ -367,7 +367,8 @@ fn scale(
         return Ok(scale);
     }
     let why = format!(
-        "contended: without a payload the looks at CPU {cpu} are {:.0} % off its clock by longer chains, {:.0} MHz",
+        "contended: without a payload, the short chains on CPU {cpu} read {:.0} % off its clock by \
+         longer chains, {:.0} MHz",
         scale.off() * 100.0,
         hertz / 1e6
     );
@@ -376,7 +377,8 @@ fn scale(
 }
 
 fn no_looks(cpu: CpuId) -> Unavailable {
-    let why = format!("without a payload nobody looked at CPU {cpu}: something else used it");
+    let why =
+        format!("CPU {cpu} has no sample of its clock without a payload: other work used the CPU");
     Unavailable::new(Obstacle::Measurement, "clock of looks", why)
 }
 
@@ -537,7 +539,7 @@ impl WatchedCpu {
         let periods = covered(with, extent.kept as usize);
         if periods.is_empty() {
             let why = format!(
-                "nobody looked at CPU {} while the payload was there: something else used it",
+                "CPU {} has no sample of its clock under the payload: other work used the CPU",
                 self.cpu
             );
             let reason = Unavailable::new(Obstacle::Measurement, "looks", why);
@@ -585,7 +587,8 @@ struct TracedHalts {
 /// Too few periods were looked at.
 fn not_seen(what: &str, halts: &Halts, job: &Trace) -> Unavailable {
     let why = format!(
-        "{} us after the stream begins, {} of {} periods were looked at, and {} are needed: gaps cover the others",
+        "too few samples {} us after the stream begins: {} of {} periods have one, and {} are \
+         needed (gaps cover the others)",
         microseconds(halts.fewest_at),
         halts.fewest,
         job.periods,
@@ -598,8 +601,8 @@ fn not_seen(what: &str, halts: &Halts, job: &Trace) -> Unavailable {
 /// Too few periods saw the clocks of the stream and of the end.
 fn few_clocks(periods: u32, job: &Trace) -> Unavailable {
     let why = format!(
-        "{periods} of {} periods saw the clock in the second half of the stream and in the period's last quarter, and \
-         {} are needed",
+        "too few samples: {periods} of {} periods have a clock in the second half of the stream \
+         and in the last quarter of the period, and {} are needed",
         job.periods,
         trace::PERIODS_MIN
     );
@@ -609,8 +612,8 @@ fn few_clocks(periods: u32, job: &Trace) -> Unavailable {
 
 /// No look saw a clock where one is needed.
 fn unseen_clock() -> Unavailable {
-    let why =
-        "no look saw the clock in the second half of the stream, or in the period's last quarter";
+    let why = "no sample of the clock in the second half of the stream, or in the last quarter of \
+               the period";
     let reason = Unavailable::new(Obstacle::Measurement, HOLD_VISIBLE, why);
     reason.with_remedy("stop other work on these CPUs")
 }

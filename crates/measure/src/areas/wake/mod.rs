@@ -2,13 +2,11 @@
 //! the sleeper rested.
 
 mod idle;
-mod list;
 mod pairs;
 mod request;
 mod signals;
 mod timer;
 
-pub use list::list;
 pub use pairs::{CpuPair, PairSpec};
 pub use request::{Question, WakeOptions};
 
@@ -49,7 +47,7 @@ fn proposal(plan: &Planning<'_>) -> Proposal {
     request::in_brief(plan)
 }
 
-/// A method between two CPUs, as what an errand measures.
+/// A method between two CPUs, as what a custom job measures.
 fn aim(method: &Method, pair: CpuPair) -> JobTarget {
     JobTarget { order: method.order(), workload: method.id, cpus: pair.cpus() }
 }

@@ -8,12 +8,12 @@ fn missing(topology: &Topology, cpus: &[CpuId], relation: Relation) -> Unavailab
     let unsaid = has_unsaid_caches(topology);
     let why = match relation {
         _ if relation != Relation::SameCpu && has_unsaid_pairs(topology, cpus) => {
-            "nobody here says how the CPUs in use lie to each other"
+            "the placement of the CPUs in use to each other is unknown"
         }
         Relation::SameCache | Relation::OtherCache if unsaid => {
-            "nobody here says which cores share a cache"
+            "which cores share a cache is unknown"
         }
-        Relation::SamePackage => "of all CPUs in use it is known which caches they share",
+        Relation::SamePackage => "the shared caches of all CPUs in use are known",
         Relation::SameCpu => "this process may use no CPU",
         Relation::Sibling => "no two of the CPUs in use are threads of one core",
         Relation::SameCache => "no two cores in use share a last-level cache",
@@ -117,7 +117,8 @@ pub(super) fn nearest_two(topology: &Topology, cpus: &[CpuId]) -> Result<CpuPair
         Some(CpuPair { first: first.min(second), second: first.max(second) })
     };
     found.or_else(any_two).ok_or_else(|| {
-        let why = "who wakes must stay awake, on another CPU, and there is one to use";
+        let why =
+            "the waking thread must stay awake on a CPU of its own, and only one CPU may be used";
         Unavailable::new(Obstacle::Permission, "a sleeper on another CPU", why)
             .with_remedy("allow more CPUs: `taskset`, `--cpus`, the cpuset of the container")
     })

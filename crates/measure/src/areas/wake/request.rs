@@ -139,7 +139,7 @@ impl WakeOptions {
         }
         for method in methods.iter().filter(|method| method.waits != Waits::Sleeping) {
             if asked.iter().all(|asked| is_alone(plan, *asked)) {
-                let why = "who spins keeps the only CPU from who is to signal it";
+                let why = "a spinning thread keeps the only CPU from the thread that signals it";
                 let reason = Unavailable::new(Obstacle::Hardware, method.id, why);
                 proposal.absent.push((method.id, reason));
             }
@@ -172,7 +172,7 @@ impl WakeOptions {
             let Some((kind, pair)) = pair(plan, asked, proposal) else { continue };
             if kind == Some(Relation::SameCpu) {
                 let word = Relation::SameCpu.word();
-                let why = "who wakes must stay awake meanwhile, on another CPU than the sleeper";
+                let why = "the waking thread must stay awake, on another CPU than the sleeper";
                 proposal.absent.push((word, Unavailable::new(Obstacle::Hardware, word, why)));
                 continue;
             }

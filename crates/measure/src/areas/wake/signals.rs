@@ -183,7 +183,7 @@ fn disagree([low, high]: [Seconds; 2]) -> Option<Unavailable> {
         )
     } else if high.0 - low.0 > WIDTH_MAX {
         format!(
-            "whether the clocks of the two CPUs agree is known to {:.0} ns only",
+            "the offset between the clocks of the two CPUs is known only to {:.0} ns",
             (high.0 - low.0) * 1e9
         )
     } else {
@@ -219,6 +219,6 @@ mod tests {
         assert_eq!(of(-40.0, 0.0), None);
         assert!(of(20.0, 90.0).unwrap().why.contains("20 to 90 ns ahead"));
         assert!(of(-90.0, -20.0).is_some());
-        assert!(of(-400.0, 400.0).unwrap().why.contains("800 ns only"));
+        assert!(of(-400.0, 400.0).unwrap().why.contains("only to 800 ns"));
     }
 }

@@ -130,7 +130,7 @@ fn what_others_move_is_said_and_not_subtracted() {
 #[test]
 fn counters_that_do_not_see_what_is_known_are_not_believed() {
     for (fault, why) in [
-        (Fault::ControllersSeeHalf, "half of it is counted"),
+        (Fault::ControllersSeeHalf, "half of the traffic is counted"),
         (Fault::ControllersReadZero, "the memory controllers counted 0: they do not count"),
         (Fault::ControllersStandStill, "a counter stands still"),
     ] {

@@ -569,7 +569,7 @@ fn lengths_that_are_none_are_refused() {
             let reason =
                 refused(&machine, MemoryOptions { length: Some(length), ..asked(question) });
             let too_small = length.elements() == 0;
-            let why = if too_small { "it takes " } else { " can be" };
+            let why = if too_small { "at least " } else { "arrays may have " };
             assert!(reason.why.contains(why), "{reason:?}");
             assert!(reason.remedy.as_ref().is_some_and(|remedy| remedy.contains("--length ")));
             assert!(reason.what.contains("elements"), "{reason:?}");
@@ -736,7 +736,7 @@ fn loads_need_somebody_beside_the_chase() {
         let machine = Machine::named(machine).unwrap();
         let error = failed(&machine, MemoryOptions { cpus, ..asked(Question::Loaded) });
         let Error::Unavailable(reason) = error else { panic!("{error:?}") };
-        assert!(reason.why.contains("one more that moves data"), "{reason:?}");
+        assert!(reason.why.contains("the other moves data"), "{reason:?}");
     }
 }
 

@@ -221,7 +221,7 @@ fn of_few_windows_no_drop_is_told() {
     let row = table.rows.iter().find(|row| row[0].text == "scalar_iadd").unwrap();
     assert_eq!(row.last().unwrap().text, "unavailable");
     let note = format!("first drop of scalar_iadd unavailable: {count} windows, and 10 are needed");
-    assert!(table.notes.contains(&note), "{:?}", table.notes);
+    assert!(table.legend.contains(&note), "{:?}", table.legend);
 }
 
 /// What lowers the clock during the run is named where it was seen, and not where nobody could look.

@@ -386,5 +386,5 @@ fn the_matrix_agrees_with_the_numbers_below_it() {
     let note = format!(
         "baseline: neighbours that run scalar adds (other cores) change scalar MHz {text}, "
     );
-    assert!(matrix.notes.iter().any(|it| it.starts_with(&note)), "{note}: {:?}", matrix.notes);
+    assert!(matrix.legend.iter().any(|it| it.starts_with(&note)), "{note}: {:?}", matrix.legend);
 }

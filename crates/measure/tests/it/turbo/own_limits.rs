@@ -91,12 +91,12 @@ fn many_limits_make_no_endless_page() {
     let shown = table("Advertised clock to delivered clock");
     assert_eq!(shown.columns.len(), 1 + 16);
     let note = format!("{} more accounts are in the record", accounts - 16);
-    assert!(shown.notes.contains(&note), "{:?}", shown.notes);
+    assert!(shown.legend.contains(&note), "{:?}", shown.legend);
     let promised = table("Promised and measured clock");
     let all = promised.rows.iter().filter(|row| row[0].text.starts_with("56,")).count();
     assert_eq!(all, 8);
     let note = "48 more groups of CPUs with limits of their own are in the record";
-    assert!(promised.notes.iter().any(|it| it == note), "{:?}", promised.notes);
+    assert!(promised.legend.iter().any(|it| it == note), "{:?}", promised.legend);
 }
 
 /// Clocks moved by more than a limit takes: nothing is refuted, and what took it is named all the same.

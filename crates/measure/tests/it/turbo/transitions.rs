@@ -367,15 +367,15 @@ fn halts_are_counted_in_the_periods_that_were_looked_at() {
     let [halt] = halts.as_slice() else { panic!("{halts:#?}") };
     looks_are_kept(&record);
     let reason = why(halt);
-    assert!(reason.contains("of 300 periods were looked at, and 50 are needed"), "{reason}");
+    assert!(reason.contains("of 300 periods have one, and 50 are needed"), "{reason}");
     assert!(one(&record, "trace_looked") < 50.0);
     let tables = tables(&record);
     for (cell, what) in [(2, "halts"), (3, "throttled")] {
         assert_eq!(tables[0].rows[0][cell].text, "unavailable", "{what}");
         let note = format!("{what} of avx512_fma_t (own, CPU 0) unavailable: ");
-        assert!(tables[0].notes.iter().any(|it| it.starts_with(&note)), "{:?}", tables[0].notes);
+        assert!(tables[0].legend.iter().any(|it| it.starts_with(&note)), "{:?}", tables[0].legend);
     }
-    assert!(tables[0].notes.iter().any(|note| note.contains(reason)), "{:?}", tables[0].notes);
+    assert!(tables[0].legend.iter().any(|note| note.contains(reason)), "{:?}", tables[0].legend);
     let mut findings = record.findings.iter().filter(|it| it.id == "turbo.transition");
     assert!(
         findings.all(|it| it.text.starts_with("halts: unavailable; ")),

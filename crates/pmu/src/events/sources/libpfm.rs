@@ -13,7 +13,7 @@ use crate::events::zero;
 pub(super) const ROW: EventSource = EventSource {
     source: Source::Libpfm,
     name: "libpfm",
-    doc: "libpfm4, a library that other people keep (MIT), loaded where it is installed",
+    doc: "libpfm4, an independent library (MIT), loaded where it is installed",
     all,
     find,
 };
@@ -26,7 +26,7 @@ fn library() -> Result<&'static Pfm, Unavailable> {
             NotLoaded::NoRuntime => "it lacks functions of libpfm4".to_owned(),
         };
         Unavailable::new(Obstacle::Cpudyno, "libpfm4", why)
-            .with_remedy("`sudo apt-get install libpfm4`, or what other distributions call so")
+            .with_remedy("`sudo apt-get install libpfm4`, or the package of your distribution")
     })
 }
 

@@ -115,7 +115,7 @@ fn by_known_terms(core: &CoreTypePmu, terms: &str) -> Result<[u64; 4], String> {
             Some(digits) => u64::from_str_radix(digits, 16).ok(),
             None => value.parse().ok(),
         };
-        let number = number.ok_or_else(|| format!("`{key}` has no number but `{value}`"))?;
+        let number = number.ok_or_else(|| format!("`{key}` needs a number, not `{value}`"))?;
         match key.trim() {
             "event" => fields.event = number,
             "umask" => fields.umask = number,

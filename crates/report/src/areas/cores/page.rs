@@ -3,8 +3,6 @@
 use model::page::Page;
 use model::record::Record;
 
-use model::areas::cores::MESSAGES;
-
 use super::show;
 use crate::parts::{self, Leaf, known};
 
@@ -14,7 +12,7 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
     let mut blocks = Vec::new();
     if !told.is_empty() {
         blocks.push(show::table(&told));
-        blocks.extend(MESSAGES.iter().filter_map(|(id, _)| show::map(&told, id)));
+        blocks.extend(show::messages(&told).into_iter().filter_map(|id| show::map(&told, id)));
     }
     let plan = &record.run.plan;
     let lines = vec![

@@ -4,7 +4,7 @@ use model::areas::cores::{AREA, LATENCY, MESSAGES};
 use model::page::{Block, HeatCell, HeatMap, HeatRow, Table, Text, Tone, si};
 use model::record::{Record, Relation, Series};
 use model::stats::Summary;
-use model::{CpuId, Finding, Unit, stats};
+use model::{CpuId, Finding, Unit, in_order_of, stats};
 
 use super::super::memory;
 
@@ -38,6 +38,11 @@ fn read(series: &Series) -> Option<PairResult<'_>> {
         lines: series.parameters.get("lines").map(String::as_str),
         summary: *series.summary()?,
     })
+}
+
+/// The messages that were measured.
+pub(super) fn messages<'a>(told: &[PairResult<'a>]) -> Vec<&'a str> {
+    in_order_of(told.iter().map(|it| it.message), &MESSAGES.map(|it| it.0))
 }
 
 /// Rows of the same message, relation and placement class.
@@ -85,7 +90,8 @@ fn kinds<'a>(told: &'a [PairResult<'a>]) -> Vec<PairClass<'a>> {
             }),
         }
     }
-    let order = |id: &str| MESSAGES.iter().position(|(known, _)| *known == id);
+    let messages = messages(told);
+    let order = |id: &str| messages.iter().position(|known| *known == id);
     kinds.sort_by_key(|kind| (order(kind.message), Relation::named(kind.relation)));
     kinds
 }
@@ -190,6 +196,7 @@ pub(super) fn map(told: &[PairResult<'_>], message: &str) -> Option<Block> {
         column_title: "CPU".to_owned(),
         columns: cpus.iter().map(CpuId::to_string).collect(),
         groups: vec![cpus.iter().map(row).collect()],
+        legend: Vec::new(),
         notes: Vec::new(),
         shaded_from: None,
         outline: None,

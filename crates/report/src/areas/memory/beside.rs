@@ -40,6 +40,7 @@ pub(super) fn section(record: &Record) -> Vec<Block> {
         .right("original, best")
         .columns(columns)
         .rows(original.rates.iter().map(row))
+        .legend(original.remarks.iter().map(|line| format!("it wrote: {line}")))
         .notes(notes(original))
         .into(),
     ]
@@ -52,13 +53,11 @@ fn notes(original: &OriginalRun) -> Vec<String> {
         Some(false) => "it says that its solution is wrong",
         None => "it does not say whether its solution is right",
     };
-    let mut notes = vec![
+    vec![
         format!("source: revision {revision}, SHA-256 {}", original.source_sha256),
         format!("compiled by {} with {}", original.compiler, original.flags.join(" ")),
         format!("arrays of {} elements on CPUs {}; {validates}", original.elements, original.cpus),
-    ];
-    notes.extend(original.remarks.iter().map(|line| format!("it wrote: {line}")));
-    notes
+    ]
 }
 
 /// Our best repetition on the same CPUs, of that choice of variants.

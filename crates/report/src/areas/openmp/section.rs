@@ -120,18 +120,12 @@ pub(super) fn loops(teams: &[Cell<'_>]) -> Block {
     let timed = teams.iter().filter(|team| team.median("loop_time").is_some());
     let rows: Vec<Vec<Text>> = timed.map(row).collect();
     let title = title(teams).unwrap_or_else(|| "OpenMP loop".to_owned());
-    let notes = if rows.is_empty() {
-        Vec::new()
-    } else {
-        let few = few_blocks(teams, &["loop_time"]);
-        let more = [
-            "elapsed: as many regions as were asked for, by the time of those that were run".to_owned(),
-            "cores busy: CPU time of all threads against time, in the loop, and in the 20 ms after it in \
-             which the first thread sleeps"
-                .to_owned(),
-        ];
-        few.into_iter().chain(more).collect()
-    };
+    let words = [
+        "elapsed: as many regions as were asked for, by the time of those that were run",
+        "cores busy: CPU time of all threads against time, in the loop, and in the 20 ms after it in \
+         which the first thread sleeps",
+    ];
+    let is_empty = rows.is_empty();
     Table::of(title)
         .left("runtime")
         .left("setting")
@@ -142,7 +136,8 @@ pub(super) fn loops(teams: &[Cell<'_>]) -> Block {
         .right("cores busy")
         .right("after it")
         .rows(rows)
-        .notes(notes)
+        .legend((!is_empty).then(|| few_blocks(teams, &["loop_time"])).into_iter().flatten())
+        .notes(words)
         .into()
 }
 
@@ -208,7 +203,7 @@ pub(super) fn constructs(teams: &[Cell<'_>]) -> Option<Block> {
             .right("reduction")
             .rows(rows)
             .notes([what])
-            .notes(few_blocks(teams, &COSTS))
+            .legend(few_blocks(teams, &COSTS))
             .into()
     })
 }
@@ -229,9 +224,9 @@ pub(super) fn small(teams: &[Cell<'_>]) -> Option<Block> {
     let run = teams.iter().find_map(|team| team.number("regions"));
     let run = run.unwrap_or(SMALL_REGIONS.into());
     let word = if run == 1 { "region" } else { "regions" };
-    let mut notes = Vec::new();
+    let mut legend = Vec::new();
     if run < SMALL_REGIONS.into() {
-        notes.push(format!("there is no time for {SMALL_REGIONS}; --budget gives more"));
+        legend.push(format!("there is no time for {SMALL_REGIONS}; --budget gives more"));
     }
     (!rows.is_empty()).then(|| {
         Table::of(format!(
@@ -244,7 +239,7 @@ pub(super) fn small(teams: &[Cell<'_>]) -> Option<Block> {
         .right("elapsed s")
         .right("cores busy")
         .rows(rows)
-        .notes(notes)
+        .legend(legend)
         .into()
     })
 }

@@ -118,15 +118,15 @@ fn table(waits: &[Wait<'_>], most: usize) -> Block {
     };
     let shown = shown(waits, most);
     let measured = waits.iter().filter(|wait| wait.seconds().is_some()).count();
-    let mut notes = Vec::new();
+    let mut legend = Vec::new();
     if shown.len() < measured {
-        notes.push(format!(
+        legend.push(format!(
             "least, middle and greatest of {measured}; `cpudyno pause` lists all, and the record has \
              them"
         ));
     }
     let figures = shown.iter().filter_map(|wait| wait.known.as_ref());
-    notes.extend(citations(figures).into_iter().map(|line| format!("known: {line}")));
+    let sources = citations(figures).into_iter().map(|line| format!("known: {line}"));
     Table::of("Time of one wait, each CPU alone")
         .columns(several_waits.then_some(("instruction", Align::Left)))
         .right("CPU")
@@ -136,7 +136,8 @@ fn table(waits: &[Wait<'_>], most: usize) -> Block {
         .right("cycles")
         .right("known cycles")
         .rows(shown.iter().map(row))
-        .notes(notes)
+        .legend(legend)
+        .notes(sources)
         .into()
 }
 

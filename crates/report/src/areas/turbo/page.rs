@@ -162,6 +162,7 @@ fn table(record: &Record, lists: bool) -> Block {
         columns: shown.iter().map(|column| (column.title.to_owned(), column.align)).collect(),
         parts: chunks.map(|part| part.iter().map(cells).collect()).collect(),
         optional,
+        legend: Vec::new(),
         notes: Vec::new(),
     })
 }
@@ -382,6 +383,7 @@ pub(super) fn map(record: &Record) -> Option<Block> {
         column_title: "active cores".to_owned(),
         columns: columns.iter().map(label).collect(),
         groups: vec![workloads.iter().map(line).collect()],
+        legend: Vec::new(),
         notes: Vec::new(),
         shaded_from: None,
         outline: (of_all > 0).then_some(Outline { meaning, cells }),
@@ -441,7 +443,6 @@ pub(super) fn promised(record: &Record) -> Option<Block> {
     // Those of other packages are no limits of these.
     let own = record.run.plan.cpus.iter().filter_map(|cpu| promise::limit_of(record, cpu));
     let mut notes = in_order(own.map(|limit| format!("turbo limit: {}", limit.source)));
-    notes.extend(left_out);
     // Levels of performance without a unit stand as the firmware and the registers state them.
     let levels = ["turbo.hwp", "cppc.performance"].into_iter().filter_map(|id| record.fact(id));
     notes.extend(
@@ -459,6 +460,7 @@ pub(super) fn promised(record: &Record) -> Option<Block> {
             .left("which")
             .right("of promised")
             .rows(lines)
+            .legend(left_out)
             .notes(notes)
             .into(),
     )

@@ -10,16 +10,16 @@ use model::licence::Licence;
 /// What each licence is promised by active cores, beside the fastest stream that was measured under it: by
 /// firmware's present level with its turbo-freq, else as others state of this CPU; nothing where nobody tells.
 pub(super) fn licences(record: &Record) -> Option<Block> {
-    let Promised { titles, mut rows, mut notes, column } =
+    let Promised { titles, mut rows, notes, column } =
         by_firmware(record).or_else(|| by_others(record))?;
     let (clocks, left_out) = read::rows_shown(record);
     rows.extend(measured(record, &clocks, titles.len(), &*column));
-    notes.extend(left_out);
     Some(
         Table::of("Promised clock by licence and active cores, MHz")
             .left("active cores")
             .columns(titles.into_iter().map(|title| (title, Align::Right)))
             .rows(rows)
+            .legend(left_out)
             .notes(notes)
             .into(),
     )

@@ -115,7 +115,7 @@ fn cycles_table(record: &Record, workloads: &[&str], counts: &[usize]) -> Block 
         .left("kind")
         .columns(by_cores(&ends))
         .rows(workloads.iter().map(row))
-        .notes(more)
+        .legend(more)
         .into()
 }
 

@@ -104,34 +104,39 @@ fn table(record: &Record, clock: &ClockRecord) -> Block {
         .left("MHz")
         .columns(accounts.iter().map(|account| (cell_name(account), Align::Right)))
         .rows(rows)
-        .notes(notes(record, clock))
+        .legend(legend(record, clock))
+        .notes(sources(clock))
         .into()
 }
 
-/// Whose clock is advertised, and which limits stand, whether or not they held.
-fn notes(record: &Record, clock: &ClockRecord) -> Vec<String> {
-    let advertised = in_order(clock.accounts.iter().map(|account| match &account.advertised {
+/// Whose clock is advertised.
+fn sources(clock: &ClockRecord) -> Vec<String> {
+    in_order(clock.accounts.iter().map(|account| match &account.advertised {
         Known::Yes(advertised) => format!("advertised: {}", advertised.source),
         Known::No { unavailable } => {
             let remedy = unavailable.remedy.as_ref().map_or(String::new(), |it| format!("; {it}"));
             format!("advertised: unknown, {}{remedy}", unavailable.why)
         }
-    }));
-    let mut notes = advertised;
+    }))
+}
+
+/// What is left out, and which limits stand, whether or not they held.
+fn legend(record: &Record, clock: &ClockRecord) -> Vec<String> {
+    let mut legend = Vec::new();
     let more = clock.accounts.len() - shown(clock).len();
     if more > 0 {
-        notes.push(format!("{more} more accounts are in the record"));
+        legend.push(format!("{more} more accounts are in the record"));
     }
     let power = in_order(clock.power.iter().map(PowerLimit::said));
     if !power.is_empty() {
-        notes.push(format!("power limits: {}", power.join("; ")));
+        legend.push(format!("power limits: {}", power.join("; ")));
     }
     if record.run.simulated.is_none() && clock.accounts.iter().all(|it| it.unexplained.is_none()) {
-        notes.push(
+        legend.push(
             "Advertised clock unknown: only losses below the measured clock are shown".to_owned(),
         );
     }
-    notes
+    legend
 }
 
 /// The way down as bars: the clocks from zero, and what each step takes between what was left before and after it.

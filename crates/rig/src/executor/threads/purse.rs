@@ -48,7 +48,7 @@ impl Purse {
         other.keep(spare.saturating_sub(beside), &[]);
         if let Some(&(cpu, store)) = wanted.first().filter(|_| needed > room) {
             let source = io::Error::other(format!(
-                "all of its threads need {} MiB, and there is room for {} MiB",
+                "its threads need {} MiB in all, and {} MiB are available",
                 needed >> 20,
                 room >> 20
             ));
@@ -117,11 +117,11 @@ mod tests {
         purse.allow(16 * MIB);
         work(&purse, &stores, ring(0, 4)).unwrap();
         let error = work(&purse, &stores, ring(1, 18)).unwrap_err().to_string();
-        assert!(error.contains("need 18 MiB, and there is room for 16 MiB"), "{error}");
+        assert!(error.contains("need 18 MiB in all, and 16 MiB are available"), "{error}");
         // What neighbours work in is theirs.
         purse.used_by_neighbours(10 * MIB);
         let error = work(&purse, &stores, ring(1, 8)).unwrap_err().to_string();
-        assert!(error.contains("need 8 MiB, and there is room for 6 MiB"), "{error}");
+        assert!(error.contains("need 8 MiB in all, and 6 MiB are available"), "{error}");
         assert_eq!(stores.held(), 0, "it was tried");
         purse.used_by_neighbours(0);
         work(&purse, &stores, ring(1, 8)).unwrap();

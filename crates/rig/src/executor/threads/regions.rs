@@ -31,10 +31,10 @@ impl<P: Probe> Threads<P> {
             Ok(answered) => match answered.answer {
                 ChildAnswer::Regions(raw) => return Ok(Ok(raw)),
                 ChildAnswer::Cannot(why) | ChildAnswer::NotFound(why) => why,
-                ChildAnswer::Library(_) => "the child answered something else".to_owned(),
+                ChildAnswer::Library(_) => "the child process gave an unexpected answer".to_owned(),
             },
             Err(Failed::Interrupted) => return Err(RunError::Interrupted),
-            Err(failed) => format!("the child that ran them failed: {failed}"),
+            Err(failed) => format!("the child process failed: {failed}"),
         };
         Ok(Err(Unavailable::new(Obstacle::Measurement, "parallel regions", why)))
     }

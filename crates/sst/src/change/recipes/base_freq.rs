@@ -49,8 +49,8 @@ pub(super) fn enable(ground: &Ground<'_>, auto: bool) -> Result<Steps, Refused> 
 /// No processor says beforehand whether it has both.
 pub(super) fn both(ground: &Ground<'_>, other: &str, domain: &Domain) -> String {
     format!(
-        "{other} of {} is on, and processors need not have both at once: where firmware refuses, everything \
-         is put back, and `{} {other} disable` comes first",
+        "{other} of {} is on, and a processor may not support both at once: if firmware refuses, \
+         everything is put back; then `{} {other} disable` first",
         domain.place(),
         ground.wish.face()
     )
@@ -65,7 +65,7 @@ pub(super) fn needs_priorities(
     if Ground::heeds_priorities(domain) || ground.wish.lenient {
         return Ok(());
     }
-    let why = format!("core-power is off in {}, and {feature} stands on it", domain.place());
+    let why = format!("core-power is off in {}, and {feature} needs it", domain.place());
     let face = ground.wish.face();
     // Somebody has to go first.
     let is_nobody = feature == "turbo-freq" && ground.wish.cpus.is_none();
@@ -103,7 +103,7 @@ pub(super) fn overwritten(domains: &[&Domain]) -> Option<String> {
         domains.iter().filter(is_placed).map(|domain| domain.place()).collect();
     (!found.is_empty()).then(|| {
         format!(
-            "classes of cores of {} are set anew; `cpudyno undo` brings those back that are there now",
+            "the classes of cores of {} are replaced; `cpudyno undo` restores the present ones",
             found.join("; ")
         )
     })
@@ -158,8 +158,7 @@ pub(super) fn without_priorities(
                 (_, true) => "base-freq",
                 _ => continue,
             };
-            reason =
-                Some(format!("core-power stays on: {other} of {} stands on it", domain.place()));
+            reason = Some(format!("core-power stays on: {other} of {} needs it", domain.place()));
         }
         if let Some(reason) = reason {
             steps.remarks.push(reason);
@@ -170,8 +169,8 @@ pub(super) fn without_priorities(
         }
     }
     steps.remarks.push(
-        "classes of cores stay as they are, and count again when core-power is on; `cpudyno undo` puts \
-         back what was there before"
+        "classes of cores stay as they are, and apply again when core-power is on; `cpudyno undo` \
+         restores the former ones"
             .to_owned(),
     );
     Ok(())

@@ -69,8 +69,8 @@ pub(super) fn all_switches(
 
 pub(super) fn enable(ground: &Ground<'_>, priority: Priority) -> Result<Steps, Refused> {
     if ground.is_skylake() && priority == Priority::Proportional && !ground.wish.lenient {
-        let why = "this processor knows the order of classes alone";
-        return Err(ground.wish.not_here(why, "say so: -p 1"));
+        let why = "this processor supports only ordered classes";
+        return Err(ground.wish.not_here(why, "choose them: -p 1"));
     }
     let firmware = all_switches(ground, true, is_ordered(ground, priority))?;
     let mut remarks = beyond(ground);
@@ -80,8 +80,8 @@ pub(super) fn enable(ground: &Ground<'_>, priority: Priority) -> Result<Steps, R
     let limited = limited.flat_map(|domain| ground.limited(domain).iter().collect::<Vec<_>>());
     remarks.extend(both_limit(&limited.collect()));
     remarks.push(
-        "limits of the clock (min_freq, max_freq) and those of classes hold together: programs that set \
-         the first ones undo the second"
+        "limits of the clock (min_freq, max_freq) and those of classes apply together: programs \
+         that set the former override the latter"
             .to_owned(),
     );
     Ok(Steps { firmware, limits: Vec::new(), remarks })
@@ -100,7 +100,7 @@ pub(super) fn disable(ground: &Ground<'_>, priority: Priority) -> Result<Steps, 
             (_, true) => "base-freq",
             _ => continue,
         };
-        let why = format!("{feature} is on in {}, and stands on core-power", domain.place());
+        let why = format!("{feature} is on in {} and needs core-power", domain.place());
         // It may be on in a power domain beside those that are meant.
         let cpus = ground.wish.cpus.as_ref().map(|_| format!(" -c {}", domain.online()));
         let hint = format!("first: `cpudyno sst{} {feature} disable`", cpus.unwrap_or_default());
@@ -124,7 +124,7 @@ fn beyond(ground: &Ground<'_>) -> Vec<String> {
     if others.is_empty() {
         return Vec::new();
     }
-    vec![format!("priorities are those of a package: {} change as well", others.join("; "))]
+    vec![format!("priorities apply to a whole package: {} change as well", others.join("; "))]
 }
 
 /// Classes that somebody left count again.
@@ -136,7 +136,7 @@ pub(super) fn stale(domains: &[&Domain]) -> Option<String> {
         .collect();
     (!found.is_empty()).then(|| {
         format!(
-            "cores of {} are in classes already, and those count from now on: `cpudyno sst core-power \
+            "cores of {} are already in classes, which apply from now on: `cpudyno sst core-power \
              get-assoc`",
             found.join("; ")
         )
@@ -163,7 +163,7 @@ pub(super) fn class(ground: &Ground<'_>, wish: &ClassWish) -> Result<Steps, Refu
     let mut remarks = beyond(ground);
     remarks.extend(beyond_clocks(ground, wish));
     if !unsaid.is_empty() {
-        remarks.push(format!("not said, and set to what is usual: {}", unsaid.join(", ")));
+        remarks.push(format!("not given, set to the default: {}", unsaid.join(", ")));
     }
     Ok(Steps { firmware, limits: Vec::new(), remarks })
 }
@@ -256,11 +256,12 @@ pub(super) fn associate(ground: &Ground<'_>, class: u8) -> Result<Steps, Refused
         if !along.is_empty() {
             let (share, go) =
                 if along.len() == 1 { ("shares a core", "goes") } else { ("share cores", "go") };
-            remarks.push(format!("{} {share} with those, and {go} along", along.named()));
+            remarks.push(format!("{} {share} with the named CPUs and {go} along", along.named()));
         }
         if !Ground::heeds_priorities(domain) {
             remarks.push(format!(
-                "core-power is off in {}: classes count once it is on (`cpudyno sst core-power enable`)",
+                "core-power is off in {}: classes apply once it is on (`cpudyno sst core-power \
+                 enable`)",
                 domain.place()
             ));
         }
@@ -270,8 +271,8 @@ pub(super) fn associate(ground: &Ground<'_>, class: u8) -> Result<Steps, Refused
     });
     remarks.extend(both_limit(&limited.flat_map(|cpus| cpus.iter().collect::<Vec<_>>()).collect()));
     remarks.push(
-        "from now on leave limits of the clock (min_freq, max_freq) as they are: classes and limits hold \
-         together"
+        "from now on, do not change limits of the clock (min_freq, max_freq): classes and limits \
+         apply together"
             .to_owned(),
     );
     Ok(Steps { firmware, limits: Vec::new(), remarks })
@@ -282,8 +283,8 @@ pub(super) fn associate(ground: &Ground<'_>, class: u8) -> Result<Steps, Refused
 pub(super) fn asleep(ground: &Ground<'_>, domain: &Domain) -> Vec<String> {
     if domain.asleep().is_none() && !ground.snapshot.unplaced.is_empty() {
         return vec![format!(
-            "levels of {} do not tell their cores: those none of whose CPUs is online stay in their classes, and \
-             may count as if they went first ({BRING_BACK})",
+            "levels of {} do not list their cores: cores without an online CPU stay in their \
+             classes, and firmware may count them as going first ({BRING_BACK})",
             domain.place()
         )];
     }
@@ -295,7 +296,8 @@ pub(super) fn asleep(ground: &Ground<'_>, domain: &Domain) -> Vec<String> {
     let word = |cores: &CpuSet| if cores.len() == 1 { "core" } else { "cores" };
     let set = (!set.is_empty()).then(|| {
         format!(
-            "{} {set} of {}, without a CPU that is online, {} class like all others: firmware counts cores",
+            "{} {set} of {}, without an online CPU, {} class like all others: firmware counts \
+             cores",
             word(&set),
             domain.place(),
             if set.len() == 1 { "is given its" } else { "are given their" }
@@ -304,8 +306,8 @@ pub(super) fn asleep(ground: &Ground<'_>, domain: &Domain) -> Vec<String> {
     let reason = domain.sleeping.iter().find_map(|(_, class)| class.as_ref().err());
     let left = reason.map(|reason| {
         format!(
-            "the class of {} {left} of {}, without a CPU that is online, stays as it is, and may count as if it went \
-             first: {}",
+            "the class of {} {left} of {}, without an online CPU, stays as it is, and firmware may \
+             count it as going first: {}",
             word(&left),
             domain.place(),
             reason.why

@@ -42,8 +42,8 @@ pub(super) fn steps(ground: &Ground<'_>, level: u8, with_cpus: bool) -> Result<S
     steps.remarks.extend(hidden);
     if !without_uncore.is_empty() {
         steps.remarks.push(format!(
-            "limits of the uncore stay as they are: the kernel has none to set for {} \
-             (`sudo modprobe intel-uncore-frequency`)",
+            "limits of the uncore stay as they are: the kernel cannot set those of {} (`sudo \
+             modprobe intel-uncore-frequency`)",
             without_uncore.join("; ")
         ));
     }
@@ -76,7 +76,7 @@ fn checked<'d>(
         }
         let numbers: Vec<String> = profiles.numbers().map(|number| number.to_string()).collect();
         let why = match numbers.as_slice() {
-            [only] => format!("{} has level {only} alone", domain.place()),
+            [only] => format!("{} has only level {only}", domain.place()),
             _ => format!("{} has levels {}", domain.place(), numbers.join(", ")),
         };
         return Err(ground.wish.not_here(why, "`cpudyno sst perf-profile info` shows all levels"));
@@ -125,8 +125,8 @@ fn lost(ground: &Ground<'_>, domain: &Domain) -> Result<Option<String>, Refused>
 fn ranked(domain: &Domain) -> Option<String> {
     (Ground::heeds_priorities(domain) && !placed(domain).is_empty()).then(|| {
         format!(
-            "classes of cores of {} stay as they are: where power runs short, firmware takes it from some before \
-             others, and those may go below their base frequency",
+            "classes of cores of {} stay as they are: when power is short, firmware takes it from \
+             some cores first, and those may go below their base frequency",
             domain.place()
         )
     })
@@ -163,7 +163,7 @@ fn cpus(ground: &Ground<'_>, level: u8) -> Result<Vec<PlannedWrite>, Refused> {
             }
             if !has_switch(ground, member.cpu) {
                 let why = format!(
-                    "level {level} is without core {} of {}, and the kernel cannot switch CPU {} off",
+                    "level {level} excludes core {} of {}, and the kernel cannot switch CPU {} off",
                     member.module,
                     domain.place(),
                     member.cpu
@@ -279,15 +279,16 @@ fn sleeping(ground: &Ground<'_>, level: u8) -> Vec<String> {
     };
     let asked = (!asked.is_empty()).then(|| {
         format!(
-            "the kernel does not say where {} {} while off: what may be in the level is switched on, and off again if \
-             it is not{beside}",
+            "the kernel does not report where {} {} while off: CPUs that may be in the level are \
+             switched on, and off again if they are not{beside}",
             asked.named(),
             if asked.len() == 1 { "is" } else { "are" }
         )
     });
     let left = (!left.is_empty()).then(|| {
         format!(
-            "{} {} off: threads of a core but the first are off (`cpudyno set smt=on`)",
+            "{} {} off: SMT is off, so only the first thread of a core is on (`cpudyno set \
+             smt=on`)",
             left.named(),
             if left.len() == 1 { "stays" } else { "stay" }
         )
@@ -313,9 +314,9 @@ fn left_off(
     let number = level.number;
     (!cores.is_empty()).then(|| {
         format!(
-            "level {number} of {} has {word} {cores}, too, without a CPU that is online: `{face} perf-profile \
-             set-config-level -l {number} -o` brings {them} back, with a base of {base} MHz and an all-core turbo of \
-             {turbo} MHz",
+            "level {number} of {} also has {word} {cores}, without an online CPU: `{face} \
+             perf-profile set-config-level -l {number} -o` brings {them} back, with a base of \
+             {base} MHz and an all-core turbo of {turbo} MHz",
             domain.place()
         )
     })

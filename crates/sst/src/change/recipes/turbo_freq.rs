@@ -79,8 +79,7 @@ fn held_at_most(
     };
     let now = held(ground, &step, domain)?;
     if let Some(group) = (0..8).find(|&at| byte(limits, at) == 0 && (limits == 0 || has(at, now))) {
-        let why =
-            format!("a limit of 0 lets no core of group {group} run, and {limits:#x} has one");
+        let why = format!("a limit of 0 stops all cores of group {group}, and {limits:#x} has one");
         let hint = "a byte is a ratio of 100 MHz, that of the fewest active cores lowest: \
                     `cpudyno sst --compat turbo-mode get-trl` shows those at present";
         return Err(ground.wish.usage(why, hint));
@@ -101,7 +100,7 @@ fn held(ground: &Ground<'_>, step: &PlannedWrite, domain: &Domain) -> Result<u64
 fn chosen<'g>(ground: &'g Ground<'_>) -> Result<&'g CpuSet, Refused> {
     ground.wish.cpus.as_ref().ok_or_else(|| {
         let hint = "name them before the feature: cpudyno sst -c 12,13 turbo-freq enable -a";
-        ground.wish.usage("nobody said which CPUs are to go first", hint)
+        ground.wish.usage("no CPUs were named to go first", hint)
     })
 }
 
@@ -128,7 +127,7 @@ fn prioritised(
     // The reference tool does it all the same.
     if without.count() > 0 && !ground.wish.lenient {
         let why = format!(
-            "level {} of {} is without {} of the cores that are to go first",
+            "level {} of {} excludes {} of the cores that are to go first",
             level.number,
             domain.place(),
             without.count()
@@ -154,24 +153,23 @@ pub(super) fn crowded(ground: &Ground<'_>, domain: &Domain, first: Modules) -> O
     let most: u32 = level.turbo_freq.as_ref()?.as_ref().ok()?.buckets.last()?.cores.into();
     let asleep = asleep_of(domain, 0..LOW);
     let (cores, place) = (first.count() + asleep, domain.place());
-    let hint =
-        "`cpudyno sst -c LIST turbo-freq enable -a` has those of LIST go first and no others";
+    let hint = "`cpudyno sst -c LIST turbo-freq enable -a` lets only those of LIST go first";
     if cores > most {
         let without = match asleep {
             0 => String::new(),
-            asleep => format!(" ({asleep} of them without a CPU that is online)"),
+            asleep => format!(" ({asleep} of them without an online CPU)"),
         };
         return Some(format!(
-            "{cores} cores of {place} go first, being in classes 0 and 1{without}, and level {} has frequencies for \
-             {most} at most: {hint}",
+            "{cores} cores of {place} go first (classes 0 and 1){without}, but level {} has \
+             frequencies for at most {most}: {hint}",
             level.number
         ));
     }
     let (word, are) = if asleep == 1 { ("core", "is") } else { ("cores", "are") };
     (asleep > 0).then(|| {
         format!(
-            "{asleep} {word} of {place} without a CPU that is online {are} in classes 0 and 1 beside {} that go first, \
-             and firmware may count them, which lowers the clocks of these: {hint}",
+            "{asleep} {word} of {place} without an online CPU {are} in classes 0 and 1, in \
+             addition to {} that go first: firmware may count them, which lowers clocks: {hint}",
             first.count()
         )
     })
@@ -210,7 +208,7 @@ fn usual(ground: &Ground<'_>, domain: &Domain, steps: &mut Steps) -> Result<(), 
     for it in all {
         if !ground.is_target(it) && ground.on(it)?.turbo_freq {
             let why = format!(
-                "turbo limits of package {} stay as they are: turbo-freq of {} stands on them",
+                "turbo limits of package {} stay as they are: turbo-freq of {} needs them",
                 it.package,
                 it.place()
             );
@@ -222,8 +220,8 @@ fn usual(ground: &Ground<'_>, domain: &Domain, steps: &mut Steps) -> Result<(), 
         }
     }
     if most.iter().all(Option::is_none) {
-        let why = format!("the level of {} tells no turbo limits", domain.place());
-        return Err(ground.wish.not_here(why, "say which are to hold: -t 0x..."));
+        let why = format!("the level of {} reports no turbo limits", domain.place());
+        return Err(ground.wish.not_here(why, "name the limits: -t 0x..."));
     }
     let step = ground.step(domain, What::TurboLimits, limits_text(OPEN))?;
     let limits = with(held(ground, &step, domain)?, most);

@@ -25,9 +25,14 @@ fn has(remarks: &[String], said: &str) {
 #[test]
 fn whoever_is_off_goes_last_as_well() {
     for (machine, first, off, said) in [
-        ("guide", "0,1", "4,6,12-13,32,34,40-41", "cores 4,6,12-13 of package 0, without a CPU"),
-        ("guide", "0,1", "2,30", "core 2 of package 0, without a CPU that is online, is given its"),
-        ("granite", "1,2", "3,67", "core 3 of package 0, without a CPU that is online, is given"),
+        (
+            "guide",
+            "0,1",
+            "4,6,12-13,32,34,40-41",
+            "cores 4,6,12-13 of package 0, without an online CPU",
+        ),
+        ("guide", "0,1", "2,30", "core 2 of package 0, without an online CPU, is given its"),
+        ("granite", "1,2", "3,67", "core 3 of package 0, without an online CPU, is given"),
     ] {
         let here = Here::new(machine);
         let off: CpuSet = off.parse().unwrap();
@@ -90,7 +95,7 @@ fn a_clock_that_hangs_on_cores_that_are_off_is_unknown() {
     let [_, then] = clocks(&promised, 0);
     let reason = then.turbo.unwrap_err();
     assert!(reason.why.contains("2 cores go first, and 4 more are in their classes"), "{reason:?}");
-    let said = "4 cores of package 0 without a CPU that is online are in classes 0 and 1 beside 2 that go first";
+    let said = "4 cores of package 0 without an online CPU are in classes 0 and 1, in addition to 2 that go first";
     has(&here.plan(&on("0,1", PLAIN)).unwrap().remarks, said);
     let [_, then] = clocks(&promised, 2);
     assert!(then.turbo.is_ok(), "{then:?}");
@@ -109,17 +114,17 @@ fn more_cores_than_there_are_frequencies_for_are_named() {
     let here = Here::new("guide");
     here.done(&on("0", CP_ON)).unwrap();
     here.done(&on("0,1", What::Association(2))).unwrap();
-    let said = "12 cores of package 0 go first, being in classes 0 and 1, and level 0 has frequencies for 6";
+    let said = "12 cores of package 0 go first (classes 0 and 1), but level 0 has frequencies for at most 6";
     has(&here.plan(&on("0", PLAIN)).unwrap().remarks, said);
     here.done(&on("2-11", What::Association(3))).unwrap();
     let remarks = here.plan(&on("0", PLAIN)).unwrap().remarks;
-    assert!(!remarks.iter().any(|it| it.contains("go first, being")), "{remarks:?}");
+    assert!(!remarks.iter().any(|it| it.contains("go first (classes")), "{remarks:?}");
     // Who joins them, or leaves them, counts as soon as it is on.
     here.done(&on("0", PLAIN)).unwrap();
-    let said = "9 cores of package 0 go first, being in classes 0 and 1, and level 0 has frequencies for 6";
+    let said = "9 cores of package 0 go first (classes 0 and 1), but level 0 has frequencies for at most 6";
     let plan = |class| here.plan(&on("2-8", What::Association(class))).unwrap();
     has(&plan(0).remarks, said);
-    assert!(!plan(3).remarks.iter().any(|it| it.contains("go first, being")), "{:?}", plan(3));
+    assert!(!plan(3).remarks.iter().any(|it| it.contains("go first (classes")), "{:?}", plan(3));
 }
 
 #[test]
@@ -134,7 +139,7 @@ fn cores_that_join_those_that_sleep_are_told() {
     for cpu in [1, 29] {
         here.set(&format!("cpu{cpu}/online"), "0");
     }
-    let said = "1 core of package 0 without a CPU that is online is in classes 0 and 1 beside 2 that go first";
+    let said = "1 core of package 0 without an online CPU is in classes 0 and 1, in addition to 2 that go first";
     has(&here.plan(&wish).unwrap().remarks, said);
 }
 
@@ -183,7 +188,7 @@ fn cores_that_a_level_has_again_are_named() {
     let remarks = here.plan(&on("0", level(0, false))).unwrap().remarks;
     has(
         &remarks,
-        "level 0 of package 0 has cores 4,6,12-13, too, without a CPU that is online: `cpudyno sst -c 0 perf-profile \
+        "level 0 of package 0 also has cores 4,6,12-13, without an online CPU: `cpudyno sst -c 0 perf-profile \
          set-config-level -l 0 -o` brings them back, with a base of 2600 MHz and an all-core turbo of 3100 MHz",
     );
     assert!(!remarks.iter().any(|it| it.contains("where CPUs")), "{remarks:?}");

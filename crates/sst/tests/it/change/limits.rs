@@ -220,7 +220,7 @@ fn a_limit_that_moves_and_does_not_arrive_is_not_kept() {
         let here = Here::new("guide");
         let error = here.done_through(&wish, |levers| Box::new(Elsewhere(levers, near)));
         let error = error.unwrap_err().to_string();
-        assert!(error.contains(&format!("it was written, and reads `{near}`")), "{error}");
+        assert!(error.contains(&format!("after the write it reads `{near}`")), "{error}");
     }
 }
 
@@ -351,7 +351,7 @@ fn limits_of_the_uncore_go_with_a_level_in_the_newer_generation() {
             let remarks = sst::change::foreseen(&machine, &wish).unwrap();
             let said: Vec<&String> = remarks.iter().filter(|it| it.contains("uncore")).collect();
             assert_eq!(said.len(), 1, "{name}: {remarks:?}");
-            assert!(said[0].contains("the kernel has none to set for package 0"), "{said:?}");
+            assert!(said[0].contains("the kernel cannot set those of package 0"), "{said:?}");
         }
     }
 }

@@ -152,7 +152,7 @@ fn limits_and_classes_are_told_of_each_other() {
         assert!(set(&here, "max_freq@0-20=2GHz").unwrap().iter().all(|it| !it.contains("class")));
         // Classes first.
         here.done(&on("10", What::Association(3))).unwrap();
-        let words = format!("cores of CPUs {along} are in classes");
+        let words = format!("cores of CPUs {along} are already in classes");
         for setting in ["max_freq=2GHz", "min_freq=2GHz"] {
             let remarks = set(&here, setting).unwrap();
             assert!(remarks.iter().any(|it| it.starts_with(&words)), "{name}: {remarks:?}");
@@ -163,10 +163,10 @@ fn limits_and_classes_are_told_of_each_other() {
         // Then limits; and both count together.
         here.set("cpu10/cpufreq/scaling_max_freq", "2000000");
         here.set("cpu11/cpufreq/scaling_min_freq", "2000000");
-        let limited = "clocks of CPUs 10-11 are limited already";
+        let limited = "clocks of CPUs 10-11 are already limited";
         assert!(said(&here, &on("10,11", CP_ON), limited), "{name}");
         assert!(said(&here, &on("10,12", What::Association(2)), "clocks of CPU 10 are"), "{name}");
-        assert!(!said(&here, &on("12", What::Association(2)), "are limited already"), "{name}");
+        assert!(!said(&here, &on("12", What::Association(2)), "are already limited"), "{name}");
         here.done(&on("10,11", CP_ON)).unwrap();
         assert!(matches!(on_core(&here), Err(Error::Ordered { .. })), "{name}");
     }
@@ -177,7 +177,7 @@ fn limits_and_classes_are_told_of_each_other() {
 fn classes_beside_those_that_are_meant_are_told() {
     let here = Here::new("granite");
     here.done(&on("11", What::Association(3))).unwrap();
-    let words = "cores of package 0, power domain 1 are in classes already";
+    let words = "cores of package 0, power domain 1 are already in classes";
     for wish in [on("0", CP_ON), on("1,2", TF_ON), on("0", BF_ON)] {
         let remarks = here.plan(&wish).unwrap().remarks;
         assert!(remarks.iter().any(|it| it.starts_with(words)), "{remarks:?}");
@@ -193,7 +193,7 @@ fn what_is_refused_at_another_level_is_told_beforehand() {
     here.done(&on("12,13", TF_ON)).unwrap();
     let at = |wish: &Wish, level| sst::change::foreseen_at(&here.machine(), wish, level);
     for (wish, level, why) in [
-        (on("12,13", TF_ON), 4, "level 4 of package 0 is without 2 of the cores"),
+        (on("12,13", TF_ON), 4, "level 4 of package 0 excludes 2 of the cores"),
         (on("0-9", TF_ON), 4, "level 4 has frequencies for 6 at most"),
         (on("0", BF_ON), 4, "level 4 of package 0 does not support it"),
         (on("0", BF_ON), 9, "package 0 has no level 9"),

@@ -102,7 +102,7 @@ fn what_must_come_first_is_said_and_nothing_is_half_done() {
     let plain = |on| What::BaseFreq { on, auto: false };
     let turbo = What::TurboFreq { on: true, auto: false, limits: None };
     order(&guide(), &wish(plain(true)), "core-power is off in package 0", "core-power enable -p 1");
-    order(&guide(), &wish(turbo), "turbo-freq stands on it", "turbo-freq enable -a");
+    order(&guide(), &wish(turbo), "turbo-freq needs it", "turbo-freq enable -a");
     let here = guide();
     here.done(&on("12,13", TF_ON)).unwrap();
     order(&here, &wish(CP_OFF), "turbo-freq is on in package 0", "turbo-freq disable");
@@ -134,12 +134,12 @@ fn what_is_not_there_is_refused_for_all() {
             "cannot set performance level 5: package 0 has levels 0, 1, 2, 3, 4",
         ),
         (on("60", BF_ON), "cannot use CPU 60: this machine has no such CPUs"),
-        (wish(TF_ON), "nobody said which CPUs are to go first"),
+        (wish(TF_ON), "no CPUs were named to go first"),
         (
             on("0-9", TF_ON),
             "10 cores of package 0 are to go first, and level 4 has frequencies for 6",
         ),
-        (on("12-13", TF_ON), "level 4 of package 0 is without 2 of the cores that are to go first"),
+        (on("12-13", TF_ON), "level 4 of package 0 excludes 2 of the cores that are to go first"),
         (wish(What::Association(3)), "no CPUs were named"),
         (on("3", What::Association(4)), "there is no class 4"),
         (wish(What::TurboLimits(0)), "a limit of 0"),
@@ -216,7 +216,7 @@ fn who_shares_a_core_goes_along() {
     let plan = guide.plan(&on("10", What::Association(3))).unwrap();
     assert_eq!(plan.changes.len(), 1);
     assert!(
-        plan.remarks[0].contains("CPU 38 shares a core with those, and goes along"),
+        plan.remarks[0].contains("CPU 38 shares a core with the named CPUs and goes along"),
         "{:?}",
         plan.remarks
     );
@@ -261,7 +261,7 @@ fn threads_that_are_off_by_smt_stay_off() {
         here.set("smt/control", "off");
         let before = here.state();
         let plan = here.plan(&wish).unwrap();
-        let said = "threads of a core but the first are off";
+        let said = "SMT is off, so only the first thread of a core is on";
         assert!(plan.remarks.iter().any(|it| it.contains(said)), "{machine}: {:?}", plan.remarks);
         here.done(&wish).unwrap();
         let list = |file: &str| here.machine().tree.read(&format!("{CPU}/{file}")).unwrap();
@@ -291,7 +291,7 @@ fn core_0_of_another_package_comes_back_without_its_siblings() {
         on.map(|it| it.object.to_string()).collect()
     };
     assert_eq!(online(&plan), [format!("{CPU}/cpu14/online")]);
-    let said = "CPUs 28-55 stay off: threads of a core but the first are off";
+    let said = "CPUs 28-55 stay off: SMT is off, so only the first thread of a core is on";
     assert!(plan.remarks.iter().any(|it| it.contains(said)), "{:?}", plan.remarks);
     here.done(&wish).unwrap();
     assert_eq!(here.text("cpu14/online"), "1");
@@ -307,7 +307,7 @@ fn no_core_is_left_without_a_turbo_limit() {
         [turbo(true, Some(0)), turbo(true, Some(0x1f1f_1f00_1f1f_1f1f)), What::TurboLimits(0x1f1f)]
     {
         let refused = guide.refused(&on("12", what)).to_string();
-        assert!(refused.contains("a limit of 0 lets no core of group "), "{refused}");
+        assert!(refused.contains("a limit of 0 stops all cores of group "), "{refused}");
     }
     guide.done(&on("12", TF_ON)).unwrap();
     let refused = guide.refused(&on("12", turbo(false, Some(0)))).to_string();
@@ -315,7 +315,7 @@ fn no_core_is_left_without_a_turbo_limit() {
     // The level says which groups there are, whatever the register holds just now.
     let odd = Here::with("guide", r#"{"firmware": {"0.0/msr/1ad": 31}}"#);
     let refused = odd.refused(&on("12", What::TurboLimits(0x1f))).to_string();
-    assert!(refused.contains("lets no core of group 1 run"), "{refused}");
+    assert!(refused.contains("stops all cores of group 1"), "{refused}");
 }
 
 #[test]
@@ -324,7 +324,7 @@ fn packages_are_switched_off_each_by_itself() {
     here.done(&wish(BF_ON)).unwrap();
     here.done(&on("0", TF_ON)).unwrap();
     let plan = here.plan(&wish(BF_OFF)).unwrap();
-    let said = "core-power stays on: turbo-freq of package 0 stands on it";
+    let said = "core-power stays on: turbo-freq of package 0 needs it";
     assert!(plan.remarks.iter().any(|it| it == said), "{:?}", plan.remarks);
     here.done(&wish(BF_OFF)).unwrap();
     let state = here.state();
@@ -333,7 +333,7 @@ fn packages_are_switched_off_each_by_itself() {
     // What is left is named, not what is switched off.
     here.done(&on("0", BF_ON)).unwrap();
     let plan = here.plan(&on("0", TF_OFF)).unwrap();
-    let said = "core-power stays on: base-freq of package 0 stands on it";
+    let said = "core-power stays on: base-freq of package 0 needs it";
     assert!(plan.remarks.iter().any(|it| it == said), "{:?}", plan.remarks);
     here.undone();
     // A package whose level is without the feature is none of its business.
@@ -382,11 +382,12 @@ fn where_both_kinds_of_frequencies_exclude_each_other_it_is_said() {
         here.done(&on("0", first)).unwrap();
         let before = here.state();
         let plan = here.plan(&on("0", second.clone())).unwrap();
-        let said = format!("{name} of package 0 is on, and processors need not have both at once");
+        let said =
+            format!("{name} of package 0 is on, and a processor may not support both at once");
         assert!(plan.remarks.iter().any(|it| it.starts_with(&said)), "{:?}", plan.remarks);
         let error = here.done(&on("0", second.clone())).unwrap_err();
         assert!(
-            error.to_string().contains("need not have base-freq and turbo-freq at once"),
+            error.to_string().contains("may not support base-freq and turbo-freq at once"),
             "{error}"
         );
         let first = format!("first `cpudyno sst {name} disable`");
@@ -555,7 +556,7 @@ fn what_is_not_seen_beforehand_is_a_remark() {
             cpus.map(|cpu| format!("\"{CPU}/cpu{cpu}/online\": \"0\"")).collect();
         Here::with("guide", &format!("{{\"files\": {{{}}}}}", files.join(", ")))
     };
-    let words = "CPUs 14-27,42-55 are off, and among them are all CPUs of a package";
+    let words = "CPUs 14-27,42-55 are off, all CPUs of a package among them";
     let without_package_1 = off(&mut (14..28).chain(42..56));
     assert!(has(&without_package_1, &wish(CP_ON), words));
     assert!(has(&without_package_1, &wish(level(4, false)), words));
@@ -569,10 +570,10 @@ fn what_is_not_seen_beforehand_is_a_remark() {
     let slow = format!("{{\"files\": {{\"{CPU}/intel_pstate/no_turbo\": \"1\"}}}}");
     let (slow, fast) = (Here::with("guide", &slow), Here::new("guide"));
     for what in [level(4, false), BF_ON] {
-        assert!(has(&slow, &on("0", what.clone()), "does not show"), "{what:?}");
-        assert!(!has(&fast, &on("0", what.clone()), "does not show"), "{what:?}");
+        assert!(has(&slow, &on("0", what.clone()), "hides any `max_freq`"), "{what:?}");
+        assert!(!has(&fast, &on("0", what.clone()), "hides any `max_freq`"), "{what:?}");
     }
-    assert!(!has(&slow, &on("0", level(0, false)), "does not show"));
+    assert!(!has(&slow, &on("0", level(0, false)), "hides any `max_freq`"));
     slow.done(&on("0", BF_ON)).unwrap();
-    assert!(!has(&slow, &on("0", level(0, false)), "does not show"));
+    assert!(!has(&slow, &on("0", level(0, false)), "hides any `max_freq`"));
 }

@@ -177,6 +177,7 @@ fn classic() -> Ruled {
                 "5090 - 5110",
             ])],
         ],
+        legend: Vec::new(),
         notes: vec!["A/M: actual over nominal clock".into()],
     }
 }
@@ -205,6 +206,7 @@ fn clock_map() -> HeatMap {
             vec![row("avx256_fma_dense", 3500.0, 16.0)],
             vec![row("avx512_vnni", 3300.0, 25.0), row("avx512_fma_dense", 3200.0, 40.0)],
         ],
+        legend: Vec::new(),
         notes: vec!["contended: a sibling ran something else in every block".into()],
         shaded_from: None,
         outline: Some(Outline {
@@ -223,6 +225,7 @@ fn flat_map() -> HeatMap {
         caption: "Core clock in MHz without turbo".into(),
         columns: vec!["1".into(), "24".into()],
         groups: vec![vec![row("scalar_iadd", [2700.0, 2698.0]), row("sse_fma", [2700.0, 2699.0])]],
+        legend: Vec::new(),
         notes: vec![],
         ..clock_map()
     }
@@ -245,6 +248,7 @@ fn core_map() -> HeatMap {
         column_title: "to CPU".into(),
         columns: (0..130).map(|cpu| cpu.to_string()).collect(),
         groups: vec![(0..3).map(row).collect()],
+        legend: Vec::new(),
         notes: vec![],
         shaded_from: None,
         outline: None,

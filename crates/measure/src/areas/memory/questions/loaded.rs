@@ -67,7 +67,7 @@ impl QuestionContext<'_> {
     }
 
     fn nobody_beside(&self) -> Error {
-        let why = "it needs a CPU that follows pointers and one more that moves data";
+        let why = "it needs two CPUs: one follows pointers, the other moves data";
         let reason = |obstacle| Unavailable::new(obstacle, "loaded latency", why);
         match (self.options.threads, self.plan.topology().usable.len()) {
             (_, 0 | 1) => {

@@ -31,7 +31,7 @@ impl QuestionContext<'_> {
             let why = if self.plan.topology().nodes.is_empty() {
                 "no memory node is listed here"
             } else {
-                "no chosen CPU is in one, or none has memory for this process"
+                "no chosen CPU is in a memory node, or no node has memory for this process"
             };
             return Err(Unavailable::new(Obstacle::Hardware, "memory nodes", why).into());
         }

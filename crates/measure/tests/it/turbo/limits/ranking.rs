@@ -74,7 +74,7 @@ fn equal_cores_share_a_rank() {
     let ranks: Vec<&str> = table.rows.iter().map(|row| row[0].text.as_str()).collect();
     assert_eq!(ranks, ["1"; 4]);
     assert!(
-        table.notes.iter().any(|it| it.contains("all of them level 47 (MSR 771h)")),
+        table.legend.iter().any(|it| it.contains("all of them level 47 (MSR 771h)")),
         "{table:?}"
     );
 }

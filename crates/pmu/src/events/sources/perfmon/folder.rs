@@ -79,7 +79,7 @@ impl Folder {
             }
             let files = self.files_of(line);
             if files.is_empty() {
-                found.remarks.push(format!("`{}` is listed and not there", line.name));
+                found.remarks.push(format!("`{}` is listed but missing", line.name));
             }
             found.lists.extend(files.into_iter().map(|file| self.path.join(file)));
         }
@@ -110,7 +110,7 @@ impl Folder {
         };
         let lines = self.first_of(without);
         let remark = lines.first().map(|line| {
-            format!("steppings of {cpu} differ, and none was named: taken for `{}`", line.cpus)
+            format!("steppings of {cpu} differ, and none was named: `{}` is assumed", line.cpus)
         });
         (lines, remark)
     }

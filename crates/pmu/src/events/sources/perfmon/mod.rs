@@ -95,7 +95,8 @@ fn once(listed: &mut Listed) {
     if let Some((name, _)) = disputed.first() {
         let what = format!("{} events of perfmon", disputed.len());
         let why = format!(
-            "the lists of this CPU have two codes for each, as for `{name}`; which holds here is not known"
+            "the lists of this CPU have two codes for each, as for `{name}`; which one is right \
+             here is unknown"
         );
         listed.missing.push(Unavailable::new(Obstacle::Hardware, what, why));
     }

@@ -66,11 +66,11 @@ fn caption(chosen: &str) -> &str {
 }
 
 fn table(counting: Counting<'_>, choice: &str, cells: &[&Cell<'_>]) -> Block {
-    let mut notes = Vec::new();
+    let (mut legend, mut notes) = (Vec::new(), Vec::new());
     let all = || cells.iter().copied();
     let extents = counting.extents(all());
     if extents.len() > 1 {
-        notes.extend(extents.iter().map(|extent| {
+        legend.extend(extents.iter().map(|extent| {
             let there = all().filter(|cell| counting.extent(cell).as_ref() == Some(extent));
             let names: Vec<&str> = there.map(|cell| cell.workload).collect();
             format!("{}: {}", extent.words(), names.join(", "))
@@ -81,12 +81,12 @@ fn table(counting: Counting<'_>, choice: &str, cells: &[&Cell<'_>]) -> Block {
             "within caches no line is brought in from memory before it is written".to_owned(),
         );
     }
-    notes.extend(untold(counting, cells));
+    legend.extend(untold(counting, cells));
     let numbers = || all().filter_map(|cell| Some((cell.workload, cell.numbers(QUANTITY)?)));
     if numbers().any(|(_, numbers)| numbers.modes().is_some()) {
-        notes.push("a or b: samples fall into groups, which have no common median".to_owned());
+        legend.push("a or b: samples fall into groups, which have no common median".to_owned());
     }
-    notes.extend(numbers().filter_map(|(name, numbers)| disturbed(counting, name, &numbers)));
+    legend.extend(numbers().filter_map(|(name, numbers)| disturbed(counting, name, &numbers)));
     let is_measured = all().any(|cell| cell.shown(MEASURED).is_some());
     let rows = cells.iter().map(|cell| row(counting, cell, is_measured)).collect();
     let mut columns = vec![
@@ -108,6 +108,7 @@ fn table(counting: Counting<'_>, choice: &str, cells: &[&Cell<'_>]) -> Block {
         columns: columns.into_iter().map(|(name, align)| (name.to_owned(), align)).collect(),
         optional: if is_measured { vec![1, 5, 8, 6] } else { vec![1, 6, 4] },
         parts: vec![rows],
+        legend,
         notes,
     })
 }

@@ -46,7 +46,8 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
     .right(counting.unit())
     .left("kernel")
     .rows(factors.iter().map(row))
-    .notes(notes(counting, &cells, &factors))
+    .legend(legend(counting, &cells, &factors))
+    .notes([FACTOR])
     .into();
     let points: Vec<(f64, f64)> = factors
         .iter()
@@ -78,20 +79,19 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
     blocks
 }
 
-fn notes(counting: Counting<'_>, cells: &[Cell<'_>], factors: &[u64]) -> Vec<String> {
-    let mut notes = vec![
-        "factor 1: arrays as large as the caches that the CPUs use; below 4, caches still hold a part \
-         of them"
-            .to_owned(),
-    ];
+fn legend(counting: Counting<'_>, cells: &[Cell<'_>], factors: &[u64]) -> Vec<String> {
+    let mut legend = Vec::new();
     if factors.windows(2).any(|pair| pair[1] > pair[0] + 1) {
-        notes.push(
+        legend.push(
             "factors between these do not fit into the time: --budget TIME gives more".to_owned(),
         );
     }
-    notes.extend(counting.left_out(cells, "bandwidth"));
-    notes
+    legend.extend(counting.left_out(cells, "bandwidth"));
+    legend
 }
+
+const FACTOR: &str = "factor 1: arrays as large as the caches that the CPUs use; below 4, caches still hold a part \
+     of them";
 
 /// A plot of less than this would show nothing but noise.
 const RANGE_MIN: f64 = 1.05;

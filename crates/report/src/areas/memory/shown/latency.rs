@@ -78,7 +78,7 @@ fn table(record: &Record, cells: &[Cell<'_>]) -> Block {
         row
     };
     let rows: Vec<Vec<Text>> = sizes.iter().map(row).collect();
-    let mut notes = vec![
+    let notes = vec![
         format!(
             "local, 256 KiB windows: in {}, a window after the other, so that address translation \
              hardly counts",
@@ -86,10 +86,7 @@ fn table(record: &Record, cells: &[Cell<'_>]) -> Block {
         ),
         "translation: what base pages cost beyond huge ones, ns".to_owned(),
     ];
-    let unseen = rows.iter().filter(|row| row[0].text.ends_with(CLAIMED));
-    notes.extend(unseen.map(|row| {
-        format!("{}: {} would lie in it, and is no faster than memory", row[0].text, row[1].text)
-    }));
+    let legend = unseen(&rows);
     let in_pages = |kind: &str| format!("random, {}", pages(kind));
     Table::of("Access latency, ns (core cycles)")
         .left("level")
@@ -99,8 +96,19 @@ fn table(record: &Record, cells: &[Cell<'_>]) -> Block {
         .columns(huge.map(|_| ("translation", Align::Right)))
         .right("local, 256 KiB windows")
         .rows(rows)
+        .legend(legend)
         .notes(notes)
         .into()
+}
+
+/// Levels that others claim, where nothing is faster than memory.
+fn unseen(rows: &[Vec<Text>]) -> Vec<String> {
+    let claimed = rows.iter().filter(|row| row[0].text.ends_with(CLAIMED));
+    let line = |row: &Vec<Text>| {
+        let [level, size] = [&row[0].text, &row[1].text];
+        format!("{level}: {size} would lie in it, and is no faster than memory")
+    };
+    claimed.map(line).collect()
 }
 
 /// Nanoseconds and cycles of a cell.

@@ -159,17 +159,18 @@ pub(in super::super) fn table(counting: Counting<'_>, loaded: &Loaded<'_>) -> Bl
             growth.map_or_else(dash, |growth| format!("{growth:.2}").into()),
         ]
     };
-    let mut notes = vec![format!(
+    let method = format!(
         "knee: what others move where latency is {KNEE} times that of an idle machine; bytes are \
          counted {}",
         counting.words(&loaded.cells)
-    )];
+    );
+    let mut legend = Vec::new();
     if loaded.mixes.iter().any(|mix| matches!(knee(mix), Some(Knee::Between(..)))) {
-        notes.push(
+        legend.push(
             "a knee with two ends: nothing was measured between them; `cpudyno memory loaded` measures more".to_owned(),
         );
     }
-    notes.extend(counting.left_out(&loaded.cells, "background"));
+    legend.extend(counting.left_out(&loaded.cells, "background"));
     Table::of(format!("latency in ns by what others move in {}", counting.unit()))
         .left("mix")
         .right("idle ns")
@@ -178,7 +179,8 @@ pub(in super::super) fn table(counting: Counting<'_>, loaded: &Loaded<'_>) -> Bl
         .right("ns there")
         .right("of idle")
         .rows(loaded.mixes.iter().map(row))
-        .notes(notes)
+        .legend(legend)
+        .notes([method])
         .into()
 }
 

@@ -126,7 +126,7 @@ fn map(
         label: from.id.to_string(),
         cells: nodes.iter().map(|to| cell(from.id, to.id)).collect(),
     };
-    let notes = absences(nodes, |from, to| value(from, to).is_some());
+    let legend = absences(nodes, |from, to| value(from, to).is_some());
     Block::HeatMap(HeatMap {
         caption: caption.to_owned(),
         unit: unit.to_owned(),
@@ -134,7 +134,8 @@ fn map(
         column_title: "memory of node".to_owned(),
         columns: nodes.iter().map(|node| node.id.to_string()).collect(),
         groups: vec![nodes.iter().filter(|node| !node.cpus.is_empty()).map(row).collect()],
-        notes,
+        legend,
+        notes: Vec::new(),
         shaded_from: None,
         outline: None,
     })

@@ -317,7 +317,7 @@ pub(in super::super) fn level_table(counting: Counting<'_>, sweep: &Sweep<'_>) -
             .right("claimed")
             .left("verdict")
             .rows(sweep.levels.iter().map(row))
-            .notes(unseen(sweep))
+            .legend(unseen(sweep))
             .into()
     })
 }

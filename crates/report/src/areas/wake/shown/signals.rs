@@ -73,6 +73,7 @@ fn table(cells: &[&Cell<'_>], is_alone: bool) -> Block {
         ])
     };
     let class = cells.iter().find_map(|cell| cell.class("time_per_signal"));
+    let mut legend = Vec::new();
     let mut notes = vec![
         "100,000: their time at the median rate; sent: what was really sent, and what that took; slept: \
          times that the kernel took a waiting thread off its CPU, per signal"
@@ -80,7 +81,7 @@ fn table(cells: &[&Cell<'_>], is_alone: bool) -> Block {
     ];
     notes.extend(class.map(|class| format!("placement of the CPUs, as probed: {class}")));
     if is_alone {
-        notes.push("who spins would keep the CPU from who is to signal it".to_owned());
+        legend.push("who spins would keep the CPU from who is to signal it".to_owned());
     }
     Table::of("Signals between two threads, us (half a round trip)")
         .left("method")
@@ -93,6 +94,7 @@ fn table(cells: &[&Cell<'_>], is_alone: bool) -> Block {
         .right("one way us")
         .right("slept")
         .rows(cells.iter().filter_map(row))
+        .legend(legend)
         .notes(notes)
         .into()
 }

@@ -1,5 +1,6 @@
 //! How late alarms are.
 
+use model::in_order_of;
 use model::page::{Align, Block, Table, Text, Tone};
 use model::record::Record;
 
@@ -38,6 +39,8 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
 }
 
 fn table(all: &[Cell<'_>], whole: &[&Cell<'_>]) -> Block {
+    let distances =
+        in_order_of(all.iter().filter_map(|cell| cell.text(DISTANCE)), &RANGES.map(|it| it.0));
     let row = |cell: &&Cell<'_>| {
         let spread = cell.spread("lateness")?;
         let median_of = |word: &str| {
@@ -51,7 +54,7 @@ fn table(all: &[Cell<'_>], whole: &[&Cell<'_>]) -> Block {
             })
         };
         let mut row = vec![Text::from(cell.active.to_string()), cell.workload.into()];
-        row.extend(RANGES.iter().map(|(word, ..)| median_of(word)));
+        row.extend(distances.iter().copied().map(median_of));
         row.push(microseconds(spread.max).into());
         row.push(cell.median("slept").map_or_else(dash, |slept| percent(slept).into()));
         row.push(Text::toned(spread.count.to_string(), Tone::Faint));
@@ -60,7 +63,7 @@ fn table(all: &[Cell<'_>], whole: &[&Cell<'_>]) -> Block {
     Table::of("Timer lateness by distance, us: median (p99)")
         .right("CPU")
         .left("alarm")
-        .columns(RANGES.iter().map(|(word, ..)| (format!("in {word}"), Align::Right)))
+        .columns(distances.iter().map(|word| (format!("in {word}"), Align::Right)))
         .right("max")
         .right("slept")
         .right("alarms")

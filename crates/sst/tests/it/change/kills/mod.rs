@@ -310,7 +310,7 @@ fn firmware_that_comes_too_late_leaves_nothing() {
     for (machine, wish) in [("guide", on("0", level(4, false))), ("guide", wish(CP_ON))] {
         let here = Here::with(machine, FRESH);
         let error = here.done_through(&wish, between(Fate::IsLate(time))).unwrap_err().to_string();
-        assert!(error.contains("it was written, and reads"), "{error}");
+        assert!(error.contains("after the write it reads"), "{error}");
         thread::sleep(time + Duration::from_secs(1));
         becomes(&here, "{} {}");
     }
