@@ -202,9 +202,9 @@ pub fn request(
     let Some(bounds) = bounds else { return whole };
     // Streams that only a bound names are no part of the sheet.
     let named = |row: &&&'static kernels::StreamRow| {
-        bounds
-            .iter()
-            .any(|bound| bound.area == "turbo" && bound.workload.as_deref() == Some(row.id))
+        bounds.iter().any(|bound| {
+            bound.area == model::areas::turbo::AREA && bound.workload.as_deref() == Some(row.id)
+        })
     };
     let mut streams = whole.streams;
     let extra: Vec<_> = kernels::streams::TABLE.iter().filter(named).copied().collect();

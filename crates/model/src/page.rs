@@ -160,14 +160,16 @@ impl Figure {
 }
 
 /// Where a value lies, all ends in one unit.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Strip {
     /// The value.
     pub value: f64,
     /// Its 95 % interval.
     pub interval: Option<[f64; 2]>,
     /// The range that is normal.
-    pub expected: Option<[f64; 2]>,
+    pub expected: [f64; 2],
+    /// The same as people read it.
+    pub range: String,
 }
 
 /// Results of several records beside one another.

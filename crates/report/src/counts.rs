@@ -74,15 +74,8 @@ fn passes(run: &CountsRun) -> Block {
 
 fn table(counts: &Counts) -> Table {
     let report = Report::of(counts, &counts.units);
-    let align = |(at, name): (usize, &String)| {
-        (name.clone(), if at == 0 { Align::Left } else { Align::Right })
-    };
-    let mut legend = report.notes().to_vec();
-    legend.extend(counts.ended.clone());
-    Table::of(format!("profiling: {}", counts.title))
-        .columns(report.columns().iter().enumerate().map(align))
-        .rows(cells(&report))
-        .legend(legend)
+    let legend = report.notes().iter().chain(&counts.ended).cloned();
+    of_counts(format!("profiling: {}", counts.title), &report, Align::Left).legend(legend)
 }
 
 /// Why something is missing, of tables and answers alike.
@@ -98,20 +91,15 @@ fn missing(run: &CountsRun) -> Vec<(Vec<String>, String, Option<String>)> {
 /// Counts for each unit, a column for each of the circumstances.
 fn sheet(tables: &[Counts]) -> Table {
     let report = Report::of_sheet(tables);
-    let align = |(at, name): (usize, &String)| {
-        (name.clone(), if at == 0 { Align::Label } else { Align::Right })
-    };
-    Table::of(report.notes().concat())
-        .columns(report.columns().iter().enumerate().map(align))
-        .rows(cells(&report))
+    of_counts(report.notes().concat(), &report, Align::Label)
 }
 
-fn cells(report: &Report) -> Vec<Vec<Text>> {
-    report
-        .rows()
-        .iter()
-        .map(|row| row.iter().map(|cell| Text::from(cell.as_str())).collect())
-        .collect()
+fn of_counts(caption: String, report: &Report, first: Align) -> Table {
+    let aligns = std::iter::once(first).chain(std::iter::repeat(Align::Right));
+    let row = |row: &Vec<String>| row.iter().map(|cell| Text::from(cell.as_str())).collect();
+    Table::of(caption)
+        .columns(report.columns().iter().cloned().zip(aligns))
+        .rows(report.rows().iter().map(row))
 }
 
 /// What follows from the counts, a column for each table.

@@ -126,18 +126,19 @@ impl KeyFigure {
     /// How far it is below the range that is normal, as a negative share of that end, or above it. A narrow range is one
     /// figure with its tolerance: the distance is from that.
     pub(crate) fn off(&self) -> Option<f64> {
-        const NARROW: f64 = 1.05;
         let Standing::Known { normal: [low, high], .. } = self.standing else { return None };
         let value = self.value()?;
-        let [least, most] =
-            if high / low < NARROW { [f64::midpoint(low, high); 2] } else { [low, high] };
-        Some(if value < low {
-            value / least - 1.0
-        } else if value > high {
-            value / most - 1.0
-        } else {
-            0.0
-        })
+        let is_outside = value < low || value > high;
+        Some(if is_outside { value / self.nearest()? - 1.0 } else { 0.0 })
+    }
+
+    /// What it is held against: the nearer end of what is normal, or the middle of a narrow range.
+    fn nearest(&self) -> Option<f64> {
+        const NARROW: f64 = 1.05;
+        let Standing::Known { normal: [low, high], .. } = self.standing else { return None };
+        let middle = f64::midpoint(low, high);
+        let end = if self.value()? < middle { low } else { high };
+        Some(if high / low < NARROW { middle } else { end })
     }
 
     /// As people read it.
@@ -150,24 +151,25 @@ impl KeyFigure {
             }
             Err(_) => Text::toned("unavailable", Tone::Warning),
         };
-        let strip = self.value().filter(|_| !matches!(self.standing, Standing::NoReference));
         let interval =
             |value: f64| self.uncertainty.map(|u| [value * (1.0 - u), value * (1.0 + u)]);
         let expected = match self.standing {
             Standing::Known { normal, .. } => Some(normal),
             Standing::CannotTell { .. } | Standing::NoReference => None,
         };
+        let strip = self.value().zip(expected).map(|(value, expected)| Strip {
+            value,
+            interval: interval(value),
+            expected,
+            range: range(expected, self.unit),
+        });
         Figure {
             name: self.name.clone(),
             value,
             uncertainty: self.uncertainty.map_or(String::new(), percent),
             standing: self.standing(),
             why: self.why(),
-            strip: strip.filter(|_| expected.is_some()).map(|value| Strip {
-                value,
-                interval: interval(value),
-                expected,
-            }),
+            strip,
             curve: self.curve.iter().map(|(cores, value)| (*cores as f64, *value)).collect(),
         }
     }
@@ -176,12 +178,13 @@ impl KeyFigure {
         if let Err(why) = &self.values {
             return Text::toned(why.clone(), Tone::Faint);
         }
+        let of = self.nearest().map_or(String::new(), |end| si::format(end, self.unit));
         match (&self.standing, self.off()) {
             (Standing::Known { .. }, Some(off)) if off < 0.0 => {
-                Text::toned(format!("{} low", whole_percent(-off)), Tone::Warning)
+                Text::toned(format!("{} low, of {of}", whole_percent(-off)), Tone::Warning)
             }
             (Standing::Known { .. }, Some(off)) if off > 0.0 => {
-                Text::toned(format!("{} high", whole_percent(off)), Tone::Warning)
+                Text::toned(format!("{} high, of {of}", whole_percent(off)), Tone::Warning)
             }
             (Standing::Known { .. }, _) => Text::toned("normal", Tone::Good),
             (Standing::CannotTell { why }, _) => {
@@ -195,12 +198,18 @@ impl KeyFigure {
     fn why(&self) -> Option<String> {
         match &self.standing {
             Standing::Known { normal, source } => {
-                let [low, high] = normal.map(|end| si::format(end, self.unit));
-                Some(format!("normal from {low} to {high} ({source})"))
+                Some(format!("normal: {} ({source})", range(*normal, self.unit)))
             }
             Standing::CannotTell { .. } | Standing::NoReference => None,
         }
     }
+}
+
+/// `2.5 to 3.0 GHz`: a unit that both ends share stands once.
+fn range(ends: [f64; 2], unit: Unit) -> String {
+    let [low, high] = ends.map(|end| si::format(end, unit));
+    let shared = high.split_once(' ').map_or("", |(_, unit)| unit);
+    format!("{} to {high}", low.trim_end_matches(shared).trim_end())
 }
 
 /// `± 0.3 %`, `± 12 %`, `< 0.1 %`.
@@ -234,15 +243,17 @@ mod tests {
     fn a_value_beyond_its_range_is_off_by_its_distance_from_the_nearer_end() {
         // 2.2 of 2.5 GHz: 12 % below the lower end; 3.3 of 3.0: 10 % above the upper one.
         let range = [2.5e9, 3.0e9];
-        for (hertz, off, words) in
-            [(2.2e9, -0.12, "12 % low"), (2.6e9, 0.0, "normal"), (3.3e9, 0.1, "10 % high")]
-        {
+        for (hertz, off, words) in [
+            (2.2e9, -0.12, "12 % low, of 2.500 GHz"),
+            (2.6e9, 0.0, "normal"),
+            (3.3e9, 0.1, "10 % high, of 3.000 GHz"),
+        ] {
             let figure = clock(hertz, range);
             assert!((figure.off().unwrap() - off).abs() < 1e-9);
             assert_eq!(figure.shown().standing.text, words);
         }
         // 0.4 % of 2.5 GHz are 10 MHz.
-        assert_eq!(clock(2.49e9, range).shown().standing.text, "0.4 % low");
+        assert_eq!(clock(2.49e9, range).shown().standing.text, "0.4 % low, of 2.500 GHz");
     }
 
     #[test]
@@ -289,7 +300,7 @@ mod tests {
         let [low, high] = found.interval.unwrap();
         near(low, 2.47e9);
         near(high, 2.73e9);
-        assert_eq!((found.value, found.expected), (2.6e9, Some([2.5e9, 3.0e9])));
+        assert_eq!((found.value, found.expected), (2.6e9, [2.5e9, 3.0e9]));
     }
 
     #[test]

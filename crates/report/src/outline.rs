@@ -29,17 +29,8 @@ fn title(outline: &Outline) -> Block {
         PageKind::Pause => "times of instructions that wait",
         PageKind::Wake => "what waking a thread costs",
         PageKind::Openmp => "what parallel regions cost",
-        PageKind::Sheet
-        | PageKind::Info
-        | PageKind::Doctor
-        | PageKind::Settings
-        | PageKind::Changes
-        | PageKind::Top
-        | PageKind::Ab
-        | PageKind::Pmu
-        | PageKind::Quiet
-        | PageKind::Gate
-        | PageKind::Sst => "a data sheet",
+        PageKind::Sheet => "a data sheet",
+        _ => "a run",
     };
     let text = match (&outline.simulated, &outline.elsewhere) {
         (Some(name), _) => format!("SIMULATED plan of {what}: machine sim:{name}"),

@@ -233,7 +233,7 @@ pub fn quality(record: &Record) -> Block {
 }
 
 /// With a capital letter in front.
-fn sentence(text: &str) -> String {
+pub(crate) fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }

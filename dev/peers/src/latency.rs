@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use anyhow::Context;
-use report::areas::known::{self, Bound, Comparison, FigureVerdict};
-use report::areas::turbo::known::compare;
+use report::areas::published::{self, Bound, Comparison, FigureVerdict};
+use report::areas::turbo::published_costs::compare;
 
 use crate::{EXIT_CANNOT, EXIT_NO, agree, built, table};
 
@@ -18,7 +18,7 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
     let record = agree::measure(&binary, &COMMAND, &folder.path().join("latency.json"))?;
     let comparisons = compare(&record);
     println!("\nCore cycles per op with one core active, median\n{}\n", shown(&comparisons));
-    println!("{}", known::citations(comparisons.iter().map(|c| &c.figures)).join("\n"));
+    println!("{}", published::citations(comparisons.iter().map(|c| &c.figures)).join("\n"));
     let answer = Answer::of(comparisons.iter().map(|c| (c.stream, c.bound, c.verdict())));
     println!("\n{}", answer.text());
     Ok(match answer {

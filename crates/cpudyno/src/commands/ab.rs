@@ -16,7 +16,7 @@ use model::stats::paired::Better;
 use regex_lite::Regex;
 
 use super::measuring::{Naming, refused_of};
-use super::{Sinks, Telling, command, presentation, settings, sinks};
+use super::{Delivery, Sinks, command, presentation, settings, sinks};
 use crate::args::{AbArgs, ArmKind, ArmSetting, Direction, Format};
 use crate::failure::{Failure, code};
 use crate::output;
@@ -102,7 +102,7 @@ pub(super) fn compared<'m>(
     if let (Some((_, name)), Some(why)) = (signals.came(), &mut record.run.interrupted) {
         *why = format!("stopped by {name}");
     }
-    Telling::of(&record).deliver(sinks, format)?;
+    Delivery::of(&record).deliver(sinks, format)?;
     restored.transpose()?;
     Ok(match signals.came() {
         Some((number, _)) => ExitCode::from(128 + number as u8),

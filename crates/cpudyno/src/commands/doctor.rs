@@ -6,7 +6,7 @@ use machine::Machine;
 use model::Unavailable;
 use model::record::{PageKind, Record};
 
-use super::{Telling, command, presentation};
+use super::{Delivery, command, presentation};
 use crate::args::{DoctorArgs, Format};
 use crate::failure::{Failure, code};
 use crate::output;
@@ -18,7 +18,7 @@ pub(super) fn run(machine: &Machine, args: &DoctorArgs) -> Result<ExitCode, Fail
     }
     let presentation = presentation(&args.look, PageKind::Doctor);
     let record = machine::describe(machine, command(), presentation);
-    output::data(&Telling::of(&record).told(args.look.format)?)?;
+    output::data(&Delivery::of(&record).told(args.look.format)?)?;
     let mut answer = ExitCode::SUCCESS;
     for (id, reason) in missing(&record, &args.require) {
         let failure =

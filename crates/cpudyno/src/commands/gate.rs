@@ -9,7 +9,7 @@ use model::record::{Bound, GateVerdict, PageKind};
 use report::{gate, metrics};
 
 use super::measuring::measured;
-use super::{Telling, command, presentation, records, sinks};
+use super::{Delivery, command, presentation, records, sinks};
 use crate::args::{Bounded, Format, GateArgs};
 use crate::failure::{Failure, code};
 use crate::output::{self, Sink};
@@ -48,7 +48,7 @@ pub(super) fn run(machine: &Machine, args: GateArgs) -> Result<ExitCode, Failure
     let judged = gate::judge(&record, &bounds, record.reference.as_ref());
     let verdict = judged.verdict;
     record.gate = Some(judged);
-    let telling = Telling::of(&record);
+    let telling = Delivery::of(&record);
     let brief = look.format == Format::Text && !look.verbose;
     let text = if brief { gate::line(&record) + "\n" } else { telling.told(look.format)? };
     let written = telling.write(sinks);

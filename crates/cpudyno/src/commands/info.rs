@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use machine::Machine;
 use model::record::PageKind;
 
-use super::{Telling, command, presentation, sinks};
+use super::{Delivery, command, presentation, sinks};
 use crate::args::InfoArgs;
 use crate::failure::Failure;
 
@@ -13,6 +13,6 @@ pub(super) fn run(machine: &Machine, args: InfoArgs) -> Result<ExitCode, Failure
     let (sinks, look) = sinks(args.output)?;
     let presentation = presentation(&look, PageKind::Info);
     let record = machine::describe(machine, command(), presentation);
-    Telling::of(&record).deliver(sinks, look.format)?;
+    Delivery::of(&record).deliver(sinks, look.format)?;
     Ok(ExitCode::SUCCESS)
 }

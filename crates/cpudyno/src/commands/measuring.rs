@@ -10,7 +10,7 @@ use model::record::{CpuPlace, OriginalRun, Record};
 use rig::executor::{RunError, Stop};
 use rig::placement::Refusal;
 
-use super::{Sinks, Telling, broken, settings, unrecorded};
+use super::{Delivery, Sinks, broken, settings, unrecorded};
 use crate::args::Format;
 use crate::failure::{Failure, code};
 use crate::output;
@@ -52,7 +52,7 @@ pub(super) fn tell(
     signal: Option<EndingSignal>,
     (format, sinks): (Format, Sinks),
 ) -> Result<ExitCode, Failure> {
-    Telling::of(record).deliver(sinks, format)?;
+    Delivery::of(record).deliver(sinks, format)?;
     Ok(signal.map_or(ExitCode::SUCCESS, |(number, _)| ExitCode::from(128 + number as u8)))
 }
 

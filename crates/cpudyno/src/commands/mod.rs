@@ -6,6 +6,7 @@ mod child;
 mod compare;
 mod compat;
 mod cores;
+mod delivery;
 mod doctor;
 mod gate;
 mod info;
@@ -21,7 +22,6 @@ mod settings;
 mod sheet;
 mod show;
 mod sst;
-mod telling;
 mod top;
 mod turbo;
 mod wait;
@@ -36,7 +36,7 @@ use machine::Machine;
 use model::record::{PageKind, Presentation};
 
 pub(crate) use self::compat::compat;
-use self::telling::{Sinks, Telling, broken, sinks, sinks_beside, text, unrecorded};
+use self::delivery::{Delivery, Sinks, broken, sinks, sinks_beside, text, unrecorded};
 use crate::args::{self, Cli, Colour, Command, PresentationArgs};
 use crate::failure::Failure;
 

@@ -18,7 +18,7 @@ use model::record::{
 };
 use model::{Known, Obstacle, Seconds, Unavailable};
 
-use super::{Sinks, Telling, child, command, measuring, presentation, settings, sinks};
+use super::{Delivery, Sinks, child, command, measuring, presentation, settings, sinks};
 use crate::args::{Changing, Format, QuietArgs};
 use crate::failure::{Failure, code};
 use crate::output;
@@ -83,7 +83,7 @@ impl ReportOutput {
     /// Standard output is the command's: the report is beside it.
     fn print(self) -> Result<(), Failure> {
         let ReportOutput { record, format, sinks } = self;
-        let telling = Telling::of(&record);
+        let telling = Delivery::of(&record);
         let text = telling.told(format)?;
         if format == Format::Text {
             output::remark(text.trim_end());

@@ -21,7 +21,7 @@ use model::record::{
 };
 use tempfile::TempDir;
 
-use super::{Sinks, Telling, command, presentation};
+use super::{Delivery, Sinks, command, presentation};
 use crate::args::{Changing, Format, Output, PresentationArgs, SetArgs, SettingsArgs, UndoArgs};
 use crate::failure::{Failure, code};
 use crate::output;
@@ -353,7 +353,7 @@ fn print(
     let presentation: Presentation = presentation(look, page);
     let described = machine::describe(machine, command(), presentation);
     let record = Record { settings: Some(found), ..described };
-    Telling::of(&record).deliver(sinks, look.format)
+    Delivery::of(&record).deliver(sinks, look.format)
 }
 
 pub(super) fn writer(machine: &Machine) -> Result<Box<dyn Levers>, Failure> {

@@ -12,7 +12,7 @@ use model::record::{PageKind, Presentation, ReadError, Record};
 use sys::errno::words;
 use views::html::NoText;
 
-use super::{Telling, WIDTH, broken, colour, sinks_beside};
+use super::{Delivery, WIDTH, broken, colour, sinks_beside};
 use crate::args::ShowArgs;
 use crate::failure::{Failure, code};
 
@@ -27,7 +27,7 @@ pub(super) fn run(args: ShowArgs) -> Result<ExitCode, Failure> {
         all: stored.all || look.all,
         page: stored.page,
     };
-    Telling::shown(&record, presentation).deliver(sinks, look.format)?;
+    Delivery::shown(&record, presentation).deliver(sinks, look.format)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,7 +1,7 @@
 //! `cpudyno sst`.
 
 mod change;
-mod tried;
+mod trial;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,7 +17,7 @@ use sst::change::{Refused, What, Wish};
 use sst::{Calls, Command, Domain, Error, Levels, Snapshot, Wanted};
 
 pub(super) use self::change::not_changed;
-use super::{Telling, command, presentation, sinks};
+use super::{Delivery, command, presentation, sinks};
 use crate::args::{SstArgs, SstFeature};
 use crate::failure::{Failure, code};
 use crate::output::{self, Sink};
@@ -27,7 +27,7 @@ pub(super) fn run(mut machine: Machine, args: SstArgs) -> Result<ExitCode, Failu
     let (answer, is_told) = match args.wish() {
         Some((wish, change)) => (change::run(&machine, &args, &wish, change), false),
         None if matches!(args.feature, Some(SstFeature::Try(_))) => {
-            (tried::run(&machine, args), false)
+            (trial::run(&machine, args), false)
         }
         None => {
             let answer = shown(&machine, &args, calls.as_ref());
@@ -58,7 +58,7 @@ fn shown(machine: &Machine, args: &SstArgs, calls: Option<&Calls>) -> Result<Exi
     if machine.simulated.is_none() && machine.elsewhere.is_none() {
         record.run.seconds = took.as_secs_f64();
     }
-    let telling = Telling::of(&record);
+    let telling = Delivery::of(&record);
     telling.write(sinks)?;
     output::deliver(out, &telling.told(look.format)?)?;
     Ok(ExitCode::SUCCESS)

@@ -199,7 +199,7 @@ mod tests {
         }
         let hybrid = CpuModel::named("alder-lake").unwrap();
         assert_eq!(hybrid.families().len(), 2);
-        assert!(CpuModel::named("GenuineIntel-6-2A-7").unwrap().families().is_empty());
+        assert!(CpuModel::named("GenuineIntel-6-17-6").unwrap().families().is_empty());
     }
 
     #[test]
@@ -255,23 +255,10 @@ mod tests {
             "Core (Yonah)",
             "Core",
             "Penryn",
-            "Nehalem",
-            "Westmere",
-            "Sandy Bridge",
-            "Ivy Bridge",
-            "Haswell",
-            "Broadwell",
             "Bonnell",
             "Saltwell",
             "Silvermont",
             "Airmont",
-            "Goldmont",
-            "Goldmont Plus",
-            "Tremont",
-            "Knights Landing",
-            "Knights Mill",
-            "Zen",
-            "Zen+",
         ];
         let mut silent = BTreeSet::new();
         for (vendor, family) in [

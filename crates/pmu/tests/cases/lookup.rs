@@ -65,6 +65,14 @@ fn patterns() -> Result<(), Failed> {
     let found = events.resolve("MEM_LOAD_RETIRED.L._HIT|nothing").unwrap();
     let hits = ["mem_load_retired.l1_hit", "mem_load_retired.l2_hit", "mem_load_retired.l3_hit"];
     assert_eq!(names(&found), hits);
+    // Snabb's `lib.pmu` asks so on Haswell.
+    let haswell = Events::of(Target::named("hsw").unwrap());
+    let found = haswell.resolve("retired.*all_branches$").unwrap();
+    for name in ["br_inst_retired.all_branches", "br_misp_retired.all_branches"] {
+        assert!(names(&found).contains(&name), "{found:?}");
+    }
+    let found = haswell.resolve("mem_load_uops_retired.l[123]_(hit|miss)").unwrap();
+    assert_eq!(found.len(), 6, "{found:?}");
     Ok(())
 }
 

@@ -24,7 +24,9 @@ fn rows() -> Result<(), Failed> {
         let events = own(&family.id);
         let names: BTreeSet<&str> = events.iter().map(|event| event.name.as_str()).collect();
         assert_eq!(names.len(), events.len(), "{}: a name stands twice", family.id);
-        assert!(events.len() >= 20, "{} has {} events", family.id, events.len());
+        // Cores of phones that tell less.
+        let least = if ["cortex-a53", "cortex-a73"].contains(&&*family.id) { 20 } else { 40 };
+        assert!(events.len() >= least, "{} has {} events", family.id, events.len());
         for event in &events {
             assert_eq!(event.name, event.name.to_lowercase());
             let doc = event.description.as_deref().unwrap_or_default();
@@ -37,7 +39,7 @@ fn rows() -> Result<(), Failed> {
         }
         let fixed =
             events.iter().filter(|event| matches!(event.place, CounterPlace::Fixed(_))).count();
-        let expected = if family.id.starts_with("neoverse") { 1 } else { family.fixed as usize };
+        let expected = if family.cpuid.starts_with("0x") { 1 } else { family.fixed as usize };
         assert_eq!(fixed, expected, "{}", family.id);
     }
     Ok(())
@@ -151,4 +153,34 @@ const KNOWN: &[(&str, &str)] = &[
     ("skylake", "uops_retired.stall_cycles"),
     ("sapphire-rapids", "arith.idiv_active"),
     ("sapphire-rapids", "exe.amx_busy"),
+    // One of both has the precise kind of the event.
+    ("nehalem", "br_inst_retired.all_branches"),
+    ("nehalem", "inst_retired.any_p"),
+    ("westmere", "br_inst_retired.all_branches"),
+    ("westmere", "br_misp_retired.all_branches"),
+    ("westmere", "inst_retired.any"),
+    ("sandy-bridge", "br_inst_retired.all_branches"),
+    ("sandy-bridge", "br_misp_retired.all_branches"),
+    ("sandy-bridge-ep", "br_inst_retired.all_branches"),
+    ("sandy-bridge-ep", "br_misp_retired.all_branches"),
+    // The lists of the makers have another unit mask.
+    ("ivy-bridge-ep", "mem_load_uops_llc_miss_retired.local_dram"),
+    ("haswell", "l2_rqsts.demand_data_rd_hit"),
+    ("haswell", "l2_rqsts.rfo_hit"),
+    ("haswell", "l2_rqsts.code_rd_hit"),
+    ("haswell-x", "l2_rqsts.demand_data_rd_hit"),
+    ("haswell-x", "l2_rqsts.rfo_hit"),
+    ("haswell-x", "l2_rqsts.code_rd_hit"),
+    ("broadwell", "l2_rqsts.demand_data_rd_hit"),
+    ("broadwell", "l2_rqsts.rfo_hit"),
+    ("broadwell", "l2_rqsts.code_rd_hit"),
+    ("broadwell-x", "l2_rqsts.demand_data_rd_hit"),
+    ("broadwell-x", "l2_rqsts.rfo_hit"),
+    ("broadwell-x", "l2_rqsts.code_rd_hit"),
+    ("broadwell-de", "l2_rqsts.demand_data_rd_hit"),
+    ("broadwell-de", "l2_rqsts.rfo_hit"),
+    ("broadwell-de", "l2_rqsts.code_rd_hit"),
+    // libpfm4 counts cycles with a walk, not walks.
+    ("knights-landing", "page_walks.d_side_walks"),
+    ("knights-landing", "page_walks.i_side_walks"),
 ];

@@ -11,7 +11,7 @@ use model::{CpuSet, Finding, Obstacle, Unit, in_order, in_order_of};
 use super::Section;
 use super::turbo::clocked::{Clocked, GAPS, Lighter};
 use super::turbo::read::{HIDDEN, is_same_core};
-use super::turbo::{AREA, why};
+use super::turbo::{AREA, clock_account};
 use model::areas::STREAM;
 use model::areas::interference::{
     self, BANDWIDTH, BESIDE, CLASSES, CLOCK, LATENCY, MOVED, Measure, PLACE, Place, RATE, SCALAR,
@@ -391,16 +391,8 @@ fn merely_active(matrix: &Matrix<'_>) -> Vec<String> {
 
 fn numbers(record: &Record, rows: &[NeighbourRow<'_>]) -> Block {
     let cell = |column: &MatrixColumn, row: NeighbourRow<'_>| -> Text {
-        let median =
-            |quantity| Some(series(record, column.victim, quantity, row)?.summary()?.median);
-        let (alone, beside) = (median(column.measure.alone), median(column.measure.beside));
-        match alone.zip(beside) {
-            Some((alone, beside)) => {
-                let [alone, beside] = [alone, beside].map(|it| number(column.measure, it));
-                format!("{alone} to {beside}").into()
-            }
-            None => absent(series(record, column.victim, column.measure.ratio, row)),
-        }
+        let missing = || absent(series(record, column.victim, column.measure.ratio, row));
+        ends(record, column, row).map_or_else(missing, Text::from)
     };
     let columns = columns(record);
     let line = |&(class, place): &NeighbourRow<'_>| {
@@ -498,7 +490,7 @@ fn wide(matrix: &Matrix<'_>) -> Option<Finding> {
         advice.push(format!("256 bit there cost {} instead", narrow.words()));
     }
     let cpu = record.run.plan.cpus.iter().next()?;
-    let level = why::level_of(record, cpu).map(|(_, level)| level);
+    let level = clock_account::level_of(record, cpu).map(|(_, level)| level);
     if level.is_some_and(|level| level.turbo_freq.is_some()) {
         advice.push("Speed Select can give this core a clock of its own: `cpudyno sst`".to_owned());
     }
@@ -511,10 +503,9 @@ fn wide(matrix: &Matrix<'_>) -> Option<Finding> {
     let finding = finding(
         "turbo.wide-neighbours",
         format!(
-            "{} on other cores changes {} by {}{}",
+            "{} on other cores {}{}",
             row.0,
-            column.title,
-            change.words(),
+            effect(matrix, column, row, &change),
             of_which(column, Some(scalar))
         ),
         advice.join("; "),
@@ -522,11 +513,33 @@ fn wide(matrix: &Matrix<'_>) -> Option<Finding> {
     Some(finding.gain(gain).cause("cores share licences and power limits".to_owned()))
 }
 
+/// What becomes of a victim's number: `lowers scalar MHz from 4699 to 2500, -46.8 %`.
+fn effect(
+    matrix: &Matrix<'_>,
+    column: &MatrixColumn,
+    row: NeighbourRow<'_>,
+    change: &Change,
+) -> String {
+    let ends =
+        ends(matrix.record, column, row).map_or(String::new(), |ends| format!(" from {ends}"));
+    let verb = if change.ratio < 1.0 { "lowers" } else { "raises" };
+    format!("{verb} {}{ends}, {}", column.title, change.words())
+}
+
+/// The medians without and with neighbours: `4699 to 2500`.
+fn ends(record: &Record, column: &MatrixColumn, row: NeighbourRow<'_>) -> Option<String> {
+    let MatrixColumn { victim, measure, .. } = column;
+    let median = |quantity| Some(series(record, victim, quantity, row)?.summary()?.median);
+    let [alone, beside] =
+        [median(measure.alone)?, median(measure.beside)?].map(|it| number(measure, it));
+    Some(format!("{alone} to {beside}"))
+}
+
 /// What of a loss neighbours cost that execute scalar code, where that is worth a word.
 fn of_which(column: &MatrixColumn, scalar: Option<Change>) -> String {
     let scalar = scalar.filter(|it| it.is_sure && it.loss(column.measure) >= WORTH);
     scalar.map_or(String::new(), |scalar| {
-        format!(", of which {} is the baseline of busy neighbours", scalar.words())
+        format!("; of that {} comes of neighbours that are merely busy", scalar.words())
     })
 }
 
@@ -550,9 +563,8 @@ fn sibling(matrix: &Matrix<'_>) -> Option<Finding> {
         let finding = finding(
             "turbo.hidden-sibling",
             format!(
-                "{whose} on a CPU that shares this one's core, as probed, changes {} by {}",
-                column.title,
-                change.words()
+                "{whose} on a CPU that shares this one's core, as probed, {}",
+                effect(matrix, column, row, &change)
             ),
             "leave that CPU idle; in a guest, ask for whole cores".to_owned(),
         );
@@ -560,7 +572,7 @@ fn sibling(matrix: &Matrix<'_>) -> Option<Finding> {
     }
     let finding = finding(
         "turbo.busy-sibling",
-        format!("{whose} on the SMT sibling changes {} by {}", column.title, change.words()),
+        format!("{whose} on the SMT sibling {}", effect(matrix, column, row, &change)),
         "leave the sibling idle: isolate it, or `cpudyno set smt=off`".to_owned(),
     );
     Some(finding.gain(gain))
@@ -593,10 +605,9 @@ fn memory(matrix: &Matrix<'_>) -> Option<Finding> {
     let finding = finding(
         "turbo.memory-neighbours",
         format!(
-            "{} on other cores changes {} by {}{}",
+            "{} on other cores {}{}",
             row.0,
-            column.title,
-            change.words(),
+            effect(matrix, column, row, &change),
             of_which(column, scalar)
         ),
         "run it on another node or package, or limit its bandwidth (resctrl)".to_owned(),

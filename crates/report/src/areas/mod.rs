@@ -2,12 +2,12 @@
 
 pub mod cores;
 pub mod interference;
-pub mod known;
 pub mod memory;
 pub mod openmp;
 pub mod pause;
 pub mod pmu;
 pub mod preferred_cores;
+pub mod published;
 mod section;
 pub mod sst;
 pub mod sustained;

@@ -10,7 +10,7 @@ use model::{Finding, Unit, in_order, in_order_of};
 
 use super::Section;
 use super::turbo::clocked::{Clocked, Lighter, LimitEvidence};
-use super::turbo::{AREA, why};
+use super::turbo::{AREA, clock_account};
 use model::areas::STREAM;
 use model::areas::sustained::{
     self, CLOCK, GROUP, LIMIT, LIMITED, LOST, POWER, REST, TEMPERATURE, TIME, TIME_CONSTANTS,
@@ -218,7 +218,7 @@ impl Soaked<'_> {
         // Registers may state that of other CPUs alone.
         let mut of_others = record.machine.turbo_limits.iter().peekable();
         if of_others.peek().is_some() && of_others.all(|it| !it.cpus.contains(self.series.cpu)) {
-            unread.push(why::ACTIVE_CORES);
+            unread.push(clock_account::ACTIVE_CORES);
         }
         let by_watts = drawn.filter(|_| !self.is_denied(record)).and_then(|drawn| {
             let mut terms = [(PowerTerm::Long, "pl1"), (PowerTerm::Short, "pl2")].into_iter();
@@ -252,7 +252,7 @@ impl Soaked<'_> {
 
 /// Whether registers that were asked say when power is limited: that of AMD's CPUs knows no reasons.
 fn tell_of_power(asked: &[String]) -> bool {
-    why::STATUS.iter().all(|status| asked.iter().any(|asked| asked == status))
+    clock_account::STATUS.iter().all(|status| asked.iter().any(|asked| asked == status))
 }
 
 /// Whether what was seen is one of the limits of power.

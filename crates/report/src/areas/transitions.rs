@@ -8,7 +8,7 @@ use model::{Finding, Unavailable, Unit, in_order};
 use super::Section;
 use super::turbo::clocked::{Clocked, Lighter};
 use super::turbo::read::{HIDDEN, is_same_core, rows};
-use super::turbo::{AREA, published};
+use super::turbo::{AREA, published_licences};
 use model::areas::STREAM;
 use model::areas::transitions::{
     self, AT, BIN, BURST_US, CORE, CORE_TYPE, FOLDED_CLOCK, FOLDED_TIME, GAP, GAP_RATE, GAP_SHARE,
@@ -270,7 +270,7 @@ fn events(record: &Record, watched: &[TracedCore<'_>]) -> Block {
         .rows(watched.iter().map(row))
         .legend(legend)
         .notes([method])
-        .notes(published::transition(record))
+        .notes(published_licences::transition(record))
         .into()
 }
 

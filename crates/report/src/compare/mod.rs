@@ -11,11 +11,11 @@ mod settings;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
-use model::Unit;
 pub use model::record::ResultKey as What;
 use model::record::{Digest, DigestResult, Measured, ResultValue as Value};
 use model::stats::paired::{BAND, Better};
 use model::stats::welch::{false_shares, welch};
+use model::{Unit, areas};
 use serde::Serialize;
 
 pub use self::page::{drawn, name, page};
@@ -220,7 +220,7 @@ pub fn compare(records: &[Named]) -> Comparison {
 
 /// A result of a pair of CPUs by these alone: a matrix says neither how they lie to each other nor of how many lines.
 fn by_cpus(what: &What) -> Cow<'_, What> {
-    if what.area != "cores" || what.cpus.is_none() {
+    if what.area != areas::cores::AREA || what.cpus.is_none() {
         return Cow::Borrowed(what);
     }
     let mut what = what.clone();

@@ -33,7 +33,7 @@ pub fn findings(record: &Record, areas: &[&Section], told: &[&Finding]) -> Vec<F
             Finding::note(
                 "sheet.claim-refuted",
                 claim.what.clone(),
-                format!("{measured} measured, {claimed} claimed by {by} ({how})"),
+                format!("{how}: {measured} measured, {claimed} claimed ({by})"),
             )
             .cause(claim.cause)
             .remedy(format!("look closer: `{}`", claim.command)),

@@ -3,19 +3,26 @@
 pub mod claims;
 pub mod normal;
 
-use model::page::{Block, Figure, Page, Remark, Text, Tone};
+use std::cmp::Reverse;
+
+use model::page::{Block, Page, Remark, Text, Tone, tally};
 use model::record::Record;
 use model::{Finding, Known, Severity, areas};
 
 use crate::areas::{SECTIONS, Section};
+use crate::figure::KeyFigure;
 use crate::kit::value_text;
 use crate::parts::{self, IN_BRIEF};
 
 /// The data sheet: a first screen that answers, and folded parts with everything. A verbosity of 1 and more adds every
 /// fact, condition and instrument.
 pub fn page(record: &Record, verbosity: u8) -> Page {
+    let figures = key_figures(record);
     let mut blocks = vec![title(record), parts::machine_in_brief(record), parts::quality(record)];
-    blocks.extend(key_figures(record));
+    if !figures.is_empty() {
+        blocks.push(is_it_normal(record, &figures));
+        blocks.push(Block::Figures(figures.iter().map(KeyFigure::shown).collect()));
+    }
     blocks.extend(actions(record));
     blocks.push(next(record));
     blocks.extend(part("Machine", false, vec![top_box(record)]));
@@ -78,11 +85,39 @@ fn plots_first(blocks: &[Block]) -> Vec<Block> {
 }
 
 /// The few numbers that a machine is known by.
-fn key_figures(record: &Record) -> Option<Block> {
+fn key_figures(record: &Record) -> Vec<KeyFigure> {
     let earlier = record.reference.as_ref();
     let figures = SECTIONS.iter().flat_map(|area| area.figures(record));
-    let figures: Vec<Figure> = figures.map(|figure| figure.among(earlier).shown()).collect();
-    (!figures.is_empty()).then_some(Block::Figures(figures))
+    figures.map(|figure| figure.among(earlier)).collect()
+}
+
+/// Which of them lie outside of what is normal, and how many nobody can judge.
+fn is_it_normal(record: &Record, figures: &[KeyFigure]) -> Block {
+    let is_wrong = |it: &Finding| it.severity > Severity::Note && is_of_machine(it);
+    let judged: Vec<(&KeyFigure, f64)> =
+        figures.iter().filter_map(|it| Some((it, it.off()?))).collect();
+    let outside = judged.iter().filter(|(_, off)| *off != 0.0);
+    let mut reasons: Vec<String> =
+        outside.map(|(it, _)| format!("{}: {}", it.name, it.shown().standing.text)).collect();
+    let grade = match (reasons.is_empty(), judged.is_empty()) {
+        _ if record.findings.iter().any(is_wrong) => {
+            Text::toned("no, see the findings", Tone::Warning)
+        }
+        (false, _) => Text::toned("no", Tone::Warning),
+        (true, false) => Text::toned("yes, as far as is known", Tone::Good),
+        (true, true) => Text::toned("unknown", Tone::Plain),
+    };
+    let normal = judged.len() - reasons.len();
+    let of = tally(figures.len(), "key figure");
+    reasons.push(format!(
+        "{normal} of {of} normal, {} without a verdict",
+        figures.len() - judged.len()
+    ));
+    Block::Badge {
+        label: "Normal".to_owned(),
+        grade,
+        reasons: parts::sentence(&reasons.join("; ")),
+    }
 }
 
 /// Findings on the first screen.
@@ -101,9 +136,17 @@ fn actions(record: &Record) -> Vec<Block> {
     vec![Block::Heading("Findings".to_owned()), shown]
 }
 
+/// Whether a finding says that the machine is not what it claims to be, or slower than it should be.
+fn is_of_machine(finding: &Finding) -> bool {
+    ["sheet.", "placement."].iter().any(|area| finding.id.starts_with(area))
+}
+
 fn asking(record: &Record) -> Vec<Remark> {
     let asks = |finding: &&Finding| finding.severity > Severity::Note || finding.remedy.is_some();
-    record.findings.iter().filter(asks).map(Remark::from).collect()
+    let mut asking: Vec<&Finding> = record.findings.iter().filter(asks).collect();
+    // What contradicts a claim or lies outside of what is normal comes before what is good to know.
+    asking.sort_by_key(|it| (Reverse(it.severity), !is_of_machine(it)));
+    asking.into_iter().map(Remark::from).collect()
 }
 
 /// What to type next.
@@ -111,17 +154,21 @@ fn next(record: &Record) -> Block {
     let more = record.findings.len() - asking(record).len().min(ACTIONS_MAX);
     let more = match more {
         0 => String::new(),
-        1 => " and 1 more finding".to_owned(),
-        _ => format!(" and {more} more findings"),
+        _ => format!(", {}", tally(more, "more finding")),
     };
     let mut lines = vec![format!(
-        "add `--all` for every section{more}, `-v` for notes, `--html FILE` for a page to forward"
+        "every section{more}: `cpudyno sheet --all`; a page to forward: `cpudyno sheet --html FILE`"
     )];
+    if record.reference.is_none() {
+        let earlier = "where there is no reference: `cpudyno sheet --reference DIR`, a folder of records of such machines";
+        lines.push(earlier.to_owned());
+    }
     if record.run.elsewhere.is_none() && record.run.simulated.is_none() {
         lines.push("what this machine hides, and how to see it: `cpudyno doctor`".to_owned());
     }
     lines.push(
-        "where the clock goes: `cpudyno turbo --why`; two records: `cpudyno compare A B`"
+        "what takes the clock: `cpudyno turbo --why`; two machines: `cpudyno sheet --json FILE` on each, \
+         then `cpudyno compare FILE FILE`"
             .to_owned(),
     );
     Block::Hints(lines)
@@ -195,4 +242,38 @@ fn top_box(record: &Record) -> Block {
     let word = if plan.cpus.len() == 1 { "CPU" } else { "CPUs" };
     let measured = format!("{word} {}: {}", plan.cpus, plan.placement);
     Block::Box(lines.chain([("Measured".to_owned(), measured.into())]).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Unit;
+
+    use super::*;
+    use crate::testing::blank;
+
+    fn normal(record: &Record, values: &[f64]) -> String {
+        let figure = |value: &f64| {
+            KeyFigure::of("clock", *value, Unit::Hertz).normally(Some([2e9, 3e9]), "a test")
+        };
+        let mut figures: Vec<KeyFigure> = values.iter().map(figure).collect();
+        figures.push(KeyFigure::of("copy", 1e9, Unit::BytePerSecond));
+        let Block::Badge { grade, reasons, .. } = is_it_normal(record, &figures) else { panic!() };
+        format!("{}. {reasons}", grade.text)
+    }
+
+    #[test]
+    fn a_machine_is_normal_as_far_as_its_key_figures_have_a_reference() {
+        let mut record = blank();
+        assert_eq!(normal(&record, &[]), "unknown. 0 of 1 key figure normal, 1 without a verdict");
+        let fine = "yes, as far as is known. 2 of 3 key figures normal, 1 without a verdict";
+        assert_eq!(normal(&record, &[2.5e9, 3e9]), fine);
+        // 1.5 of 2 GHz: a quarter less.
+        let low =
+            "no. Clock: 25 % low, of 2.000 GHz; 1 of 3 key figures normal, 1 without a verdict";
+        assert_eq!(normal(&record, &[2.5e9, 1.5e9]), low);
+        let shared =
+            Finding::warning("placement.shared-core", "CPUs", "they share a core".to_owned());
+        record.findings.push(shared);
+        assert!(normal(&record, &[]).starts_with("no, see the findings. "));
+    }
 }

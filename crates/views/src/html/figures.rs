@@ -25,33 +25,30 @@ fn card(figure: &Figure) -> Markup {
                 (toned(&figure.standing))
                 @if !figure.uncertainty.is_empty() { span.uncertainty { (seen(&figure.uncertainty)) } }
             }
-            @if figure.curve.len() > 2 {
-                (curve(&figure.curve))
-            } @else if let Some(strip) = &figure.strip {
-                (picture(strip))
-            }
+            @if let Some(strip) = &figure.strip { (picture(strip)) }
+            @if figure.curve.len() > 2 { (curve(&figure.curve)) }
         }
     }
 }
 
 /// The range that is normal as a bar, the interval as a line, the value as a mark on it.
 fn picture(strip: &Strip) -> Markup {
-    let ends = strip.expected.into_iter().chain(strip.interval).flatten().chain([strip.value]);
+    let ends = strip.interval.into_iter().flatten().chain(strip.expected).chain([strip.value]);
     let (low, high) = ends
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), end| (low.min(end), high.max(end)));
     let room = (high - low).max(high.abs() * 1e-3) * 0.15;
     let place = |value: f64| along(value, low - room, high + room);
+    let [from, to] = strip.expected.map(place);
     html! {
         svg.strip viewBox=(format!("0 0 {WIDTH} 16")) aria-hidden="true" {
             line.base x1="0" x2=(WIDTH) y1="8" y2="8" {}
-            @if let Some([from, to]) = strip.expected.map(|ends| ends.map(place)) {
-                rect.expected x=(tenth(from)) y="3" width=(tenth(to - from)) height="10" {}
-            }
+            rect.expected x=(tenth(from)) y="3" width=(tenth(to - from)) height="10" {}
             @if let Some([from, to]) = strip.interval.map(|ends| ends.map(place)) {
                 line.interval x1=(tenth(from)) x2=(tenth(to)) y1="8" y2="8" {}
             }
             circle.value cx=(tenth(place(strip.value))) cy="8" r="4" {}
         }
+        div.scale { span { (seen(&strip.range)) } }
     }
 }
 

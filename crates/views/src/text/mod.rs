@@ -101,10 +101,11 @@ fn badge(label: &str, grade: &Text, reasons: &str, width: usize) -> Vec<StyledLi
     toned(&format!("{label}: {}.{reasons}", grade.text), grade.tone, width)
 }
 
-/// A remark in a line, and its remedy in another: their first clauses, if they are longer.
+/// A remark in two lines, and its remedy in another: their first clauses, if they are longer.
 fn action(one: &Remark, width: usize) -> Vec<StyledLine> {
     let head = one.mark.text.chars().count() + one.about.chars().count() + "[] : ".len();
-    let text = clauses(&one.text, width.saturating_sub(head + 2));
+    // Two lines break between words, and what follows is indented.
+    let text = clauses(&one.text, (2 * width).saturating_sub(head + 20));
     let remedy = one.remedy.as_ref().map(|remedy| clauses(remedy, width - "  -> ".len()));
     remark(&Remark { text, remedy, ..one.clone() }, width)
 }
@@ -121,7 +122,8 @@ fn clauses(text: &str, room: usize) -> String {
         let count = |letter| text[..*end].matches(letter).count();
         count('`').is_multiple_of(2) && count('(') == count(')')
     };
-    let clause = ["; ", ". ", ": ", " ("].into_iter().filter_map(ends).filter(is_whole).max();
+    let last = |between: [&str; 2]| between.into_iter().filter_map(ends).filter(is_whole).max();
+    let clause = last(["; ", ". "]).or_else(|| last([": ", " ("]));
     let words = || {
         let ends = text.rmatch_indices(' ').map(|(at, _)| at);
         let end = ends.filter(fits).find(is_whole).unwrap_or(0);

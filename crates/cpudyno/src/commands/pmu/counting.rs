@@ -10,7 +10,7 @@ use pmu::counting::{Budget, BudgetKernel, Core, Session, needed, refused, selfte
 use pmu::events::{Encoded, Events, Target};
 use pmu::metrics::Metric;
 
-use super::super::{Sinks, Telling, command, presentation};
+use super::super::{Delivery, Sinks, command, presentation};
 use crate::args::{AskedEvents, Format, PresentationArgs, SavedBudget};
 use crate::failure::{Failure, code};
 use crate::output::{self, Sink};
@@ -141,7 +141,7 @@ pub(super) fn print(
     format: Format,
 ) -> Result<(), Failure> {
     record.counts = Some(run);
-    Telling::of(&record).deliver(sinks, format)
+    Delivery::of(&record).deliver(sinks, format)
 }
 
 pub(super) fn not_csv(format: Format) -> Result<(), Failure> {

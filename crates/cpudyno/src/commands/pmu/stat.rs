@@ -9,7 +9,7 @@ use model::{CpuId, Known};
 use pmu::counting::{Core, StatEvents, base_of_all, plan, rehearse, software, stat};
 use pmu::events::Encoded;
 
-use super::super::{Sinks, Telling, child, sinks};
+use super::super::{Delivery, Sinks, child, sinks};
 use super::counting::{
     Done, EventSelection, GENERIC, budget_file, described, not_csv, save, session,
 };
@@ -91,7 +91,7 @@ fn planned(
         absent,
         ..CountsRun::default()
     });
-    output::data(&Telling::of(&record).told(format)?)?;
+    output::data(&Delivery::of(&record).told(format)?)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -103,7 +103,7 @@ pub(super) fn print(
     format: Format,
 ) -> Result<(), Failure> {
     record.counts = Some(run);
-    let telling = Telling::of(&record);
+    let telling = Delivery::of(&record);
     let text = telling.told(format)?;
     if matches!(format, Format::Json | Format::Html) {
         output::data(&text)?;

@@ -10,7 +10,7 @@ use model::CpuSet;
 use model::record::{ChangeOutcome, PageKind, Proof, ProofAnswer, Record, SettingChange, Settings};
 use sst::change::{Base, NotChanged, Refused, Wish};
 
-use super::super::{Sinks, Telling, command, presentation, settings};
+use super::super::{Delivery, Sinks, command, presentation, settings};
 use crate::args::{PresentationArgs, SstArgs, SstChange};
 use crate::failure::{Failure, code};
 use crate::output::{self, Sink};
@@ -150,7 +150,7 @@ impl Report<'_> {
         let words = super::without_path(command(), self.args.out.as_deref());
         let described = machine::describe(self.machine, words, presentation);
         let record = Record { settings: Some(found), ..described };
-        let telling = Telling::of(&record);
+        let telling = Delivery::of(&record);
         telling.write(self.sinks)?;
         output::deliver(self.out, &telling.told(self.look.format)?)
     }

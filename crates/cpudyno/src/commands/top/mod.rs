@@ -13,7 +13,7 @@ use model::page::{Block, Page};
 use model::record::{PageKind, Presentation, Record};
 use model::{Seconds, Unavailable};
 
-use super::{Sinks, Telling, child, command, presentation, sinks, text};
+use super::{Delivery, Sinks, child, command, presentation, sinks, text};
 use crate::args::{Format, TopArgs};
 use crate::failure::{Failure, code};
 use crate::output;
@@ -50,7 +50,7 @@ pub(super) fn run(machine: &Machine, args: TopArgs) -> Result<ExitCode, Failure>
     } else {
         ends = around(machine, &program, &mut watch)?;
         if format == Format::Text {
-            output::data(&Telling::of(&watch.record()).told(format)?)?;
+            output::data(&Delivery::of(&watch.record()).told(format)?)?;
         }
     }
     if watch.is_full() {
@@ -104,7 +104,7 @@ fn some_are_there(watch: &Watch<'_>) -> Result<(), Failure> {
 
 /// The record, where it goes somewhere.
 fn written(record: &Record, format: Format, sinks: Sinks) -> Result<(), Failure> {
-    let telling = Telling::of(record);
+    let telling = Delivery::of(record);
     telling.write(sinks)?;
     match format {
         Format::Text => Ok(()),

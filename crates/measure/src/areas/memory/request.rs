@@ -232,6 +232,11 @@ pub(super) fn in_brief(plan: &Planning<'_>) -> Proposal {
                 cells::asked(&mut asked.cells, question.word());
                 if question == Question::Bandwidth {
                     proposal.cells.append(&mut asked.cells);
+                } else if question == Question::Sweep && !asked.cells.is_empty() {
+                    // What memory itself takes goes before all kernels but the first one, on all cores and on one.
+                    let at = 2.min(proposal.cells.len());
+                    proposal.cells.insert(at, asked.cells.remove(0));
+                    latencies.push(asked.cells);
                 } else {
                     latencies.push(asked.cells);
                 }

@@ -4,9 +4,9 @@
 //! nothing announces how long. Beside it stand the instructions that wait for a time or a line.
 
 use kernels::{Kind, StreamRow};
-use model::Seconds;
 use model::areas::pause::{AREA, QUANTITIES};
 use model::record::Presentation;
+use model::{CpuId, Seconds, in_order};
 
 use crate::run::area::{Area, Names};
 use crate::run::plan::{Cell, DATA, Planning, Proposal};
@@ -32,13 +32,13 @@ pub fn request(
     /// Machines of hundreds of CPUs need a few sweeps.
     const TIME: Seconds = Seconds(5.0);
     let span = Span::All(budget.unwrap_or(TIME));
-    let proposal = |plan: &Planning<'_>| Ok(proposal(plan));
+    let proposal = |plan: &Planning<'_>| Ok(on(plan, &plan.placement.cpus));
     let streams = rows.unwrap_or_else(waits);
     Request { cpus, streams, ..Request::of(&PAUSE, span, proposal, command, presentation) }
 }
 
 /// The area.
-pub static PAUSE: Area = Area { taken, names, ..Area::new(AREA, QUANTITIES, 1.0, proposal) };
+pub static PAUSE: Area = Area { taken, names, ..Area::new(AREA, QUANTITIES, 1.0, in_brief) };
 
 fn taken(quantity: &str) -> Taken {
     match quantity {
@@ -52,7 +52,22 @@ fn names() -> Names {
     Names { workloads: vec!["pause_only"], ..Names::default() }
 }
 
-fn proposal(plan: &Planning<'_>) -> Proposal {
+/// For the sheet: a few CPUs of each type and package, for cores of one kind hardly differ.
+fn in_brief(plan: &Planning<'_>) -> Proposal {
+    const CPUS_MAX: usize = 8;
+    let all = &plan.placement.cpus;
+    let kind = |cpu: &CpuId| plan.topology().place(*cpu).map(|place| (place.package, &place.kind));
+    let kinds = in_order(all.iter().map(kind));
+    let each = (CPUS_MAX / kinds.len().max(1)).max(1);
+    let few = kinds.iter().flat_map(|of| {
+        let alike: Vec<CpuId> = all.iter().copied().filter(|cpu| kind(cpu) == *of).collect();
+        let count = each.min(alike.len());
+        (0..count).map(move |at| alike[at * alike.len() / count])
+    });
+    if all.len() <= CPUS_MAX { on(plan, all) } else { on(plan, &few.collect::<Vec<_>>()) }
+}
+
+fn on(plan: &Planning<'_>, cpus: &[CpuId]) -> Proposal {
     let mut proposal = Proposal::default();
     let rows = plan.streams.iter().filter(|row| row.kind == Kind::Spin);
     for (order, row) in rows.enumerate() {
@@ -60,7 +75,7 @@ fn proposal(plan: &Planning<'_>) -> Proposal {
             Err(reason) => proposal.absent.push((row.id, reason)),
             Ok(load) => {
                 let alone = |cpu: &_| Cell::uniform(order, load, &[*cpu], protocol::cycles());
-                proposal.cells.extend(plan.placement.cpus.iter().map(alone));
+                proposal.cells.extend(cpus.iter().map(alone));
             }
         }
     }

@@ -156,7 +156,11 @@ fn advice_follows_from_the_numbers() {
     assert!(sibling.gain.as_ref().unwrap().contains("% more"), "{sibling:?}");
     let memory = finding("turbo.memory-neighbours");
     // Of 40 % of the bandwidth and a third of the pointers the former is more.
-    assert!(memory.text.contains("memory on other cores changes triad GB/s by -40"), "{memory:?}");
+    assert!(
+        memory.text.contains("memory on other cores lowers triad GB/s from ")
+            && memory.text.contains(", -40"),
+        "{memory:?}"
+    );
 }
 
 /// Of neighbours that cost as much, the one that is named is the first, and none that noise picked.
@@ -172,7 +176,7 @@ fn among_equals_the_first_is_named() {
         let record = measured(&Machine::from(model), options);
         let found = record.findings.iter().find(|it| it.id == "turbo.wide-neighbours").unwrap();
         assert!(
-            found.text.starts_with("light 512 bit on other cores changes scalar MHz"),
+            found.text.starts_with("light 512 bit on other cores lowers scalar MHz from "),
             "{found:?}"
         );
     }
@@ -216,7 +220,7 @@ fn a_sibling_is_slow_whatever_runs_beside_it() {
         found.unwrap_or_else(|| panic!("{:?}", record.findings)).text.clone()
     };
     let alike = of(0.7);
-    assert!(alike.starts_with("whatever runs on the SMT sibling changes "), "{alike}");
+    assert!(alike.starts_with("whatever runs on the SMT sibling lowers "), "{alike}");
     let different = of(0.9);
     assert!(!different.contains("whatever runs"), "{different}");
 }

@@ -66,7 +66,7 @@ fn a_limit_of_some_cores_is_a_step_of_theirs_alone() {
     let claims = report::sheet::claims::claims(&record);
     let claim = claims.iter().find(|it| it.what == "turbo, 1 to 112 cores").unwrap();
     let Verdict::Differs(how) = &claim.verdict else { panic!("{claim:?}") };
-    assert!(how.ends_with(" with 112 active, CPUs 56-111"), "{how}");
+    assert!(how.ends_with(" with 112 active, CPUs 56-111 (2000 of 3000 MHz)"), "{how}");
     assert!(claim.cause.as_ref().unwrap().starts_with("limit of the kernel took"), "{claim:?}");
     assert!(claim.measured.ends_with(" to 3000 MHz"), "{claim:?}");
 }

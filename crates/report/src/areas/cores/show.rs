@@ -279,12 +279,13 @@ const LOOKS_MAX: f64 = 5.0;
 /// stays within a cache takes a few times as long as a look into it.
 pub(super) fn claims(record: &Record) -> Vec<Claim> {
     let told = told(record);
+    let kinds = kinds(&told);
     let look = memory::last_cache_latency(record);
     let mut claims = Vec::new();
     for relation in [Relation::SameCache, Relation::OtherCache, Relation::OtherPackage] {
-        let of =
-            told.iter().filter(|it| it.message == MESSAGES[0].0 && it.relation == relation.word());
-        let mut medians: Vec<f64> = of.map(|it| it.summary.median).collect();
+        // Where the host moved CPUs, a pair has a number for each placement.
+        let Some(usual) = usual(&kinds, relation) else { continue };
+        let mut medians = usual.medians();
         medians.sort_unstable_by(f64::total_cmp);
         let (Some(least), Some(greatest)) = (medians.first(), medians.last()) else { continue };
         let far =
@@ -293,7 +294,10 @@ pub(super) fn claims(record: &Record) -> Vec<Claim> {
             continue;
         }
         let verdict = if medians.len() >= PAIRS_MIN && *greatest > least * RATIO_MAX {
-            Verdict::Differs("not all alike: the map shows who is near whom".to_owned())
+            Verdict::Differs(format!(
+                "the farthest pair takes {:.1} times as long as the nearest",
+                greatest / least
+            ))
         } else if let Some(look) = far {
             let (times, look) = (greatest / look, nanoseconds(look));
             Verdict::Differs(format!(

@@ -7,12 +7,12 @@ use model::page::tally;
 use model::record::Record;
 use serde::Deserialize;
 
-use super::counting::Counting;
-use super::extent::Extent;
-use super::knees::{self, Whose};
+use super::byte_accounting::Counting;
+use super::cache_boundaries::{self, Whose};
 use super::read::{Cell, cells};
 use super::shown::sweep::{self, Sweep, name, not_seen, sweep};
 use super::shown::{nanoseconds, size};
+use super::working_set::Extent;
 use super::{ALONE, CHASE};
 use crate::band::{self, Band};
 use crate::claim::{Claim, Verdict};
@@ -26,8 +26,7 @@ pub(super) fn claims(record: &Record) -> Vec<Claim> {
 pub(in super::super) fn last_cache_latency(record: &Record) -> Option<f64> {
     let sweep = sweep(record)?;
     let last = sweep.claims.last()?.level;
-    let is_last =
-        |level: &&knees::LatencyLevel| matches!(level.whose, Whose::Cache(it) if it.level == last);
+    let is_last = |level: &&cache_boundaries::LatencyLevel| matches!(level.whose, Whose::Cache(it) if it.level == last);
     sweep.levels.iter().find(is_last).map(|level| level.seconds)
 }
 
@@ -52,7 +51,7 @@ fn caches(record: &Record) -> Vec<Claim> {
 }
 
 fn told(sweep: &Sweep<'_>) -> Vec<Claim> {
-    let claim = |level: &knees::LatencyLevel| {
+    let claim = |level: &cache_boundaries::LatencyLevel| {
         let Whose::Cache(claimed) = level.whose else { return None };
         let measured = level.knee.map_or("-".to_owned(), |knee| {
             let [low, high] = knee.interval.map(|bytes| size(bytes as u64));

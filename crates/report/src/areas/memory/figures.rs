@@ -4,8 +4,8 @@ use model::Unit;
 use model::page::tally;
 use model::record::Record;
 
-use super::counting::Counting;
-use super::knees::Whose;
+use super::byte_accounting::Counting;
+use super::cache_boundaries::Whose;
 use super::read::{Cell, cells};
 use super::shown::sweep::{name, sweep};
 use super::{ALONE, AREA};
@@ -80,7 +80,7 @@ fn latencies(record: &Record, bands: &[Band]) -> Vec<KeyFigure> {
         let level = name(whose);
         let figure_name = format!("latency, {level}");
         let Some(found) = sweep.levels.iter().find(|it| name(it.whose) == level) else {
-            return KeyFigure::absent(figure_name, "not among the sizes measured");
+            return KeyFigure::absent(figure_name, "no plateau among the sizes measured");
         };
         let band = bands.iter().find(|band| band.what == format!("latency of {level}"));
         KeyFigure::of(figure_name, sweep.seconds(found), Unit::Second).within(band)

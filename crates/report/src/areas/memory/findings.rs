@@ -5,11 +5,11 @@ use model::page::tally;
 use model::record::{FactValue, PlacedMemory, Record};
 use model::{CpuId, CpuSet, Finding, Unit};
 
-use super::counting::Counting;
-use super::extent::Extent;
+use super::byte_accounting::Counting;
 use super::read::{Cell, cells, in_order};
 use super::shown::sweep::{LevelVerdict, Sweep, not_seen, sweep, verdict};
 use super::shown::{self, some};
+use super::working_set::Extent;
 use model::areas::memory as size;
 
 /// All of them.
@@ -254,11 +254,11 @@ fn other_sizes(record: &Record, sweep: &Sweep<'_>) -> Vec<Finding> {
         Finding::note("memory.cache-size", format!("L{level} cache"), text)
     };
     let bytes = |bytes: f64| si::format(bytes, Unit::Byte);
-    let of_level = |level: &super::knees::LatencyLevel| {
+    let of_level = |level: &super::cache_boundaries::LatencyLevel| {
         let (LevelVerdict::Behaves(_), Some(knee)) = (verdict(level), level.knee) else {
             return None;
         };
-        let super::knees::Whose::Cache(claim) = level.whose else { return None };
+        let super::cache_boundaries::Whose::Cache(claim) = level.whose else { return None };
         let [low, high] = knee.interval;
         let text = format!(
             "{} claimed, latencies show {} ({} to {}){}",

@@ -1,17 +1,17 @@
 //! Memory: bandwidth and latency, as people read them.
 
-mod beside;
+mod byte_accounting;
+mod cache_boundaries;
 mod claims;
-mod counting;
-mod extent;
 mod figures;
 mod findings;
-mod knees;
-mod known;
 mod page;
+mod published_latencies;
 mod read;
 mod section;
 mod shown;
+mod stream_comparison;
+mod working_set;
 
 pub(super) use claims::last_cache_latency;
 pub use page::page;
@@ -33,7 +33,7 @@ pub const SECTION: Section = Section {
 };
 
 fn bands(record: &Record) -> Vec<Band> {
-    known::bands(record).into_iter().chain(claims::bands(record)).collect()
+    published_latencies::bands(record).into_iter().chain(claims::bands(record)).collect()
 }
 
 #[cfg(test)]

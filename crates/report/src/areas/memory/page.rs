@@ -5,7 +5,7 @@ use model::Unit;
 use model::page::{Block, Page, Table, Text, si};
 use model::record::{Record, Series};
 
-use super::counting::Counting;
+use super::byte_accounting::Counting;
 use super::read::{cells, in_order};
 use super::shown;
 use crate::parts;
@@ -18,7 +18,7 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
     blocks.extend(parts::answer(super::SECTION.sentences(record)));
     blocks.extend([parts::quality(record), header(record)]);
     blocks.extend(shown::bandwidth::blocks(record));
-    blocks.extend(super::beside::section(record));
+    blocks.extend(super::stream_comparison::section(record));
     blocks.extend(shown::scaling::blocks(record));
     blocks.extend(shown::factors::blocks(record));
     blocks.extend(shown::sweep::blocks(record));

@@ -5,15 +5,15 @@ use model::page::{Align, Block, Table, Text, Tone};
 use model::record::Record;
 
 use super::super::interference;
-use super::counting::Counting;
-use super::extent::Extent;
-use super::knees::{LatencyLevel, Whose};
+use super::byte_accounting::Counting;
+use super::cache_boundaries::{LatencyLevel, Whose};
 use super::read::{Cell, cells, in_order};
 use super::shown::bandwidth::medians;
 use super::shown::sweep::{
     LevelVerdict, Sweep, bandwidth_plot, gaps, latency_plot, level_table, name, sweep, verdict,
 };
 use super::shown::{loaded, nanoseconds, numa, scaling, size};
+use super::working_set::Extent;
 
 pub(super) fn section(record: &Record) -> Vec<Block> {
     let counting = Counting::of(record);

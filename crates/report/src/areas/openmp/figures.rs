@@ -1,8 +1,9 @@
 //! The area's key figures: a parallel region whose threads spin between regions, and one whose threads sleep.
 
 use model::Unit;
+use model::areas::openmp::AREA;
 use model::page::tally;
-use model::record::Record;
+use model::record::{Outcome, Record};
 
 use super::read::{Cell, libraries, teams};
 use crate::figure::KeyFigure;
@@ -10,7 +11,7 @@ use crate::figure::KeyFigure;
 pub(super) fn figures(record: &Record) -> Vec<KeyFigure> {
     let teams = teams(record);
     let libraries = libraries(&teams);
-    let Some(library) = libraries.first() else { return Vec::new() };
+    let Some(library) = libraries.first() else { return missing(record).into_iter().collect() };
     let spinning = library.iter().find(|team| team.is_default());
     let sleeping = library.iter().find(|team| is_sleeping(team.setting()));
     let figure = |team: &&Cell<'_>, how: &str| {
@@ -19,9 +20,18 @@ pub(super) fn figures(record: &Record) -> Vec<KeyFigure> {
         let name = format!("OpenMP loop, {threads}, {how}");
         Some(KeyFigure::of(name, median, Unit::Second).known_to(team.uncertainty("loop_time")))
     };
-    let spinning = spinning.and_then(|team| figure(team, &format!("{} default", team.workload)));
-    let sleeping = sleeping.and_then(|team| figure(team, "threads sleep"));
-    spinning.into_iter().chain(sleeping).collect()
+    let ways = [(spinning, "threads spin"), (sleeping, "threads sleep")];
+    let figures: Vec<_> = ways.into_iter().filter_map(|(it, how)| figure(it?, how)).collect();
+    if figures.is_empty() { missing(record).into_iter().collect() } else { figures }
+}
+
+/// Why no runtime has a number, where one was looked for.
+fn missing(record: &Record) -> Option<KeyFigure> {
+    let why = record.series_of(AREA, "loop_time").find_map(|series| match &series.outcome {
+        Outcome::Unavailable { unavailable } => Some(unavailable.why.as_str()),
+        Outcome::Measured { .. } => None,
+    });
+    why.map(|why| KeyFigure::absent("OpenMP loop", why))
 }
 
 /// Whether a setting sends threads to sleep at once.

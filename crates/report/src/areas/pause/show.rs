@@ -4,7 +4,7 @@ use model::page::{Align, Bar, Bars, Block, Page, Table, Text, Tone, si};
 use model::record::{Record, Series};
 use model::{Finding, Unit, stats};
 
-use super::super::known::{Comparison, Figures, citations};
+use super::super::published::{Comparison, Figures, citations};
 
 use super::{AREA, PAUSE};
 use crate::band::Band;

@@ -5,10 +5,10 @@ use model::page::tally;
 use model::record::{AccountStep, ClockAccount, Record};
 use model::{CpuSet, Unit};
 
-use super::super::known::{self, Figures};
+use super::super::published::{self, Figures};
+use super::clock_account::{self, SAME};
 use super::read;
 use super::read::{WorkloadRow, mhz, rows, summary};
-use super::why::{self, SAME};
 use crate::band::{self, Band};
 use crate::claim::{Claim, Verdict, said};
 use crate::figure::KeyFigure;
@@ -79,7 +79,8 @@ fn turbo_limits(record: &Record) -> Option<Claim> {
     let rows = read::rows_alike(record);
     let light = rows.iter().filter(|row| row.workload == LIGHT);
     let judged = |row| {
-        let (clock, promised) = (WorkloadRow::median(row, "clock")?, why::promised(record, row)?);
+        let (clock, promised) =
+            (WorkloadRow::median(row, "clock")?, clock_account::promised(record, row)?);
         Some(Judged { row, promised, clock })
     };
     let told: Vec<Judged<'_>> = light.filter_map(judged).collect();
@@ -97,7 +98,8 @@ fn turbo_limits(record: &Record) -> Option<Claim> {
     };
     let whose = worst.row.cpus.as_ref().map_or(String::new(), |it| format!(", {}", it.named()));
     let cause = account_of(record, worst.row).and_then(|it| taken_below(it, worst.promised));
-    let of_what = format!(" with {} active{whose}", count(worst));
+    let clocks = format!("{} of {} MHz", mhz(worst.clock), mhz(worst.promised));
+    let of_what = format!(" with {} active{whose} ({clocks})", count(worst));
     let verdict = verdict(record, worst.row.own(), worst.off(), &of_what, cause.as_deref());
     Some(Claim {
         what: format!("turbo, {} to {most} cores", count(first)),
@@ -257,7 +259,7 @@ fn per_op(bits: u32) -> f64 {
 
 /// Streams with one core active.
 fn instructions(record: &Record) -> Vec<Band> {
-    super::known::compare(record).iter().filter_map(known::Comparison::band).collect()
+    super::published_costs::compare(record).iter().filter_map(published::Comparison::band).collect()
 }
 
 #[cfg(test)]
@@ -274,7 +276,7 @@ mod tests {
         let streams: Vec<(&str, &str, f64)> =
             clocks.iter().map(|(cpus, mhz)| (LIGHT, *cpus, *mhz)).collect();
         let mut record = turbo(&streams);
-        let accounts = why::accounts(&record);
+        let accounts = clock_account::accounts(&record);
         record.clock = Some(ClockRecord { accounts, ..ClockRecord::default() });
         record
     }

@@ -7,8 +7,8 @@ use model::record::Record;
 
 use super::AREA;
 use super::claims::{AS_CLAIMED, Peak};
+use super::clock_account;
 use super::read::{Pooled, WorkloadRow, active_counts, pooled, rows, summary};
-use super::why;
 use crate::figure::KeyFigure;
 
 pub(super) fn figures(record: &Record) -> Vec<KeyFigure> {
@@ -49,7 +49,7 @@ fn clock(
         Pooled::Absent(reason) => return Some(KeyFigure::absent(name, reason.why)),
     };
     let row = rows.iter().find(|row| row.workload == stream && row.active.len() == cores);
-    let promised = row.and_then(|row| why::promised(record, row));
+    let promised = row.and_then(|row| clock_account::promised(record, row));
     let normal = promised.map(|hertz| [1.0 - AS_CLAIMED, 1.0 + AS_CLAIMED].map(|end| end * hertz));
     Some(
         KeyFigure::of(name, summary.median, Unit::Hertz)

@@ -1,20 +1,20 @@
 //! Clocks, as people read them.
 
 mod claims;
+pub(super) mod clock_account;
 pub(super) mod clocked;
 mod figures;
-pub mod known;
+mod licence_clocks;
 mod page;
-mod promise_shown;
-pub(super) mod published;
+pub mod published_costs;
+pub(super) mod published_licences;
 pub(crate) mod read;
 mod section;
 mod time_lost;
-pub(super) mod why;
-mod why_shown;
+mod waterfall;
 
+pub use clock_account::accounts;
 pub use page::{WIDE, page};
-pub use why::accounts;
 
 use model::Finding;
 pub(super) use model::areas::turbo::AREA;
@@ -34,7 +34,10 @@ pub const SECTION: Section = Section {
 };
 
 fn findings(record: &Record) -> Vec<Finding> {
-    [drifting(record), slow_looks(record), known::differing(record)].into_iter().flatten().collect()
+    [drifting(record), slow_looks(record), published_costs::differing(record)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// The clock moved while nothing but the ruler ran.

@@ -11,11 +11,11 @@ use model::page::{
 use model::record::{Record, Series};
 use model::{Known, in_order};
 
-use super::super::known::{Comparison, FigureVerdict, citations};
+use super::super::published::{Comparison, FigureVerdict, citations};
 use super::super::{interference, preferred_cores, sustained, transitions};
 use super::claims::AS_CLAIMED;
 use super::read::{WorkloadRow, by_cpus, rows, rows_shown};
-use super::{known, promise_shown, why, why_shown};
+use super::{clock_account, licence_clocks, published_costs, waterfall};
 use crate::parts;
 use model::areas::turbo::promise;
 use model::areas::turbo::speed_select::Selected;
@@ -37,12 +37,12 @@ pub fn page(record: &Record, verbosity: u8, width: u16) -> Page {
     blocks.extend(notes(record));
     blocks.extend(map(record));
     blocks.extend(promised(record));
-    blocks.extend(promise_shown::licences(record));
+    blocks.extend(licence_clocks::licences(record));
     blocks.extend(preferred_cores::blocks(record));
     blocks.extend(transitions::blocks(record));
     blocks.extend(interference::blocks(record));
     blocks.extend(sustained::blocks(record));
-    blocks.extend(why_shown::blocks(record));
+    blocks.extend(waterfall::blocks(record));
     blocks.push(Block::Heading("Findings".to_owned()));
     blocks.push(parts::findings(record));
     blocks.extend(parts::missing(record));
@@ -358,7 +358,7 @@ pub(super) fn map(record: &Record) -> Option<Block> {
     let as_promised = |workload: &str, column: &(Option<&str>, usize)| {
         let mut of_workload = rows.iter().filter(|row| row.workload == workload);
         let row = of_workload.find(|row| (row.core_type(), row.active.len()) == *column)?;
-        let (clock, promised) = (row.median("clock")?, why::promised(record, row)?);
+        let (clock, promised) = (row.median("clock")?, clock_account::promised(record, row)?);
         Some((clock / promised - 1.0).abs() <= AS_CLAIMED)
     };
     let outlined =
@@ -468,7 +468,7 @@ pub(super) fn promised(record: &Record) -> Option<Block> {
 
 /// What others found each stream's instruction to cost, beside what it cost here.
 fn known_costs(record: &Record) -> Block {
-    let comparisons = known::compare(record);
+    let comparisons = published_costs::compare(record);
     let line = |c: &Comparison<'_>| {
         let verdict = c.verdict();
         let tone = match verdict {

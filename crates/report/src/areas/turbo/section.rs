@@ -6,7 +6,7 @@ use model::record::Record;
 
 use super::super::{interference, preferred_cores, sustained, transitions};
 use super::read::{Pooled, active_counts, mhz, pooled, summary, workloads};
-use super::{page, promise_shown, why_shown};
+use super::{licence_clocks, page, waterfall};
 
 pub(super) fn section(record: &Record) -> Vec<Block> {
     let (workloads, counts) = (workloads(record), active_counts(record));
@@ -17,9 +17,9 @@ pub(super) fn section(record: &Record) -> Vec<Block> {
         vec![Block::Heading("Clock".to_owned()), clock_table(record, &workloads, &counts)];
     blocks.extend(page::map(record).or_else(|| clock_bars(record, &workloads, &counts)));
     blocks.extend(page::promised(record));
-    blocks.extend(promise_shown::licences(record));
+    blocks.extend(licence_clocks::licences(record));
     blocks.extend(preferred_cores::blocks(record));
-    blocks.extend(why_shown::blocks(record));
+    blocks.extend(waterfall::blocks(record));
     blocks.extend(transitions::blocks(record));
     blocks.extend(interference::blocks(record));
     blocks.extend(sustained::blocks(record));
@@ -124,7 +124,7 @@ pub(super) fn sentences(record: &Record) -> Vec<Text> {
     let (Some(&fewest), Some(&most)) = (counts.first(), counts.last()) else { return Vec::new() };
     let mut sentences = Vec::new();
     sentences.extend(clocks(record, fewest, most));
-    sentences.extend(why_shown::sentence(record));
+    sentences.extend(waterfall::sentence(record));
     sentences.extend(serial(record, fewest));
     sentences
 }

@@ -3,7 +3,9 @@
 use model::Unit;
 use model::record::{Record, Relation};
 
+use super::findings::{costliest, usual};
 use super::read::Cell;
+use super::shown::idle::staircases;
 use super::shown::signals::measured;
 use crate::figure::KeyFigure;
 
@@ -21,10 +23,15 @@ pub(super) fn figures(record: &Record) -> Vec<KeyFigure> {
     let figure = |name: &str, round_trip: f64| {
         KeyFigure::of(format!("wake-up ({METHOD}), {name}"), round_trip / 2.0, Unit::Second)
     };
-    vec![
+    let mut figures = vec![
         figure("median", spread.median).known_to(cell.uncertainty("round_trip")),
         figure("p99", spread.p99),
-    ]
+    ];
+    let stairs = staircases(record);
+    figures.extend(usual(&stairs).and_then(costliest).map(|state| {
+        KeyFigure::of(format!("wake-up, from {}", state.name), state.spread.median, Unit::Second)
+    }));
+    figures
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ pub(super) fn of(record: &Record) -> Vec<Finding> {
 }
 
 /// The rests without a limit.
-fn usual<'a, 'b>(stairs: &'b [Staircase<'a>]) -> Option<&'b Staircase<'a>> {
+pub(super) fn usual<'a, 'b>(stairs: &'b [Staircase<'a>]) -> Option<&'b Staircase<'a>> {
     stairs.iter().find(|stairs| stairs.limit.is_none())
 }
 
@@ -44,7 +44,7 @@ fn not_slept(stairs: &Staircase<'_>) -> Option<Finding> {
 }
 
 /// The costliest state that wake-ups ended.
-fn costliest<'a, 'b>(stairs: &'b Staircase<'a>) -> Option<&'b State<'a>> {
+pub(super) fn costliest<'a, 'b>(stairs: &'b Staircase<'a>) -> Option<&'b State<'a>> {
     let costly = stairs.states.iter().filter(|s| s.beyond.is_some_and(|beyond| beyond >= COSTLY));
     costly.max_by(|a, b| a.spread.median.total_cmp(&b.spread.median))
 }

@@ -73,10 +73,10 @@ fn sizes(largest: u64, per_octave: u32) -> Vec<u64> {
     sizes
 }
 
-/// First, last, and then always what lies in the middle of the widest gap, so that every part of the
+/// Last, first, and then always what lies in the middle of the widest gap, so that every part of the
 /// order from its beginning is spread evenly.
 fn coarse_first(items: &[u64]) -> Vec<u64> {
-    let ends = [items.first(), items.last()].into_iter().flatten().copied();
+    let ends = [items.last(), items.first()].into_iter().flatten().copied();
     let mut ordered: Vec<u64> = ends.take(items.len()).collect();
     let mut gaps = VecDeque::from([(0, items.len().saturating_sub(1))]);
     // Gaps are halved in the order in which they arose: from the widest to the narrowest.
@@ -110,9 +110,9 @@ mod tests {
 
     #[test]
     fn every_beginning_is_spread_evenly() {
-        assert_eq!(coarse_first(&[1, 2, 3, 4, 5]), [1, 5, 3, 2, 4]);
+        assert_eq!(coarse_first(&[1, 2, 3, 4, 5]), [5, 1, 3, 2, 4]);
         assert_eq!(coarse_first(&[7]), [7]);
-        assert_eq!(coarse_first(&[7, 8]), [7, 8]);
+        assert_eq!(coarse_first(&[7, 8]), [8, 7]);
         assert_eq!(coarse_first(&[]), [0; 0]);
         for count in 2..50_u64 {
             let ordered = coarse_first(&(0..count).collect::<Vec<_>>());

@@ -4,9 +4,9 @@ use model::page::{Align, Block, Ruled, Text, Tone};
 use model::record::{Record, Samples};
 use model::stats::median;
 
-use super::super::counting::{Counting, OTHERS_SHARE_MAX};
-use super::super::extent::Extent;
+use super::super::byte_accounting::{Counting, OTHERS_SHARE_MAX};
 use super::super::read::{Cell, Measured, Numbers, cells, idle, in_order, threads};
+use super::super::working_set::Extent;
 use super::{dash, note, pages, size, through};
 use model::areas::memory::choice;
 

@@ -4,7 +4,7 @@ use model::page::tally;
 use model::page::{Block, Lines, Scale, Table, Text, Tone};
 use model::record::Record;
 
-use super::super::counting::Counting;
+use super::super::byte_accounting::Counting;
 use super::super::read::{Cell, cells, in_order};
 use super::{dash, modes, placement, size};
 

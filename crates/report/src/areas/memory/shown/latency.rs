@@ -5,8 +5,8 @@ use model::Pages;
 use model::page::{Align, Block, Lines, Scale, Table, Text};
 use model::record::{Record, Topology};
 
-use super::super::extent::{self, Extent};
 use super::super::read::{Cell, cells, in_order};
+use super::super::working_set::{self, Extent};
 use super::factors::POINTS_MIN;
 use super::{dash, digits, nanoseconds, note, of_cpu, pages, size as size_text};
 
@@ -122,7 +122,7 @@ fn both(cell: Option<&Cell<'_>>) -> Text {
 /// What accesses of a size go to, by what the machine says.
 fn extent(topology: &Topology, cell: &Cell<'_>) -> Option<Extent> {
     let bytes = cell.number("footprint")?;
-    Some(match extent::holding(topology, cell.active, bytes) {
+    Some(match working_set::holding(topology, cell.active, bytes) {
         Some(level) => Extent::Within(level),
         None if bytes >= model::areas::memory::rule(topology, cell.active.as_slice()) / 64 * 64 => {
             Extent::Memory

@@ -4,7 +4,7 @@ use model::page::tally;
 use model::page::{Block, Lines, Mark, Scale, Table, Text};
 use model::record::Record;
 
-use super::super::counting::Counting;
+use super::super::byte_accounting::Counting;
 use super::super::read::{Cell, cells, in_order};
 use super::factors::POINTS_MIN;
 use super::{dash, modes, nanoseconds, note, placement, size, through};

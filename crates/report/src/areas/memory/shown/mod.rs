@@ -8,8 +8,8 @@ pub(super) mod numa;
 pub(super) mod scaling;
 pub(super) mod sweep;
 
-use super::extent::Extent;
 use super::read::{Cell, in_order};
+use super::working_set::Extent;
 use model::page::{Block, Text, Tone, si};
 use model::{CpuId, Unit};
 

@@ -6,7 +6,7 @@ use model::page::{Block, HeatCell, HeatMap, HeatRow, Text};
 use model::record::{Node, Record};
 
 use super::super::CHASE;
-use super::super::counting::Counting;
+use super::super::byte_accounting::Counting;
 use super::super::read::{Cell, cells, in_order};
 use super::{dash, modes, nanoseconds, note, placement, through};
 

@@ -7,7 +7,7 @@ use model::page::{Block, Lines, Mark, Scale, Table, Text};
 use model::record::{Record, Topology};
 
 use super::super::ALONE;
-use super::super::counting::{AS_ASKED, Counting};
+use super::super::byte_accounting::{AS_ASKED, Counting};
 use super::super::read::{Cell, cells, in_order};
 use super::factors::most;
 use super::{modes, note, placement, through};

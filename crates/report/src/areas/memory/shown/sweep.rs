@@ -6,8 +6,8 @@ use model::stats::{median, quantile};
 use model::{CpuId, CpuSet};
 
 use super::super::CHASE;
-use super::super::counting::{AS_ASKED, Counting};
-use super::super::knees::{self, ClaimedCache, CurvePoint, Knee, LatencyLevel, Whose};
+use super::super::byte_accounting::{AS_ASKED, Counting};
+use super::super::cache_boundaries::{self, ClaimedCache, CurvePoint, Knee, LatencyLevel, Whose};
 use super::super::read::{Cell, cells, in_order};
 use super::factors::POINTS_MIN;
 use super::{dash, digits, modes, nanoseconds, note, of_cpu, pages, size as size_text};
@@ -37,7 +37,7 @@ pub(in super::super) fn sweep(record: &Record) -> Option<Sweep<'_>> {
     let claims = claims(topology, cpu);
     let points: Vec<CurvePoint> =
         cells.iter().filter(|cell| cell.workload == CHASE).filter_map(point).collect();
-    let levels = knees::levels(&points, &claims, size::caches(topology, &[cpu]));
+    let levels = cache_boundaries::levels(&points, &claims, size::caches(topology, &[cpu]));
     let largest = points.last()?.bytes;
     Some(Sweep { cpu, levels, claims, largest, cells })
 }

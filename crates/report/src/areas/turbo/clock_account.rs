@@ -21,7 +21,7 @@ use super::super::{interference, sustained, transitions};
 use super::clocked::{Clocked, Lighter, LimitEvidence};
 use super::read::{WorkloadRow, grown, number, rows_alike};
 use super::time_lost::{CountedShares, Lost};
-use super::{published, read};
+use super::{published_licences, read};
 use model::areas::turbo::promise;
 use model::areas::turbo::speed_select::{Selected, Stated};
 use model::licence::Licence;
@@ -391,7 +391,7 @@ impl<'a> Descent<'a> {
 
     /// What others state of this CPU, where firmware does not tell: no limit of a machine that is faster.
     fn stated_by_others(&self, licence: Licence) -> Option<(f64, String)> {
-        let cpu = published::PublishedCpu::of(self.record)?;
+        let cpu = published_licences::PublishedCpu::of(self.record)?;
         let active = promise::busiest(&self.record.machine.topology, &self.of.active);
         let hertz = cpu.hertz(licence, active).filter(|it| self.clock <= it * (1.0 + SAME))?;
         Some((hertz, format!("as others state of this CPU ({})", cpu.source)))

@@ -6,14 +6,14 @@ use model::Pages;
 use model::record::Record;
 use serde::Deserialize;
 
-use super::super::known::{self, Set, distinct};
-use super::knees::{LatencyLevel, Whose};
+use super::super::published::{self, Set, distinct};
+use super::cache_boundaries::{LatencyLevel, Whose};
 use super::shown::sweep::{name, sweep};
 use crate::band::{Band, BandVerdict};
 
 /// The table, as `data/README.md` describes it.
 static SETS: LazyLock<Vec<Set<Figure>>> =
-    LazyLock::new(|| known::read(include_str!("../../../../../data/memory-latency.toml")));
+    LazyLock::new(|| published::read(include_str!("../../../../../data/memory-latency.toml")));
 
 /// What a source says of one level, in one of two units.
 #[derive(Debug, Deserialize)]
@@ -88,7 +88,7 @@ impl FigureUnit {
 pub(super) fn bands(record: &Record) -> Vec<Band> {
     let Some(sweep) = sweep(record) else { return Vec::new() };
     let kind = record.machine.topology.place(sweep.cpu).and_then(|place| place.kind.as_deref());
-    let core = known::core(record, kind);
+    let core = published::core(record, kind);
     let around = Around { guest: record.is_guest(), small_pages: has_small_pages(record) };
     let levels =
         sweep.levels.iter().filter_map(|level| Some((level, MemoryLevel::of(level.whose)?)));
@@ -216,7 +216,7 @@ fn band(
 
 #[cfg(test)]
 mod tests {
-    use super::super::knees::ClaimedCache;
+    use super::super::cache_boundaries::ClaimedCache;
     use super::*;
     use crate::testing::near;
 

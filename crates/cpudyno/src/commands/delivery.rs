@@ -67,21 +67,21 @@ pub(super) fn sinks_beside(
 }
 
 /// A record and its page, which is made once, whatever it is told as.
-pub(super) struct Telling<'a> {
+pub(super) struct Delivery<'a> {
     record: &'a Record,
     presentation: Presentation,
     page: OnceCell<Page>,
 }
 
-impl<'a> Telling<'a> {
+impl<'a> Delivery<'a> {
     /// As the record says.
-    pub(super) fn of(record: &'a Record) -> Telling<'a> {
-        Telling::shown(record, record.run.presentation)
+    pub(super) fn of(record: &'a Record) -> Delivery<'a> {
+        Delivery::shown(record, record.run.presentation)
     }
 
     /// Otherwise than the record says.
-    pub(super) fn shown(record: &'a Record, presentation: Presentation) -> Telling<'a> {
-        Telling { record, presentation, page: OnceCell::new() }
+    pub(super) fn shown(record: &'a Record, presentation: Presentation) -> Delivery<'a> {
+        Delivery { record, presentation, page: OnceCell::new() }
     }
 
     /// Writes it into its files and prints it. Time was spent on it: it is printed even where a file
@@ -99,7 +99,7 @@ impl<'a> Telling<'a> {
 
     /// The record in that format.
     pub(super) fn told(&self, format: Format) -> Result<String, Failure> {
-        let Telling { record, presentation, .. } = self;
+        let Delivery { record, presentation, .. } = self;
         match format {
             Format::Html => {
                 views::html::render(|| self.page(), Some(record)).map_err(|error| broken(&error))

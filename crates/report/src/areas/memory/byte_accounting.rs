@@ -2,8 +2,8 @@
 
 use model::record::{ByteCount, ByteUnit, Record, Topology};
 
-use super::extent::{self, Extent};
 use super::read::{Cell, Measured, idle, in_order};
+use super::working_set::{self, Extent};
 
 /// The words for the bytes that the program asks for.
 pub(super) const AS_ASKED: &str = "as asked";
@@ -37,7 +37,7 @@ impl<'a> Counting<'a> {
 
     /// What the arrays of a cell pass through.
     pub(super) fn extent(self, cell: &Cell<'_>) -> Option<Extent> {
-        extent::of_arrays(self.topology, cell)
+        working_set::of_arrays(self.topology, cell)
     }
 
     /// What those of several cells pass through, each once.

@@ -4,7 +4,7 @@ use model::areas::memory::choice;
 use model::page::{Align, Block, Table, Text};
 use model::record::{OriginalRate, OriginalRun, Record};
 
-use super::counting::Counting;
+use super::byte_accounting::Counting;
 use super::read::{Cell, cells, in_order};
 
 /// Its numbers and ours, both without write-allocate.

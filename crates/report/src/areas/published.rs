@@ -232,7 +232,7 @@ impl<'a> Comparison<'a> {
             FigureVerdict::Equal => band::BandVerdict::Normal,
             FigureVerdict::Unsure | FigureVerdict::Differs if self.bound == Some(Bound::Spin) => {
                 band::BandVerdict::CannotTell(
-                    "it differs between CPUs and guests of one core".to_owned(),
+                    "it differs between CPU models, and between guests on one model".to_owned(),
                 )
             }
             FigureVerdict::Unsure => {

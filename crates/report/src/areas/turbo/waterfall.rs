@@ -9,8 +9,8 @@ use model::record::{BOOST, THERMAL_THROTTLES};
 
 use model::{Known, in_order};
 
+use super::clock_account::SAME;
 use super::read::{grown, mhz, rows};
-use super::why::SAME;
 use model::areas::turbo::promise::BY_GOVERNOR;
 
 /// The table of all accounts, with the way down of each as bars; where no stream has a clock the reason, and nothing where none was asked.

@@ -3,7 +3,7 @@
 use model::Finding;
 use model::record::Record;
 
-use super::super::known::{Bound, Comparison, FigureVerdict};
+use super::super::published::{Bound, Comparison, FigureVerdict};
 use super::read::rows;
 
 /// Every stream that has cycles per op with one active core.

@@ -4,7 +4,7 @@ use model::page::{Align, Block, Table, Text, Tone};
 use model::record::{FeatureState, LicenceFrequency, LicenceSteps, Record};
 use model::{Hertz, Known, in_order};
 
-use super::{published, read, why};
+use super::{clock_account, published_licences, read};
 use model::licence::Licence;
 
 /// What each licence is promised by active cores, beside the fastest stream that was measured under it: by
@@ -38,7 +38,7 @@ struct Promised {
 
 fn by_firmware(record: &Record) -> Option<Promised> {
     let cpu = record.run.plan.cpus.iter().next()?;
-    let (domain, level) = why::level_of(record, cpu)?;
+    let (domain, level) = clock_account::level_of(record, cpu)?;
     let tables = level.properties.as_ref()?.turbo.value()?;
     let licences = in_order(tables.iter().map(|table| table.licence.as_str()));
     let mut rows = steps(tables, &licences, "");
@@ -59,7 +59,7 @@ fn by_firmware(record: &Record) -> Option<Promised> {
 }
 
 fn by_others(record: &Record) -> Option<Promised> {
-    let cpu = published::PublishedCpu::of(record)?;
+    let cpu = published_licences::PublishedCpu::of(record)?;
     let counts = cpu.counts();
     let stated =
         |licence: &Licence| counts.iter().any(|(from, _)| cpu.hertz(*licence, *from).is_some());
