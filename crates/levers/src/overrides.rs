@@ -306,7 +306,7 @@ fn mode(case: &Case<'_>) -> Option<String> {
 fn hypervisor(case: &Case<'_>) -> Option<String> {
     if case.machine.cpuid.leaf(1, 0).is_some_and(|leaf| leaf.ecx >> 31 & 1 == 1) {
         return Some(
-            "this is a guest, and the hypervisor decides what reaches the hardware (CPUID leaf 1, \
+            "a hypervisor is below this kernel and decides what reaches the hardware (CPUID leaf 1, \
              ECX bit 31)"
                 .to_owned(),
         );

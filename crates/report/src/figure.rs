@@ -2,7 +2,7 @@
 
 use model::Unit;
 use model::page::{Figure, Strip, Text, Tone, si};
-use model::record::{ReferencePosition, ReferenceRun};
+use model::record::{ReferencePlace, ReferencePosition, ReferenceRun, ReferenceSide};
 
 use crate::band::{Band, BandVerdict};
 
@@ -115,7 +115,15 @@ impl KeyFigure {
                 && (what.quantity.as_str(), what.active) == (result.quantity, result.active)
         };
         let place = earlier.positions.iter().find(is_it).and_then(|it| it.place.value());
-        self.normally(place.map(|place| place.limits), "earlier records")
+        let value = self.value();
+        // What enough of them share is no outlier, though it lies beyond the limits.
+        let limits = |place: &ReferencePlace| match (place.side, value) {
+            (ReferenceSide::Inside, Some(value)) => {
+                [place.limits[0].min(value), place.limits[1].max(value)]
+            }
+            _ => place.limits,
+        };
+        self.normally(place.map(limits), "earlier records")
     }
 
     /// The main value.

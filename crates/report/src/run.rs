@@ -93,10 +93,8 @@ fn of_event(event: &Event, plan: &Plan) -> Finding {
             finding("placement.changed", Severity::Note, "placement", text, None)
         }
         Event::Unknown => {
-            let text =
-                "the record has an event that this version of cpudyno does not know".to_owned();
-            let newer = "show it with the version that wrote it".to_owned();
-            finding("run.unknown-event", Severity::Note, RUN, text, Some(&newer))
+            let text = "the record has an event that this version of cpudyno does not know";
+            finding("run.unknown-event", Severity::Note, RUN, text.to_owned(), None)
         }
     }
 }

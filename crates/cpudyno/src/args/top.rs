@@ -4,7 +4,7 @@ use clap::Args;
 use model::{CpuSet, Seconds};
 
 use super::BadValue;
-use super::common::{Output, count, cpu_list, seconds};
+use super::common::{Output, THREADS_MAX, cpu_list, seconds, whole};
 
 /// Watch clock, idle states, power and temperature.
 ///
@@ -28,7 +28,7 @@ pub(crate) struct TopArgs {
     pub(crate) interval: Seconds,
 
     /// Number of intervals; by default no limit.
-    #[arg(short = 'n', long, value_parser = count, value_name = "N")]
+    #[arg(short = 'n', long, value_parser = intervals, value_name = "N")]
     pub(crate) intervals: Option<usize>,
 
     /// End after one interval.
@@ -54,6 +54,11 @@ Examples:
   cpudyno top -c 0-13 --show Busy%,Bzy_MHz -i 500ms      two columns, twice a second
   cpudyno top -- make -j8                                what the CPUs did while it ran
   cpudyno top -n 60 --json watched.json                  a minute, and a record of it";
+
+fn intervals(text: &str) -> Result<usize, BadValue> {
+    let most = THREADS_MAX as u64;
+    Ok(whole(text, 1..=most, "leave it out to watch until Ctrl-C")? as usize)
+}
 
 /// A bare number is seconds, as turbostat takes it.
 fn interval(text: &str) -> Result<Seconds, BadValue> {

@@ -456,6 +456,8 @@ const FILES: &[Case] = &[
         "cannot read `-`: not a record: EOF", "may be cut off"),
     case("show cut.json", USAGE,
         "cannot read `cut.json`: not a record: EOF", "may be cut off"),
+    case("show record.txt", USAGE,
+        "cannot read `record.txt`: not a record: it is no JSON from line 1, column 1 on", "may be cut off"),
     case("show other.json", USAGE,
         "cannot read `other.json`: not a record: it has no `schema`", "`cpudyno sheet --json"),
     case("show array.json", USAGE,
@@ -574,6 +576,7 @@ fn prepare(folder: &Path) {
     let write = |name: &str, bytes: &[u8]| fs::write(folder.join(name), bytes).unwrap();
     write("record.json", record.as_bytes());
     write("empty.json", b"");
+    write("record.txt", b"a record\n");
     // Between lines: within a number it would be a number that is cut.
     let half = record[..record.len() / 2].rfind('\n').unwrap();
     write("cut.json", &record.as_bytes()[..half]);

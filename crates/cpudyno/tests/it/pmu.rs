@@ -111,7 +111,7 @@ fn what_is_wrong_is_said_with_what_helps() {
             "cannot recognise the CPU",
             "did you mean `sapphire-rapids`?",
         ),
-        ("list --cpu 7", 2, "cannot recognise the CPU `7`", "name a family"),
+        ("list --cpu 7", 2, "cannot recognise the CPU `7`", "or one of nehalem,"),
         ("list --source nobody", 2, "invalid value 'nobody'", "own, perfmon, kernel and libpfm"),
         (
             "list --cpu zen4 ex_ret_brn_mis_",

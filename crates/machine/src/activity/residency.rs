@@ -51,7 +51,7 @@ fn opened(
     let first = places.carriers(scope).first().copied().unwrap_or(CpuId(0));
     let tsc = Tsc::invariant().filter(|_| machine.simulated.is_none());
     let tsc = tsc.ok_or_else(|| {
-        absent("residency is counted in ticks of the TSC, which this CPU does not have")
+        absent("residency is counted in ticks of an invariant TSC, which cannot be read here")
     })?;
     let read: Vec<Reading<u64>> =
         states.iter().map(|state| machine.msr.read(first, state.1)).collect();

@@ -91,7 +91,7 @@ fn absent(reason: Unavailable, path: &str) -> Unavailable {
 
 fn not_there() -> Unavailable {
     let why = format!(
-        "the recording has no `{DEBUGFS}/tpmi-*/{SPEED_SELECT}/mem_dump`: CPUs before Sierra \
+        "the files of this machine have no `{DEBUGFS}/tpmi-*/{SPEED_SELECT}/mem_dump`: CPUs before Sierra \
          Forest and Granite Rapids have no such registers, and only root may read them"
     );
     Unavailable::new(Obstacle::Cpudyno, "Speed Select", why).with_remedy(CAPTURE_AS_ROOT)

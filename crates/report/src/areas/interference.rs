@@ -275,6 +275,8 @@ fn shown(matrix: &Matrix<'_>) -> Block {
     let greatest = cells.filter_map(loss).fold(0.0, f64::max);
     let losses =
         Losses { noise: NOISE, greatest: format!("{greatest:.1}"), unit: "% lost".to_owned() };
+    let few = too_few(blocks_of_cells(matrix.record)).into_iter().chain(left_out(matrix.record));
+    let legend = merely_active(matrix).into_iter().chain(few);
     Block::HeatMap(HeatMap {
         caption: caption(matrix),
         unit: "%".to_owned(),
@@ -282,7 +284,7 @@ fn shown(matrix: &Matrix<'_>) -> Block {
         column_title: "change of victim".to_owned(),
         columns: columns.iter().map(|column| column.title.to_owned()).collect(),
         groups,
-        legend: legend(matrix),
+        legend: legend.collect(),
         notes: notes(matrix),
         shaded_from: Some(losses),
         outline: None,
@@ -304,15 +306,6 @@ fn caption(matrix: &Matrix<'_>) -> String {
         [""; 2]
     };
     format!("Change against running alone, %: median{interval}{worse}; shading: loss{lost}")
-}
-
-/// What has too few blocks, or was left out.
-fn legend(matrix: &Matrix<'_>) -> Vec<String> {
-    let record = matrix.record;
-    let mut legend: Vec<String> = merely_active(matrix).into_iter().collect();
-    legend.extend(too_few(blocks_of_cells(record)));
-    legend.extend(left_out(record));
-    legend
 }
 
 /// Who was where, and how the host had placed them.

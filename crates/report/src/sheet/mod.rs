@@ -93,17 +93,18 @@ fn key_figures(record: &Record) -> Vec<KeyFigure> {
 
 /// Which of them lie outside of what is normal, and how many nobody can judge.
 fn is_it_normal(record: &Record, figures: &[KeyFigure]) -> Block {
-    let is_wrong = |it: &Finding| it.severity > Severity::Note && is_of_machine(it);
+    let has = |id: &str| record.findings.iter().filter(|it| it.id == id).count();
+    let is_outside = OF_MACHINE.iter().any(|id| *id != REFUTED && has(id) > 0);
+    let refuted = has(REFUTED);
     let judged: Vec<(&KeyFigure, f64)> =
         figures.iter().filter_map(|it| Some((it, it.off()?))).collect();
     let outside = judged.iter().filter(|(_, off)| *off != 0.0);
     let mut reasons: Vec<String> =
         outside.map(|(it, _)| format!("{}: {}", it.name, it.shown().standing.text)).collect();
     let grade = match (reasons.is_empty(), judged.is_empty()) {
-        _ if record.findings.iter().any(is_wrong) => {
-            Text::toned("no, see the findings", Tone::Warning)
-        }
         (false, _) => Text::toned("no", Tone::Warning),
+        _ if is_outside => Text::toned("no, see the findings", Tone::Warning),
+        _ if refuted > 0 => Text::toned("see the findings", Tone::Warning),
         (true, false) => Text::toned("yes, as far as is known", Tone::Good),
         (true, true) => Text::toned("unknown", Tone::Plain),
     };
@@ -113,6 +114,9 @@ fn is_it_normal(record: &Record, figures: &[KeyFigure]) -> Block {
         "{normal} of {of} normal, {} without a verdict",
         figures.len() - judged.len()
     ));
+    if refuted > 0 {
+        reasons.push(format!("{} of the machine refuted", tally(refuted, "claim")));
+    }
     Block::Badge {
         label: "Normal".to_owned(),
         grade,
@@ -136,32 +140,28 @@ fn actions(record: &Record) -> Vec<Block> {
     vec![Block::Heading("Findings".to_owned()), shown]
 }
 
-/// Whether a finding says that the machine is not what it claims to be, or slower than it should be.
-fn is_of_machine(finding: &Finding) -> bool {
-    ["sheet.", "placement."].iter().any(|area| finding.id.starts_with(area))
-}
+/// Findings that a machine is slower than such machines are, or not what it claims to be.
+const OF_MACHINE: [&str; 4] =
+    [REFUTED, "sheet.outside-band", "reference.outside", "placement.hidden-sibling"];
+const REFUTED: &str = "sheet.claim-refuted";
 
 fn asking(record: &Record) -> Vec<Remark> {
     let asks = |finding: &&Finding| finding.severity > Severity::Note || finding.remedy.is_some();
     let mut asking: Vec<&Finding> = record.findings.iter().filter(asks).collect();
     // What contradicts a claim or lies outside of what is normal comes before what is good to know.
-    asking.sort_by_key(|it| (Reverse(it.severity), !is_of_machine(it)));
+    asking.sort_by_key(|it| (Reverse(it.severity), !OF_MACHINE.contains(&it.id.as_str())));
     asking.into_iter().map(Remark::from).collect()
 }
 
 /// What to type next.
 fn next(record: &Record) -> Block {
     let more = record.findings.len() - asking(record).len().min(ACTIONS_MAX);
-    let more = match more {
-        0 => String::new(),
-        _ => format!(", {}", tally(more, "more finding")),
-    };
+    let more = if more == 0 { "" } else { &format!(" and {}", tally(more, "more finding")) };
     let mut lines = vec![format!(
-        "every section{more}: `cpudyno sheet --all`; a page to forward: `cpudyno sheet --html FILE`"
+        "add `--all` for every section{more}, `-v` for notes, `--html FILE` for a page to forward"
     )];
     if record.reference.is_none() {
-        let earlier = "where there is no reference: `cpudyno sheet --reference DIR`, a folder of records of such machines";
-        lines.push(earlier.to_owned());
+        lines.push("where there is no reference: `cpudyno sheet --reference DIR`, a folder of records of such machines".to_owned());
     }
     if record.run.elsewhere.is_none() && record.run.simulated.is_none() {
         lines.push("what this machine hides, and how to see it: `cpudyno doctor`".to_owned());
@@ -271,9 +271,12 @@ mod tests {
         let low =
             "no. Clock: 25 % low, of 2.000 GHz; 1 of 3 key figures normal, 1 without a verdict";
         assert_eq!(normal(&record, &[2.5e9, 1.5e9]), low);
-        let shared =
-            Finding::warning("placement.shared-core", "CPUs", "they share a core".to_owned());
-        record.findings.push(shared);
+        record.findings.push(Finding::note(REFUTED, "turbo", "-5 %".to_owned()));
+        let words = normal(&record, &[3e9]);
+        assert!(words.starts_with("see the findings. 1 of 2 key figures normal"), "{words}");
+        assert!(words.ends_with("; 1 claim of the machine refuted"), "{words}");
+        let shared = "they share a core".to_owned();
+        record.findings.push(Finding::warning("placement.hidden-sibling", "CPUs", shared));
         assert!(normal(&record, &[]).starts_with("no, see the findings. "));
     }
 }

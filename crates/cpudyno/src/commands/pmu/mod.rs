@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use machine::Machine;
-use pmu::events::{Error, Target};
+use pmu::events::{Error, Table, Target};
 
 use crate::args::{CpuModelArgs, PmuArgs, PmuCommand, PmuEventsCommand};
 use crate::failure::{Failure, code};
@@ -62,8 +62,13 @@ fn refused(error: Error) -> Failure {
             Failure::usage(message).hint("its own kernel lists them: `cpudyno pmu list` there")
         }
         Error::UnknownCpu { near: Some(near), .. } => Failure::usage(message).hint(meant(&[near])),
-        Error::UnknownCpu { .. } => Failure::usage(message)
-            .hint("name a family, such as skylake-x or zen4, or a CPU, such as GenuineIntel-6-8F"),
+        Error::UnknownCpu { .. } => {
+            let known: Vec<&str> =
+                Table::builtin().family.iter().map(|it| it.id.as_str()).collect();
+            let known = known.join(", ");
+            Failure::usage(message)
+                .hint(format!("name a CPU, such as GenuineIntel-6-8F, or one of {known}"))
+        }
         Error::Pattern { .. } => {
             Failure::usage(message).hint("put a backslash before \\ ( [ * + ?")
         }

@@ -6,7 +6,7 @@
 use kernels::{Kind, StreamRow};
 use model::areas::pause::{AREA, QUANTITIES};
 use model::record::Presentation;
-use model::{CpuId, Seconds, in_order};
+use model::{CpuId, Seconds};
 
 use crate::run::area::{Area, Names};
 use crate::run::plan::{Cell, DATA, Planning, Proposal};
@@ -52,19 +52,15 @@ fn names() -> Names {
     Names { workloads: vec!["pause_only"], ..Names::default() }
 }
 
-/// For the sheet: a few CPUs of each type and package, for cores of one kind hardly differ.
+/// For the sheet: some CPUs from all over the machine, for cores of one kind hardly differ.
 fn in_brief(plan: &Planning<'_>) -> Proposal {
-    const CPUS_MAX: usize = 8;
-    let all = &plan.placement.cpus;
-    let kind = |cpu: &CpuId| plan.topology().place(*cpu).map(|place| (place.package, &place.kind));
-    let kinds = in_order(all.iter().map(kind));
-    let each = (CPUS_MAX / kinds.len().max(1)).max(1);
-    let few = kinds.iter().flat_map(|of| {
-        let alike: Vec<CpuId> = all.iter().copied().filter(|cpu| kind(cpu) == *of).collect();
-        let count = each.min(alike.len());
-        (0..count).map(move |at| alike[at * alike.len() / count])
-    });
-    if all.len() <= CPUS_MAX { on(plan, all) } else { on(plan, &few.collect::<Vec<_>>()) }
+    on(plan, &some(&plan.placement.cpus))
+}
+
+fn some(cpus: &[CpuId]) -> Vec<CpuId> {
+    const SOME: usize = 8;
+    let count = cpus.len().min(SOME);
+    (0..count).map(|at| cpus[at * cpus.len() / count]).collect()
 }
 
 fn on(plan: &Planning<'_>, cpus: &[CpuId]) -> Proposal {
@@ -80,4 +76,17 @@ fn on(plan: &Planning<'_>, cpus: &[CpuId]) -> Proposal {
         }
     }
     proposal
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_cpus_are_from_all_over_the_machine() {
+        let cpus: Vec<CpuId> = (0..20).map(CpuId).collect();
+        assert_eq!(some(&cpus), [0, 2, 5, 7, 10, 12, 15, 17].map(CpuId));
+        assert_eq!(some(&cpus[..3]), cpus[..3]);
+        assert!(some(&[]).is_empty());
+    }
 }

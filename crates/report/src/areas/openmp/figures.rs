@@ -20,7 +20,7 @@ pub(super) fn figures(record: &Record) -> Vec<KeyFigure> {
         let name = format!("OpenMP loop, {threads}, {how}");
         Some(KeyFigure::of(name, median, Unit::Second).known_to(team.uncertainty("loop_time")))
     };
-    let ways = [(spinning, "threads spin"), (sleeping, "threads sleep")];
+    let ways = [(spinning, "by default"), (sleeping, "threads sleep")];
     let figures: Vec<_> = ways.into_iter().filter_map(|(it, how)| figure(it?, how)).collect();
     if figures.is_empty() { missing(record).into_iter().collect() } else { figures }
 }

@@ -260,9 +260,9 @@ pub(super) fn runtimes(teams: &[Cell<'_>]) -> Option<Block> {
     let rows: Vec<Vec<Text>> = libraries(teams).iter().map(row).collect();
     let says_passive =
         |team: &Cell<'_>| team.text("default").is_some_and(|text| text.contains("PASSIVE"));
-    let mut notes = Vec::new();
+    let mut legend = Vec::new();
     if teams.iter().any(says_passive) {
-        notes.push(
+        legend.push(
             "libgomp says PASSIVE also where nobody set a policy; it spins for GOMP_SPINCOUNT then"
                 .to_owned(),
         );
@@ -275,7 +275,7 @@ pub(super) fn runtimes(teams: &[Cell<'_>]) -> Option<Block> {
             .left("_OPENMP")
             .left("default")
             .rows(rows)
-            .notes(notes)
+            .legend(legend)
             .into()
     })
 }

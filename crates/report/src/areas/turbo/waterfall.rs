@@ -111,18 +111,20 @@ fn table(record: &Record, clock: &ClockRecord) -> Block {
 
 /// Whose clock is advertised.
 fn sources(clock: &ClockRecord) -> Vec<String> {
-    in_order(clock.accounts.iter().map(|account| match &account.advertised {
-        Known::Yes(advertised) => format!("advertised: {}", advertised.source),
-        Known::No { unavailable } => {
-            let remedy = unavailable.remedy.as_ref().map_or(String::new(), |it| format!("; {it}"));
-            format!("advertised: unknown, {}{remedy}", unavailable.why)
-        }
-    }))
+    let known = clock.accounts.iter().filter_map(|account| account.advertised.value());
+    in_order(known.map(|advertised| format!("advertised: {}", advertised.source)))
+}
+
+/// Why no clock is advertised.
+fn unknown(account: &ClockAccount) -> Option<String> {
+    let Known::No { unavailable } = &account.advertised else { return None };
+    let remedy = unavailable.remedy.as_ref().map_or(String::new(), |it| format!("; {it}"));
+    Some(format!("advertised: unknown, {}{remedy}", unavailable.why))
 }
 
 /// What is left out, and which limits stand, whether or not they held.
 fn legend(record: &Record, clock: &ClockRecord) -> Vec<String> {
-    let mut legend = Vec::new();
+    let mut legend = in_order(clock.accounts.iter().filter_map(unknown));
     let more = clock.accounts.len() - shown(clock).len();
     if more > 0 {
         legend.push(format!("{more} more accounts are in the record"));
