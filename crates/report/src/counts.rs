@@ -1,7 +1,9 @@
 //! The page of `cpudyno pmu`.
 
+use std::cmp::Ordering;
+
 use model::page::{Align, Block, Page, Remark, Table, Text, Tone};
-use model::record::{AnswerFound, BudgetRow, Counts, CountsRun, KnownAnswer, Record};
+use model::record::{AnswerFound, BudgetRow, Counts, CountsRun, KnownAnswer, MetricValue, Record};
 use model::{Known, Unavailable};
 
 use model::counts::{Report, gathered, header, number, reasons};
@@ -21,6 +23,7 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
     if verbosity > 0 || !compared {
         blocks.extend(run.tables.iter().map(|counts| Block::Table(table(counts))));
     }
+    blocks.extend(explained(&run.tables));
     blocks.extend(metrics(&run.tables).map(Block::Table));
     blocks.extend(answers(&run.answers).map(Block::Table));
     blocks.extend(budget(&run.budget).map(Block::Table));
@@ -100,6 +103,37 @@ fn of_counts(caption: String, report: &Report, first: Align) -> Table {
     Table::of(caption)
         .columns(report.columns().iter().cloned().zip(aligns))
         .rows(report.rows().iter().map(row))
+}
+
+/// What bounds each of the tables: from the largest share of the slots to the largest part of it, and so on.
+fn explained(tables: &[Counts]) -> Option<Block> {
+    let sentences: Vec<Text> = tables.iter().filter_map(explanation).map(Text::from).collect();
+    (!sentences.is_empty()).then_some(Block::List(sentences))
+}
+
+/// `triad: waits for memory, 62 % of cycles (waits for caches or memory 70 % of slots, ...)`.
+fn explanation(counts: &Counts) -> Option<String> {
+    let largest_below = |parent: Option<&str>| {
+        let shares = counts.metrics.iter().filter(|metric| metric.parent.as_deref() == parent);
+        let shares = shares.filter_map(|it| Some((it, it.says.as_deref()?, *it.value.value()?)));
+        // Cycles of a core whose slots are known say less.
+        let rank = |share: &(&MetricValue, &str, f64)| (share.0.unit == "% of slots", share.2);
+        shares.max_by(|a, b| rank(a).partial_cmp(&rank(b)).unwrap_or(Ordering::Equal))
+    };
+    let first = largest_below(None)?;
+    // What is less than half of a share does not explain it.
+    let part = |share: &(&MetricValue, &str, f64)| {
+        largest_below(Some(&share.0.id)).filter(|part| part.2 >= share.2 / 2.0)
+    };
+    let chain: Vec<_> = std::iter::successors(Some(first), part).collect();
+    let mut words = chain.iter().rev().map(|(metric, says, value)| {
+        let unit = metric.unit.trim_start_matches("% ");
+        (says, format!("{value:.0} % {unit}"))
+    });
+    let (says, share) = words.next()?;
+    let above: Vec<String> = words.map(|(says, share)| format!("{says} {share}")).collect();
+    let above = if above.is_empty() { String::new() } else { format!(" ({})", above.join(", ")) };
+    Some(format!("{}: {says}, {share}{above}", header(counts)))
 }
 
 /// What follows from the counts, a column for each table.
@@ -206,4 +240,45 @@ fn budget(rows: &[BudgetRow]) -> Option<Table> {
             .left("VERDICT")
             .rows(rows.iter().map(row))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Shares with their parents, in per cent.
+    fn explained(shares: &[(&str, Option<&str>, f64)]) -> Option<String> {
+        let metric = |(id, parent, value): &(&str, Option<&str>, f64)| MetricValue {
+            id: (*id).to_owned(),
+            title: (*id).to_owned(),
+            unit: if id.ends_with("bound") { "% of slots" } else { "% of cycles" }.to_owned(),
+            parent: parent.map(str::to_owned),
+            says: Some(format!("waits for {id}")),
+            formula: String::new(),
+            value: Known::Yes(*value),
+        };
+        let metrics = shares.iter().map(metric).collect();
+        explanation(&Counts { title: "triad".to_owned(), metrics, ..Counts::default() })
+    }
+
+    #[test]
+    fn the_largest_share_is_followed_while_one_part_is_half_of_it() {
+        let (core, memory) =
+            (("core bound", Some("back bound"), 20.0), ("mem bound", Some("back bound"), 50.0));
+        let levels = [("back bound", None, 70.0), ("front bound", None, 25.0), core, memory];
+        let l2 = ("L2", Some("mem bound"), 41.0);
+        let text = explained(&[&levels[..], &[l2]].concat()).unwrap();
+        let above = "(waits for mem bound 50 % of slots, waits for back bound 70 % of slots)";
+        assert_eq!(text, format!("triad: waits for L2, 41 % of cycles {above}"));
+        // 15 of 50 is less than half: no level explains it.
+        let spread = ["L1", "L2", "L3"].map(|level| (level, Some("mem bound"), 15.0));
+        let text = explained(&[&levels[..], &spread].concat()).unwrap();
+        assert!(text.starts_with("triad: waits for mem bound, 50 % of slots ("), "{text}");
+        // Cycles stand for slots only where there are none.
+        let stalled = ("stalled", None, 90.0);
+        let text = explained(&[&levels[..1], &[stalled]].concat()).unwrap();
+        assert_eq!(text, "triad: waits for back bound, 70 % of slots");
+        assert_eq!(explained(&[stalled]).unwrap(), "triad: waits for stalled, 90 % of cycles");
+        assert_eq!(explained(&[]), None);
+    }
 }

@@ -40,6 +40,7 @@ pub use self::error::Error;
 pub use self::faults::Fault;
 pub use self::files::Files;
 pub use self::heat::Budget;
+pub use self::pmu::SLOTS_PER_CYCLE;
 pub use self::state::{
     Busy, Came, Counting, Elapsed, Idled, InState, LatencyRequest, MemoryTraffic, Occupied,
     Settings, SimulatedCounter, Worked,
@@ -53,6 +54,7 @@ const MACHINES: &[(&str, &str)] = &[
     ("1c", include_str!("machines/1c.toml")),
     ("4c", include_str!("machines/4c.toml")),
     ("laptop", include_str!("machines/laptop.toml")),
+    ("hybrid", include_str!("machines/hybrid.toml")),
     ("container", include_str!("machines/container.toml")),
     ("2s-28c", include_str!("machines/2s-28c.toml")),
     ("2s-56c", include_str!("machines/2s-56c.toml")),

@@ -55,18 +55,22 @@ const OF_ARM: &[(&str, &str, u64)] = &[
 const REF_CYCLES: u32 = 2;
 
 /// Slots of a cycle.
-const WIDTH: f64 = 6.0;
+pub const SLOTS_PER_CYCLE: f64 = 6.0;
 
 /// Shares of the slots.
 ///
 /// # Source
 /// Linux, `arch/x86/events/intel/core.c`: event 00h with unit masks from 80h on, counted only in a group
 /// that `slots` leads.
-const SHARES: [(&str, u64); 4] = [
+const SHARES: [(&str, u64); 8] = [
     ("topdown-retiring", 0x8000),
     ("topdown-bad-spec", 0x8100),
     ("topdown-fe-bound", 0x8200),
     ("topdown-be-bound", 0x8300),
+    ("topdown-heavy-ops", 0x8400),
+    ("topdown-br-mispredict", 0x8500),
+    ("topdown-fetch-lat", 0x8600),
+    ("topdown-mem-bound", 0x8700),
 ];
 
 /// What a demonstration counts: by each call, and by each of its units.
@@ -353,10 +357,7 @@ impl Model {
                 CountedEvent::Core(_, name, _) if name == "ref-cycles" => {
                     (self.seen(name, seconds.0 * self.clock.tsc_hz), share)
                 }
-                CountedEvent::Core(_, name, _) => {
-                    let slots = of_slots(name, total("cycles"), total("instructions"));
-                    (self.seen(name, slots.unwrap_or_else(|| total(name))), share)
-                }
+                CountedEvent::Core(_, name, _) => (self.seen(name, of_slots(name, &total)), share),
             };
             match placed.get(id) {
                 Some(true) => open.count(nanoseconds, moved, share),
@@ -416,14 +417,19 @@ fn is_share(name: &str) -> bool {
     SHARES.iter().any(|row| row.0 == name)
 }
 
-/// Slots and their shares: what does not retire waits for the back end.
-fn of_slots(name: &str, cycles: f64, instructions: f64) -> Option<f64> {
-    let slots = WIDTH * cycles;
+/// What so many of an event are, of slots and their shares where nobody says otherwise: what does not retire waits for
+/// the back end.
+fn of_slots(name: &str, total: &dyn Fn(&str) -> f64) -> f64 {
+    let (slots, told) = (SLOTS_PER_CYCLE * total("cycles"), total(name));
     match name {
-        "slots" => Some(slots),
-        "topdown-retiring" => Some(instructions.min(slots)),
-        "topdown-be-bound" => Some((slots - instructions).max(0.0)),
-        _ => is_share(name).then_some(0.0),
+        _ if told > 0.0 => told,
+        "slots" => slots,
+        "topdown-retiring" => total("instructions").min(slots),
+        "topdown-be-bound" => {
+            let others = ["topdown-retiring", "topdown-bad-spec", "topdown-fe-bound"];
+            (slots - others.map(|other| of_slots(other, total)).iter().sum::<f64>()).max(0.0)
+        }
+        _ => told,
     }
 }
 

@@ -170,6 +170,12 @@ pub struct MetricValue {
     pub title: String,
     /// The unit.
     pub unit: String,
+    /// Of a share, the id of the one that it is a part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// Of a share of slots or cycles, what the core does in it, as a verb phrase.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub says: Option<String>,
     /// The formula, over the names of events.
     pub formula: String,
     /// The number; or why there is none.

@@ -340,6 +340,15 @@ impl Executable for Trip<'_, '_> {
     fn simulate(&mut self, model: &Model) -> Reading<()> {
         /// Lines of memory that are under way at once, where they are read in order.
         const AT_ONCE: f64 = 8.0;
+        /// Instructions of a cycle in which nothing is waited for.
+        const ISSUED_AT_ONCE: f64 = 4.0;
+        /// Cycles in which nothing is executed while loads wait, by the nearest level that they wait for.
+        const STALLS: [(&str, usize); 4] = [
+            ("exe_activity.bound_on_loads", 0),
+            ("memory_activity.stalls_l1d_miss", 1),
+            ("memory_activity.stalls_l2_miss", 2),
+            ("memory_activity.stalls_l3_miss", 3),
+        ];
         let slowed = if self.under.beside_sibling {
             1.0 + model.noise.sibling_busy_witness_slowdown
         } else {
@@ -353,10 +362,21 @@ impl Executable for Trip<'_, '_> {
         let latency = model.memory.as_ref().map_or(0.0, |memory| memory.latency_seconds);
         let waiting = lines * latency * model.bin_hz(0, 1) / AT_ONCE;
         self.timed(|trip| {
+            let each = |name: &str| trip.kernel.per_unit(name).unwrap_or(0.0);
+            let cycles = each(key::CYCLES) * number * slowed + waiting;
+            let stalled = (cycles - each(key::INSTRUCTIONS) * number / ISSUED_AT_ONCE).max(0.0);
+            // The level that loads wait for: the farthest that any of them reaches.
+            let farthest = [key::L1_HIT, key::L2_HIT, key::L3_HIT, key::L3_MISS]
+                .map(|name| each(name) > 0.0 || lines > 0.0 && name == key::L3_MISS);
+            let waits_beyond = |level: usize| farthest[level..].iter().any(|it| *it);
             model.happen(|name| {
-                let each = trip.kernel.per_unit(name).unwrap_or(0.0);
+                let each = each(name);
+                if let Some((_, level)) = STALLS.iter().find(|stall| stall.0 == name) {
+                    return if waits_beyond(*level) { stalled } else { 0.0 };
+                }
                 match name {
-                    key::CYCLES => each * number * slowed + waiting,
+                    key::CYCLES => cycles,
+                    "topdown-mem-bound" if waits_beyond(0) => stalled * simulated::SLOTS_PER_CYCLE,
                     key::L1_MISS | key::L2_MISS | key::L3_MISS => each * again + lines,
                     key::L1_HIT | key::L2_HIT | key::L3_HIT => each * again,
                     _ => each * number,

@@ -62,14 +62,14 @@ impl Core {
     fn one(&self, metric: &Metric, counts: &Counts, asked: &[String]) -> Option<MetricValue> {
         let is_asked = asked.contains(&metric.id);
         let pmu = self.pmu.as_ref().filter(|_| self.is_one_of_several);
-        let (id, title) = match pmu {
-            Some(pmu) => (format!("{pmu}/{}/", metric.id), format!("{}, {pmu}", metric.title)),
-            None => (metric.id.clone(), metric.title.clone()),
-        };
+        let called = |id: &String| pmu.map_or(id.clone(), |pmu| format!("{pmu}/{id}/"));
+        let title = pmu.map_or(metric.title.clone(), |pmu| format!("{}, {pmu}", metric.title));
         let of = |value: Known<f64>, formula: &str| MetricValue {
-            id,
+            id: called(&metric.id),
             title,
             unit: metric.unit.clone(),
+            parent: metric.parent.as_ref().map(called),
+            says: metric.says.clone(),
             formula: formula.to_owned(),
             value,
         };

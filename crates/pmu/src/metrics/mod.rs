@@ -34,8 +34,12 @@ pub struct Metric {
     pub title: String,
     /// The unit of the result.
     pub unit: String,
+    /// Of a share, the one that it is a part of, one level up.
+    pub parent: Option<String>,
     /// What it says.
     pub doc: String,
+    /// Of a share of slots or cycles, what the core does in it: `waits for hits in the L2 cache`.
+    pub says: Option<String>,
     /// The least that it can be.
     pub least: f64,
     /// The most that it can be.
@@ -131,7 +135,10 @@ mod tests {
             Table::builtin().family.iter().map(|family| family.id.as_str()).collect();
         for metric in Metric::all() {
             assert!(metric.doc.ends_with('.') && metric.least < metric.most, "{}", metric.id);
-            assert!(metric.unit != "%" || (metric.least, metric.most) == (0.0, 100.0));
+            let is_share = metric.unit.starts_with('%');
+            assert!(!is_share || (metric.least, metric.most) == (0.0, 100.0));
+            assert_eq!(metric.says.is_some(), metric.unit.starts_with("% of "), "{}", metric.id);
+            assert!(metric.parent.iter().all(|it| ids.contains(it.as_str())), "{}", metric.id);
             for variant in &metric.formulas {
                 assert!(variant.of.iter().all(|id| families.contains(id.as_str())), "{variant:?}");
                 assert!(explained.contains(&format!("| `{}` |", variant.source)), "{variant:?}");
@@ -149,6 +156,10 @@ mod tests {
             "topdown-bad-spec",
             "topdown-fe-bound",
             "topdown-be-bound",
+            "topdown-heavy-ops",
+            "topdown-br-mispredict",
+            "topdown-fetch-lat",
+            "topdown-mem-bound",
         ];
         for family in &Table::builtin().family {
             let events = Events::of(Target::named(&family.id).unwrap());
