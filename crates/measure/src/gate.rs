@@ -1,6 +1,6 @@
 //! Bounds on results: how they are typed, and what is measured for them.
 //!
-//! What came of it, `report::gate` says.
+//! What came of it, `fleet::gate` says.
 
 use model::areas::{self, Quantity};
 use model::name::did_you_mean;

@@ -1,7 +1,7 @@
 //! Parts of pages that show what was measured.
 
-use crate::digest;
 use crate::kit::{Absences, fact_table, value_text};
+use crate::speed_select;
 use model::areas;
 use model::page::{Block, Page, Remark, Table, Text, Tone, si};
 use model::record::{Fact, FactValue, Instrument, InstrumentState, Outcome, Record, Series};
@@ -49,8 +49,16 @@ pub(crate) fn machine_in_brief(record: &Record) -> Block {
     };
     let plan = &record.run.plan;
     let word = if plan.cpus.len() == 1 { "CPU" } else { "CPUs" };
+    let is_hidden = |finding: &model::Finding| finding.id == "placement.hidden-sibling";
+    let hidden: Vec<_> = record.findings.iter().filter(|it| is_hidden(it)).collect();
+    let fewer = match hidden.as_slice() {
+        [] => String::new(),
+        [pair] => format!("; {} are one core, as measured", pair.about),
+        pairs => format!("; {} pairs of CPUs are one core, as measured", pairs.len()),
+    };
+    let cpu = join(&["cpu.brand", "cpu.microarchitecture", "cpu.cores"], ", ");
     let lines = [
-        ("CPU", join(&["cpu.brand", "cpu.microarchitecture", "cpu.cores"], ", ")),
+        ("CPU", format!("{cpu}{fewer}")),
         ("Memory", named(&memory)),
         ("System", named(&system)),
         ("Measured", format!("{word} {}: {}", plan.cpus, plan.placement)),
@@ -67,7 +75,7 @@ pub(crate) fn speed_select_in_brief(record: &Record) -> Option<String> {
         ("sst.turbo_freq", "turbo frequency"),
         ("sst.core_power", "core power"),
     ];
-    let rows = digest::speed_select(record.speed_select.as_ref());
+    let rows = speed_select::facts(record.speed_select.as_ref());
     let told = TOLD.iter().filter_map(|(id, word)| {
         let value = rows.iter().find(|row| row.id == *id)?.text.as_ref()?;
         Some(format!("{word} {value}"))

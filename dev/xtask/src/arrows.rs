@@ -77,6 +77,7 @@ fn every_arrow_is_in_the_table() {
 fn the_wall_stands() {
     let built = built(&cargo::root());
     assert_eq!(built["report"], BTreeSet::from(["model".to_owned()]));
+    assert_eq!(built["fleet"], ["model", "report"].map(str::to_owned).into());
     for reader in ["views", "model"] {
         assert!(
             ["machine", "sys", "kernels", "rig", "measure"]

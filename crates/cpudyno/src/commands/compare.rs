@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use model::record::{Digest, PageKind};
-use report::compare::{self, Comparison, Named};
+use fleet::compare::{self, Comparison, Named};
+use model::record::{Digest, PageKind, Record};
 
 use super::records::each;
+use super::show::{refused, text};
 use super::{presentation, sinks_beside, unrecorded};
 use crate::args::{CompareArgs, Format};
 use crate::failure::{Failure, code};
@@ -20,6 +21,21 @@ pub(super) fn run(args: CompareArgs) -> Result<ExitCode, Failure> {
     let (sinks, look) = sinks_beside(&args.records, args.output)?;
     let named = |file: &Path, digest: Digest| Named { name: file.display().to_string(), digest };
     let records: Vec<Named> = each(&args.records, named).into_iter().collect::<Result<_, _>>()?;
+    let is_of_counts = |named: &Named| named.digest.results.is_empty();
+    if let ([first, second], true) = (args.records.as_slice(), records.iter().all(is_of_counts))
+        && let (Some(a), Some(b)) = (counted(first)?, counted(second)?)
+    {
+        let names = [first, second].map(|file| file.display().to_string());
+        let page = fleet::counts::page([(&names[0], &a), (&names[1], &b)]);
+        let presentation = presentation(&look, PageKind::Pmu);
+        let told = |format| match format {
+            Format::Json => written(&compare::compare(&records)),
+            format => unrecorded("a comparison of counts", &page, format, presentation),
+        };
+        let wrote = sinks.write(told);
+        output::data(&told(look.format)?)?;
+        return wrote.map(|()| ExitCode::SUCCESS);
+    }
     let comparison = compare::compare(&records);
     // Of a thousand records, giving each text and list back one by one would be a tenth of the time; the process ends.
     std::mem::forget(records);
@@ -40,6 +56,17 @@ pub(super) fn run(args: CompareArgs) -> Result<ExitCode, Failure> {
     output::data(&told(look.format)?)?;
     written?;
     args.fail_on.map_or(Ok(ExitCode::SUCCESS), |limit| judged(&comparison, limit))
+}
+
+/// A record of counts; what came from a pipe was read already.
+fn counted(file: &Path) -> Result<Option<Record>, Failure> {
+    if file == Path::new("-") {
+        return Ok(None);
+    }
+    let mut buffer = Vec::new();
+    let text = text(file, &mut buffer)?;
+    let record = model::record::read(&text).map_err(|error| refused(file, &text, &error))?;
+    Ok(record.counts.is_some().then_some(record))
 }
 
 /// The answer for scripts.
@@ -66,7 +93,7 @@ fn judged(comparison: &Comparison, limit: f64) -> Result<ExitCode, Failure> {
     let whose = worst
         .worst()
         .map_or_else(String::new, |place| format!(", in `{}`", comparison.records[place].name));
-    let worst = compare::name(&worst.what);
+    let worst = model::areas::result_name(&worst.what);
     let text = format!("{count} worse by more than {percent} %, first: {worst}{whose}");
     Err(Failure::new(code::NO, text))
 }

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use fleet::{gate, metrics};
 use machine::Machine;
 use measure::gate::request;
 use model::record::{Bound, GateVerdict, PageKind};
-use report::{gate, metrics};
 
 use super::measuring::measured;
 use super::{Delivery, command, presentation, records, sinks};

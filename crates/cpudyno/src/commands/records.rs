@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use fleet::reference::Reference;
 use model::record::{Digest, ReadError, Record};
-use report::reference::Reference;
 
 use super::show::{refused, text};
 use crate::failure::{Failure, code};
@@ -59,7 +59,7 @@ fn digest(file: &Path, buffer: &mut Vec<u8>) -> Result<Digest, Unread> {
     }
     let record = model::record::read(&text)
         .map_err(|error| Unread::Text(refused(file, &text, &error), error))?;
-    Ok(report::digest::of(&record))
+    Ok(fleet::digest::of(&record))
 }
 
 /// The digest that a file begins with, where it is a record that is written to its end; the rest is not read.

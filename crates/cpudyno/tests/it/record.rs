@@ -17,7 +17,7 @@ pub(crate) fn checked(json: &str) -> Record {
     assert_no_null(&value, "record");
     let record = model::record::read(json).unwrap();
     if let Some(digest) = &record.digest {
-        assert!(*digest == report::digest::of(&record), "the digest says something else");
+        assert!(*digest == fleet::digest::of(&record), "the digest says something else");
         assert!(Digest::read(json).as_ref() == Some(digest), "the digest is not read");
     }
     for series in &record.series {

@@ -1,6 +1,7 @@
 //! Pages about Speed Select, pure functions of the record (invariant I2).
 
 mod core_power;
+mod facts;
 mod features;
 mod info;
 mod levels;
@@ -13,6 +14,7 @@ use crate::kit::Absences;
 use model::page::{Block, Page, Remark, Text, Tone};
 use model::record::{Record, SpeedSelect};
 
+pub use self::facts::facts;
 use self::parts::PageBuilder;
 
 /// The page of a command.

@@ -3,13 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::Unit;
+use model::areas::result_name;
 use model::page::{Align, Block, Page, Slope, SlopeEnd, Slopes, Table, Text, Tone, si};
 
-use super::{
-    Comparison, RatioVerdict, RecordSource, RelativeValue, ResultRow, Setting, Value, What,
-};
-use model::areas;
+use super::{Comparison, RatioVerdict, RecordSource, RelativeValue, ResultRow, Setting, Value};
 
 /// Differing results that are listed; more are in the record of the comparison.
 const LISTED: usize = 40;
@@ -136,7 +133,7 @@ fn slopes(comparison: &Comparison) -> Option<Block> {
                 Some(SlopeEnd { ratio: ratio(*place)?, number })
             });
             Slope {
-                name: format!("{}, {} {cores}", name(&row.what), row.what.active),
+                name: format!("{}, {} {cores}", result_name(&row.what), row.what.active),
                 ends: ends.collect(),
             }
         })
@@ -308,49 +305,6 @@ fn elsewhere(comparison: &Comparison, named: &[usize]) -> Vec<String> {
     notes
 }
 
-/// What was measured, in words.
-pub fn name(what: &What) -> String {
-    let quantity = areas::quantity(&what.area, &what.quantity);
-    let label = quantity.map_or(what.quantity.as_str(), |quantity| quantity.label);
-    let apart = areas::apart(&what.area, &what.parameters);
-    let apart = apart.unwrap_or_else(|| words(&what.parameters));
-    let word = if what.active == 1 { "CPU" } else { "CPUs" };
-    let cpus = what.cpus.as_ref().map(|cpus| format!("{word} {cpus}"));
-    let words = [Some(what.area.clone()), Some(label.to_owned()), Some(what.workload.clone())];
-    let words = words.into_iter().chain([Some(apart), cpus]).flatten();
-    words.filter(|words| !words.is_empty()).collect::<Vec<_>>().join(", ")
-}
-
-/// What parameters say, in words; those that are as usual say nothing.
-fn words(parameters: &BTreeMap<String, String>) -> String {
-    const USUAL: [(&str, &str); 6] = [
-        ("chains", "1"),
-        ("choice", "ordinary stores"),
-        ("choice", "widest"),
-        ("pages", "thp"),
-        ("pause_us", "0"),
-        ("walk", "random"),
-    ];
-    let has = |name: &str| parameters.contains_key(name);
-    let word = |(name, value): (&String, &String)| match name.as_str() {
-        "question" if value == "loaded" && !has("beside") => Some("with nothing beside".to_owned()),
-        "question" => None,
-        // The same once more, in bytes.
-        "elements" if has("footprint") => None,
-        name if USUAL.contains(&(name, value)) => None,
-        "between" | "mix" => Some(value.clone()),
-        "footprint" => {
-            Some(value.parse().map_or_else(|_| value.clone(), |it| si::format(it, Unit::Byte)))
-        }
-        "from_node" => Some(format!("from node {value}")),
-        "to_node" => Some(format!("to node {value}")),
-        "lines" => Some(format!("{value} lines")),
-        "pause_us" => Some(format!("{value} us between accesses")),
-        name => Some(format!("{} {value}", name.replace('_', " "))),
-    };
-    parameters.iter().filter_map(word).collect::<Vec<_>>().join(", ")
-}
-
 fn verdict(beside: &RelativeValue) -> Text {
     match beside.verdict {
         RatioVerdict::Better => Text::toned("better", Tone::Good),
@@ -388,7 +342,7 @@ fn results(comparison: &Comparison, named: &[usize], verbosity: u8) -> Block {
         first
     };
     let row = |row: &&ResultRow| {
-        let mut cells = vec![name(&row.what).into(), row.what.active.to_string().into()];
+        let mut cells = vec![result_name(&row.what).into(), row.what.active.to_string().into()];
         let absent = || Text::toned("-", Tone::Faint);
         let median = |it: &Value| Text::from(si::format(it.median, row.unit));
         let values = named.iter().map(|place| row.values[*place].as_ref());
@@ -466,7 +420,7 @@ fn lonely(comparison: &Comparison, verbosity: u8) -> Block {
         let has = lonely.has.iter().enumerate().filter(|(_, has)| **has);
         let letters: Vec<String> = has.map(|(place, _)| letter(place)).collect();
         let cores = if lonely.what.active == 1 { "core" } else { "cores" };
-        let (name, active) = (name(&lonely.what), lonely.what.active);
+        let (name, active) = (result_name(&lonely.what), lonely.what.active);
         let letters = if letters.is_empty() { "none".to_owned() } else { letters.join(", ") };
         let why = lonely.why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
         Text::from(format!("{name}, {active} {cores}, in {letters}{why}"))

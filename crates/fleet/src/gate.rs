@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use model::areas::result_name;
 use model::page::{Block, Page, Table, Text, Tone, si};
 use model::record::{
     Bound, BoundKind, BoundOutcome, DigestResult, GateBound, GateRun, GateVerdict, Measured,
@@ -11,10 +12,9 @@ use model::record::{
 };
 use model::{Finding, Known, Obstacle, Severity, Unavailable};
 
-use crate::compare::name;
+use report::{parts, reference};
+
 use crate::digest;
-use crate::parts;
-use crate::reference;
 
 /// What came of it.
 pub fn judge(record: &Record, bounds: &[Bound], reference: Option<&ReferenceRun>) -> GateRun {
@@ -241,7 +241,7 @@ fn bounds_table(bounds: &[GateBound]) -> Block {
         let (found, of, word) = match &bound.outcome {
             Known::Yes(outcome) => (
                 Text::from(si::format(outcome.value, bound.unit)),
-                Text::from(format!("{}, {}", name(&outcome.what), on(outcome.what.active))),
+                Text::from(format!("{}, {}", result_name(&outcome.what), on(outcome.what.active))),
                 if outcome.holds {
                     Text::toned("holds", Tone::Good)
                 } else {
@@ -269,13 +269,21 @@ fn bounds_table(bounds: &[GateBound]) -> Block {
 #[cfg(test)]
 mod tests {
     use measure::gate::read;
-    use model::record::BoundKind;
+    use model::Seconds;
+    use model::record::{BoundKind, PageKind, Presentation};
 
     use super::*;
 
     /// A record of the clocks of a simulated machine, for these bounds.
     fn clocks(bounds: &[Bound]) -> Record {
-        crate::testing::gate("sim:4c", bounds)
+        let look = Presentation::of(PageKind::Gate);
+        let asked = Some(bounds.to_vec());
+        let request = measure::gate::request(Seconds(3.0), None, asked, Vec::new(), look);
+        let machine = machine::Machine::named("sim:4c").unwrap();
+        let stop = rig::executor::Stop::default();
+        let mut record = measure::run::measure(&machine, &request, &stop, &mut |_| {}).unwrap();
+        report::annotate(&mut record);
+        record
     }
 
     #[test]

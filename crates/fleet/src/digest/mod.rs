@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use model::record::{Digest, DigestRun, Record};
 
-pub(crate) use self::facts::{AFTER, speed_select};
+pub(crate) use self::facts::AFTER;
 
 /// The digest of a record.
 pub fn of(record: &Record) -> Digest {

@@ -18,7 +18,7 @@ use model::stats::welch::{false_shares, welch};
 use model::{Unit, areas};
 use serde::Serialize;
 
-pub use self::page::{drawn, name, page};
+pub use self::page::{drawn, page};
 use self::settings::settings;
 
 /// A record that takes part, without its samples.
