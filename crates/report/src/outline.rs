@@ -29,6 +29,7 @@ fn title(outline: &Outline) -> Block {
         PageKind::Pause => "times of instructions that wait",
         PageKind::Wake => "what waking a thread costs",
         PageKind::Openmp => "what parallel regions cost",
+        PageKind::Jitter => "interruptions of busy CPUs",
         PageKind::Sheet => "a data sheet",
         _ => "a run",
     };

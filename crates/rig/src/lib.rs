@@ -31,3 +31,4 @@ pub mod trace;
 pub mod traffic;
 pub mod variant_selection;
 pub mod verdict;
+pub mod watch;

@@ -136,7 +136,7 @@ impl Choice {
             }
             (None, false) if idle == 0 => format!("{every}, {order}"),
             (None, false) => {
-                format!("one CPU of each core, {order}; {idle} SMT siblings idle unless named")
+                format!("one CPU of each core, {order}; {idle} SMT siblings idle")
             }
         };
         let first = self.at_most.map_or(String::new(), |n| format!("; the first {n} of them"));
@@ -398,7 +398,8 @@ fn contradiction(probe: &Probe, first: &CpuPlace) -> Option<Finding> {
                  although the kernel lists two",
                 probe.share_together * 100.0
             ),
-        ),
+        )
+        .map(|found| found.remedy(format!("count them as one core: measure one, `--cpus {a}`"))),
         Class::Apart if first.last_level_cache.contains(b) => finding(
             "placement.cache-not-shared",
             Severity::Note,

@@ -70,9 +70,9 @@ impl TimerFile {
         Ok(TimerFile(File::from(owned)))
     }
 
-    /// Sleeps until then, signals or not.
+    /// Sets it to that time, in place of another one.
     #[inline(always)]
-    pub fn sleep_until(&self, time: Duration) -> io::Result<()> {
+    pub fn arm(&self, time: Duration) -> io::Result<()> {
         let never = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         let alarm = libc::itimerspec { it_interval: never, it_value: timespec(time) };
         let file = self.0.as_raw_fd();
@@ -80,9 +80,13 @@ impl TimerFile {
         let set = unsafe {
             libc::timerfd_settime(file, libc::TFD_TIMER_ABSTIME, &raw const alarm, ptr::null_mut())
         };
-        if set != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// Sleeps until then, signals or not.
+    #[inline(always)]
+    pub fn sleep_until(&self, time: Duration) -> io::Result<()> {
+        self.arm(time)?;
         let mut times = [0; 8];
         (&self.0).read_exact(&mut times)
     }

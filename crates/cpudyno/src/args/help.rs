@@ -40,7 +40,9 @@ struct Group {
 const GROUPS: &[Group] = &[
     Group {
         title: "Measure",
-        commands: &["sheet", "turbo", "memory", "cores", "pause", "wake", "openmp", "pmu"],
+        commands: &[
+            "sheet", "turbo", "memory", "cores", "pause", "wake", "openmp", "jitter", "pmu",
+        ],
     },
     Group { title: "Explain", commands: &["info", "doctor", "wait", "streams"] },
     Group { title: "Watch", commands: &["top", "quiet"] },

@@ -10,6 +10,7 @@ mod doctor;
 mod gate;
 mod help;
 mod info;
+mod jitter;
 mod memory;
 mod openmp;
 mod pause;
@@ -35,6 +36,7 @@ pub(crate) use doctor::DoctorArgs;
 pub(crate) use gate::{Bounded, GateArgs};
 pub(crate) use help::HelpArgs;
 pub(crate) use info::InfoArgs;
+pub(crate) use jitter::JitterArgs;
 pub(crate) use memory::{KernelArg, MemoryArgs, OriginalArgs, QuestionArgs, Switch};
 pub(crate) use openmp::{OpenmpArgs, RuntimeName};
 pub(crate) use pause::PauseArgs;
@@ -86,7 +88,7 @@ pub(crate) struct Cli {
     /// Use another machine: a capture, or a simulated one such as sim:2s-56c.
     ///
     /// `cpudyno capture FILE` writes a capture; NAME is its file. A simulated machine is a description that
-    /// answers like a machine; everything printed or recorded says SIMULATED. There are sim:1c, sim:4c, sim:laptop, sim:container,
+    /// answers like a machine; everything printed or recorded says SIMULATED. There are sim:1c, sim:4c, sim:laptop, sim:hybrid, sim:container,
     /// sim:2s-28c, sim:2s-56c, sim:epyc, sim:vm-2c, and with Speed Select sim:guide, sim:icelake, sim:sapphire,
     /// sim:sapphire-locked, sim:granite and sim:sierra.
     #[arg(long, global = true, value_name = "NAME")]
@@ -121,6 +123,7 @@ pub(crate) enum Command {
     Pause(PauseArgs),
     Wake(WakeArgs),
     Openmp(OpenmpArgs),
+    Jitter(JitterArgs),
     Wait(WaitArgs),
     Pmu(PmuArgs),
     Top(TopArgs),

@@ -28,10 +28,22 @@ pub(crate) enum PmuCommand {
     Selftest(PmuSelftestArgs),
     Check(PmuCheckArgs),
     List(PmuListArgs),
+    /// Run sub-commands line by line, from a terminal or a file.
+    ///
+    /// Each line is what stands behind `cpudyno pmu`: kernel loop -e cycles. A line that begins with # says nothing;
+    /// `quit` or the end of the input ends it. A file ends at the first line that fails, with its exit code.
+    #[command(after_long_help = REPL_EXAMPLES)]
+    Repl,
     /// Fetch published lists of events.
     #[command(subcommand)]
     Events(PmuEventsCommand),
 }
+
+const REPL_EXAMPLES: &str = "\
+Examples:
+  cpudyno pmu repl                     lines that you type
+  cpudyno pmu repl < tries.txt         lines of a file
+  printf 'kernel loop\nkernel triad\n' | cpudyno pmu --machine sim:2s-28c repl";
 
 /// What can be done with lists of events.
 #[derive(Debug, Subcommand)]

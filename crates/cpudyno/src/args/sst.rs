@@ -455,6 +455,8 @@ pub(crate) struct AtLevel {
 pub(crate) struct Elsewhere {
     #[arg(short = 'c', hide = true, value_parser = before, value_name = "LIST")]
     cpus: Option<u8>,
+    #[arg(short = 'o', hide = true, value_parser = out_before, value_name = "FILE")]
+    out: Option<u8>,
 }
 
 const EXAMPLES: &str = "\
@@ -530,6 +532,11 @@ fn number(text: &str, most: u8, hint: &'static str) -> Result<u8, BadValue> {
 fn before(_: &str) -> Result<u8, BadValue> {
     let hint = "cpudyno sst -c LIST FEATURE COMMAND";
     Err(BadValue::new("CPUs are named before the feature", hint))
+}
+
+fn out_before(_: &str) -> Result<u8, BadValue> {
+    let hint = "cpudyno sst -o FILE FEATURE COMMAND";
+    Err(BadValue::new("the file is named before the feature", hint))
 }
 
 impl SstArgs {

@@ -113,6 +113,10 @@ pub(crate) struct TurboArgs {
     #[arg(long)]
     pub(crate) allow_hyperthreads: bool,
 
+    /// Print the tables of avx-turbo, for scripts that read them.
+    #[arg(long, conflicts_with_all = ["why", "trace", "neighbours", "sustain", "dry_run", "format"])]
+    pub(crate) classic: bool,
+
     /// Measure the rate of the time stamp counter, whatever CPU and kernel say.
     #[arg(long)]
     pub(crate) force_tsc_calibrate: bool,

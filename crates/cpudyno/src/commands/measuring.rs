@@ -6,7 +6,7 @@ use machine::Machine;
 use measure::run::{Error, Progress, Request};
 use model::CpuSet;
 use model::page::Block;
-use model::record::{CpuPlace, OriginalRun, Record};
+use model::record::{CpuPlace, OriginalRun, Record, Series};
 use rig::executor::{RunError, Stop};
 use rig::placement::Refusal;
 
@@ -42,8 +42,17 @@ pub(super) fn measure_after(
     bar.finish_and_clear();
     let original = original.map_err(|failure| signals.of(failure))?;
     let (mut record, signal) = measured(machine, request, &signals)?;
+    // Nothing of what was asked for could be had: the page says why, and scripts see it.
+    let is_nothing = original.is_none() && record.run.interrupted.is_none() && has_nothing(&record);
     record.original = original;
-    tell(&record, signal, (format, sinks))
+    let done = tell(&record, signal, (format, sinks))?;
+    Ok(if is_nothing { ExitCode::from(code::NOT_HERE) } else { done })
+}
+
+/// Whether none of what areas were to measure has a number.
+fn has_nothing(record: &Record) -> bool {
+    let own = |series: &&Series| series.area != model::areas::top::AREA;
+    record.measured().filter(own).all(|series| series.summary().is_none())
 }
 
 /// Prints and writes what was measured.
@@ -53,7 +62,12 @@ pub(super) fn tell(
     (format, sinks): (Format, Sinks),
 ) -> Result<ExitCode, Failure> {
     Delivery::of(record).deliver(sinks, format)?;
-    Ok(signal.map_or(ExitCode::SUCCESS, |(number, _)| ExitCode::from(128 + number as u8)))
+    Ok(ending(signal))
+}
+
+/// The exit code of a run that was complete, or that a signal ended.
+pub(super) fn ending(signal: Option<EndingSignal>) -> ExitCode {
+    signal.map_or(ExitCode::SUCCESS, |(number, _)| ExitCode::from(128 + number as u8))
 }
 
 /// Measures, for who does more with the record; with the signal that ended it early.
@@ -75,7 +89,7 @@ pub(super) fn measured(
     if let (Some((_, name)), Some(why)) = (signal, &mut record.run.interrupted) {
         *why = format!("stopped by {name}");
     }
-    record.digest = Some(report::digest::of(&record));
+    record.digest = Some(fleet::digest::of(&record));
     Ok((record, signal))
 }
 

@@ -10,6 +10,7 @@ mod delivery;
 mod doctor;
 mod gate;
 mod info;
+mod jitter;
 mod lists;
 mod measuring;
 mod memory;
@@ -60,6 +61,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Pause(args) => pause::run(&machine(name, root)?, args),
         Command::Wake(args) => wake::run(&machine(name, root)?, args),
         Command::Wait(args) => wait::run(&machine(name, root)?, args),
+        Command::Jitter(args) => jitter::run(&machine(name, root)?, args),
         Command::Openmp(args) => openmp::run(&machine(name, root)?, args),
         Command::Top(args) => top::run(&machine(name, root)?, args),
         Command::Sst(args) => sst::run(machine(name, root)?, args),

@@ -2,6 +2,7 @@
 
 mod ab;
 mod ab_levers;
+mod ancestors;
 mod capture;
 mod common;
 mod compare;
@@ -14,6 +15,7 @@ mod gate;
 mod generated;
 mod guide;
 mod info;
+mod jitter;
 mod machines;
 #[path = "../../../sst/tests/it/recorded/made_up.rs"]
 mod made_up;

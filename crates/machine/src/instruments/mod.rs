@@ -4,6 +4,7 @@ pub mod aperf_mperf;
 pub mod clock;
 mod gauge;
 pub mod idle;
+pub mod interruptions;
 mod monotonic_raw;
 mod rates;
 mod regression;

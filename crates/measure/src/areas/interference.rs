@@ -9,8 +9,8 @@ use kernels::StreamRow;
 use kernels::memory::chase::Walk;
 use kernels::memory::{MemoryKernel, Stores, TABLE};
 pub(super) use model::areas::interference::{
-    AREA, BANDWIDTH, BESIDE, CLOCK, MOVED, Measure, PLACE, Place, QUANTITIES, RATE, SCALAR,
-    SCALAR_CLASS, VECTOR, VICTIMS, WAIT, is_class, named_in_matrix,
+    AREA, BANDWIDTH, BESIDE, CLOCK, MEMORY_CLASS, MOVED, Measure, PLACE, Place, QUANTITIES, RATE,
+    SCALAR, SCALAR_CLASS, VECTOR, VICTIMS, WAIT, is_class, named_in_matrix,
 };
 use model::areas::{Quantity, STREAM};
 use model::stats::{mean, median};
@@ -57,7 +57,7 @@ pub(super) enum NeighbourWork {
 /// What neighbours do, with the word for it. Those that cost most come first: of a matrix for which there is no time,
 /// the last ones are left out.
 pub(super) const DOING: [(&str, NeighbourWork); 9] = [
-    ("memory", NeighbourWork::Memory),
+    (MEMORY_CLASS, NeighbourWork::Memory),
     (SCALAR_CLASS, NeighbourWork::Stream("scalar_iadd")),
     ("tiles", NeighbourWork::Stream("amx_bf16_t")),
     ("heavy 512 bit", NeighbourWork::Stream("avx512_fma_t")),

@@ -2,6 +2,7 @@
 
 pub mod cores;
 pub mod interference;
+pub mod jitter;
 pub mod memory;
 pub mod openmp;
 pub mod pause;
@@ -30,6 +31,7 @@ pub static AREAS: &[&Area] = &[
     &pause::PAUSE,
     &wake::WAKE,
     &openmp::OPENMP,
+    &jitter::JITTER,
     &wait::WAIT,
     &pmu::PMU,
     &sst::SST,

@@ -52,6 +52,8 @@ pub const WAIT: Measure =
     Measure { alone: "tax_latency_alone", beside: "tax_latency", ratio: "tax_latency_ratio" };
 /// The class that costs a core nothing but that others are active.
 pub const SCALAR_CLASS: &str = "scalar";
+/// The class that moves memory.
+pub const MEMORY_CLASS: &str = "memory";
 
 /// Where neighbours are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +79,7 @@ impl Place {
 
 /// What neighbours do, by the words for it. Those that cost most come first.
 pub const CLASSES: [&str; 9] = [
-    "memory",
+    MEMORY_CLASS,
     SCALAR_CLASS,
     "tiles",
     "heavy 512 bit",

@@ -4,11 +4,13 @@
 
 pub mod cores;
 pub mod interference;
+pub mod jitter;
 pub mod memory;
 pub mod openmp;
 pub mod pause;
 pub mod pmu;
 pub mod preferred_cores;
+mod result_names;
 pub mod sst;
 pub mod sustained;
 pub mod top;
@@ -21,6 +23,7 @@ use std::collections::BTreeMap;
 use crate::Unit;
 use crate::record::Series;
 use crate::stats::paired::Better;
+pub use result_names::result_name;
 
 /// What a number means: one row for each quantity of an area.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -139,7 +142,7 @@ const AREAS: &[AreaRow] = &[
         .within(turbo::AREA, |workload| workload == preferred_cores::WORKLOAD),
     AreaRow {
         name_of: interference::name_of,
-        ..AreaRow::new(interference::AREA, "Interference", interference::QUANTITIES)
+        ..AreaRow::new(interference::AREA, "Neighbours", interference::QUANTITIES)
             .within(turbo::AREA, interference::has)
     },
     AreaRow::new(memory::AREA, "Memory", memory::QUANTITIES),
@@ -149,6 +152,10 @@ const AREAS: &[AreaRow] = &[
     AreaRow {
         apart: openmp::apart,
         ..AreaRow::new(openmp::AREA, "OpenMP regions", openmp::QUANTITIES)
+    },
+    AreaRow {
+        apart: jitter::apart,
+        ..AreaRow::new(jitter::AREA, "Interruptions", jitter::QUANTITIES)
     },
     AreaRow::new(WAIT, "Spin or sleep", &[]),
     AreaRow {

@@ -509,6 +509,8 @@ pub enum PageKind {
     Quiet,
     /// Whether a machine passes.
     Gate,
+    /// What interrupts busy CPUs.
+    Jitter,
 }
 
 /// How the name of a hypervisor ends for the kernel that it leaves the machine to.

@@ -2,6 +2,7 @@
 
 pub mod cores;
 pub mod interference;
+pub mod jitter;
 pub mod memory;
 pub mod openmp;
 pub mod pause;
@@ -31,6 +32,7 @@ pub static SECTIONS: &[Section] = &[
     pause::SECTION,
     wake::SECTION,
     openmp::SECTION,
+    jitter::SECTION,
     wait::SECTION,
     pmu::SECTION,
     sst::SECTION,

@@ -19,6 +19,7 @@ use super::job::{RawRepeat, Repeat, Tools};
 use super::regions::{RawRegions, Regions};
 use super::trace::{RawTrace, Trace};
 use super::traffic::{Placed, RawTraffic, Store, Traffic};
+use super::watch::{Polling, RawPolling};
 
 /// The stack of a thread that measures. It is counted where the address space is limited.
 pub const STACK_BYTES: usize = 2 << 20;
@@ -47,6 +48,9 @@ pub trait Executor {
 
     /// Looks at CPUs about every microsecond, one of them under a payload in a duty cycle.
     fn trace(&mut self, job: &Trace) -> Result<RawTrace, RunError>;
+
+    /// Watches what interrupts busy CPUs, all of them at once.
+    fn watch(&mut self, job: &Polling) -> Result<Vec<RawPolling>, RunError>;
 
     /// Runs jobs while neighbours keep other CPUs busy, from before the first job until after the last.
     fn among(

@@ -20,6 +20,7 @@ impl Model {
             ("topology.memory_only_nodes", "must be 0..=64", layout.memory_only_nodes <= 64),
             ("topology.offline", "must leave CPU 0", self.offline_is_ours()),
             ("topology.efficient_cores_per_package", HYBRID_RULE, self.hybrid_fits()),
+            ("efficient", EFFICIENT_RULE, self.efficient_is_sound()),
             ("caches.cores_per_l2", "must divide the cores", self.l2_divides_cores()),
             ("caches.cores_per_l3", "must divide the cores", self.l3_divides_cores()),
             ("level_hz", "must leave levels from 1 to 255", self.levels_fit()),
@@ -106,6 +107,14 @@ impl Model {
         })
     }
 
+    fn efficient_is_sound(&self) -> bool {
+        self.efficient.as_ref().is_none_or(|efficient| {
+            positive(efficient.highest_hz)
+                && self.topology.efficient_cores_per_package.is_some()
+                && efficient.costs.keys().all(|id| self.costs.contains_key(id))
+        })
+    }
+
     fn l2_divides_cores(&self) -> bool {
         self.caches.cores_per_l2.is_none_or(|cores| self.divides_cores(cores))
     }
@@ -189,6 +198,7 @@ impl Licence {
 
 const MEMORY_RULE: &str =
     "must have caches that grow, positive latencies and bandwidths, and 1..=64 channels";
+const EFFICIENT_RULE: &str = "needs topology.efficient_cores_per_package, a positive clock, and costs that the others have, too";
 const HYBRID_RULE: &str = "must leave other cores, and none may have two threads";
 
 pub(crate) fn positive(number: f64) -> bool {

@@ -54,6 +54,8 @@ pub struct Model {
     pub identity: Identity,
     /// How its CPUs are laid out.
     pub topology: Layout,
+    /// What its efficient cores are otherwise; absent: like the others, but for what they say they are.
+    pub efficient: Option<Efficient>,
     /// Its caches.
     pub caches: Cache,
     /// Its pools of huge pages; none: it is not said whether there are any.
@@ -465,6 +467,16 @@ pub struct Licence {
     pub bins: Vec<(u32, f64)>,
 }
 
+/// Efficient cores, beside fast ones.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Efficient {
+    /// As far as they come, in hertz.
+    pub highest_hz: f64,
+    /// What costs otherwise there.
+    pub costs: BTreeMap<String, Cost>,
+}
+
 /// What a workload costs.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -489,6 +501,12 @@ pub struct Noise {
     pub interrupts_per_second: f64,
     /// How long an interrupt keeps the CPU, in seconds.
     pub interrupt_seconds: f64,
+    /// How often firmware stops each CPU, per second.
+    #[serde(default)]
+    pub smis_per_second: f64,
+    /// For how long, in seconds.
+    #[serde(default)]
+    pub smi_seconds: f64,
     /// The share of time that the hypervisor takes away.
     pub steal_share: f64,
     /// The share of time for which a quota of the control group stops whoever works.
@@ -535,6 +553,17 @@ impl Model {
         self.costs.get(workload).map(|cost| cost.cycles)
     }
 
+    /// The same on a CPU: efficient cores may take longer, or shorter.
+    pub fn cycles_per_op_on(&self, cpu: CpuId, workload: &str) -> Option<f64> {
+        let own = self.efficient_at(cpu).and_then(|efficient| efficient.costs.get(workload));
+        own.map(|cost| cost.cycles).or_else(|| self.cycles_per_op(workload))
+    }
+
+    /// What its efficient cores are, where a CPU is in one.
+    fn efficient_at(&self, cpu: CpuId) -> Option<&Efficient> {
+        self.efficient.as_ref().filter(|_| self.is_efficient(cpu) == Some(true))
+    }
+
     /// How fast a core runs under a licence while so many cores of its package are active.
     ///
     /// # Unit
@@ -549,7 +578,8 @@ impl Model {
     pub fn highest_hz(&self, cpu: CpuId) -> f64 {
         let fastest = self.licence.iter().map(|licence| licence.bins[0].1).fold(0.0, f64::max);
         let own = self.slow_cores.iter().filter(|slow| slow.cpus.contains(cpu));
-        own.map(|slow| slow.highest_hz).fold(fastest, f64::min)
+        let of_kind = self.efficient_at(cpu).map(|efficient| efficient.highest_hz);
+        own.map(|slow| slow.highest_hz).chain(of_kind).fold(fastest, f64::min)
     }
 
     /// All CPUs, in order of their number.

@@ -280,10 +280,12 @@ fn per_cent(text: &str) -> Result<f64, BadValue> {
     })
 }
 
-/// `1440`, `32K`, `1M`.
+/// `1440`, `32K`, `32KiB`, `1M`.
 fn size(text: &str) -> Result<u64, BadValue> {
     const HINT: &str = "bytes, such as 64, 1440, 32K or 1M";
-    let (digits, factor) = match text.trim().to_ascii_uppercase() {
+    let text = text.trim().to_ascii_uppercase();
+    let text = text.strip_suffix("IB").unwrap_or(&text).to_owned();
+    let (digits, factor) = match text {
         text if text.ends_with('K') => (text, 1u64 << 10),
         text if text.ends_with('M') => (text, 1 << 20),
         text if text.ends_with('G') => (text, 1 << 30),

@@ -105,7 +105,7 @@ impl Scout<'_> {
                     self.found.push(simulated(order, family, &openmp));
                     Ok(())
                 }
-                _ => missing("the description of this machine has none".to_owned()),
+                _ => missing("it is not installed on this machine".to_owned()),
             };
         }
         let Some(program) = &self.machine.worker else { return Err(nobody()) };

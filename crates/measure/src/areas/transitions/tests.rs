@@ -61,6 +61,13 @@ impl Executor for Disturbed {
         self.inner.regions(job)
     }
 
+    fn watch(
+        &mut self,
+        job: &rig::watch::Polling,
+    ) -> Result<Vec<rig::watch::RawPolling>, RunError> {
+        self.inner.watch(job)
+    }
+
     fn trace(&mut self, job: &Trace) -> Result<RawTrace, RunError> {
         let mut raw = self.inner.trace(job)?;
         let late = if job.payload.is_some() { self.late } else { 0 };

@@ -7,6 +7,7 @@ mod regions;
 mod signals;
 mod trace;
 mod traffic;
+mod watch;
 
 use std::collections::BTreeMap;
 use std::f64::consts::TAU;
@@ -32,6 +33,7 @@ use super::super::job::{
 use super::super::regions::{RawRegions, Regions};
 use super::super::trace::{RawTrace, Trace};
 use super::super::traffic::{Placed, RawTraffic, Traffic};
+use super::super::watch::{Polling, RawPolling};
 use super::{Executor, RunError, Stop};
 
 /// Answers jobs from a model.
@@ -204,6 +206,11 @@ impl Executor for Simulated {
         Ok(trace::simulate(self, job))
     }
 
+    fn watch(&mut self, job: &Polling) -> Result<Vec<RawPolling>, RunError> {
+        self.checked(&job.cpus)?;
+        Ok(watch::watch(self, job))
+    }
+
     fn among(
         &mut self,
         neighbours: &[Neighbour],
@@ -266,6 +273,9 @@ fn budgets(model: &Model, members: &[Member], neighbours: &[Neighbour]) -> BTree
     packages.filter_map(of).collect()
 }
 
+/// The hypervisor, or a quota, takes the CPU away for about this long at once.
+const AWAY: f64 = 1e-3;
+
 /// Time passing on one CPU.
 struct CpuTimeline<'a> {
     model: &'a Model,
@@ -282,8 +292,8 @@ struct Cost {
 }
 
 impl Cost {
-    fn of(model: &Model, id: &'static str) -> Cost {
-        let cycles_per_op = model.cycles_per_op(id).unwrap_or(0.0);
+    fn of(model: &Model, cpu: CpuId, id: &'static str) -> Cost {
+        let cycles_per_op = model.cycles_per_op_on(cpu, id).unwrap_or(0.0);
         Cost { id, cycles_per_op, licence: model.licence_of(id).unwrap_or(0) }
     }
 }
@@ -349,7 +359,7 @@ impl<'a> SimulatedCore<'a> {
             payload: member.payload,
             tools,
             costs: [member.payload, tools.ruler, tools.witness, tools.null]
-                .map(|load| Cost::of(model, load.id)),
+                .map(|load| Cost::of(model, cpu, load.id)),
             active: model.active_cores(cpu, cpus),
             ceiling: model.ceiling_hz(cpu),
             clips: (0..model.licence.len()).map(|it| model.clip_hz(cpu, it)).collect(),
@@ -475,7 +485,7 @@ impl<'a> SimulatedCore<'a> {
 
     fn cost(&self, load: Load) -> Cost {
         let known = self.costs.iter().find(|cost| cost.id == load.id);
-        known.copied().unwrap_or_else(|| Cost::of(self.line.model, load.id))
+        known.copied().unwrap_or_else(|| Cost::of(self.line.model, self.raw.cpu, load.id))
     }
 
     /// Cycles of so many iterations, without fixed cost.
@@ -569,8 +579,6 @@ impl CpuTimeline<'_> {
     }
 
     fn interruptions(&mut self, work: Seconds) -> Seconds {
-        /// The hypervisor, or a quota, takes the CPU away for about this long at once.
-        const AWAY: f64 = 1e-3;
         let noise = &self.model.noise;
         let hits = |random: &mut Rng, per_second: f64| {
             let expected = per_second * work.0;

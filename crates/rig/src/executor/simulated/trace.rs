@@ -24,6 +24,7 @@ const DITHER: Seconds = Seconds(40e-9);
 
 /// One core at work.
 struct TracedCore<'a> {
+    cpu: CpuId,
     line: CpuTimeline<'a>,
     model: &'a Model,
     licence: LicenceState,
@@ -61,7 +62,8 @@ pub(super) fn simulate(rig: &mut Simulated, job: &Trace) -> RawTrace {
             changes = Vec::new();
         }
         let (licence, needs) = (LicenceState::Light, if cpu == job.cpu { heavy } else { 0 });
-        let mut core = TracedCore { line, model: &model, licence, halts, needs, clocks, changes };
+        let mut core =
+            TracedCore { cpu, line, model: &model, licence, halts, needs, clocks, changes };
         cpus.push(core.follow(job, cpu, payload));
         end = Seconds(core.line.now.0.max(end.0));
         if payload.is_some() {
@@ -133,7 +135,7 @@ impl TracedCore<'_> {
 
     /// Cycles of so many iterations.
     fn cycles(&self, load: Load, iterations: u64) -> f64 {
-        let per_op = self.model.cycles_per_op(load.id).unwrap_or(0.0);
+        let per_op = self.model.cycles_per_op_on(self.cpu, load.id).unwrap_or(0.0);
         per_op * (load.ops_per_iteration * iterations) as f64
     }
 

@@ -9,6 +9,7 @@ mod regions;
 mod together;
 mod trace;
 mod traffic;
+mod watch;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,6 +33,7 @@ use super::super::job::{
 use super::super::regions::{RawRegions, Regions};
 use super::super::trace::{Look, RawTrace, Trace};
 use super::super::traffic::{Placed, RawTraffic, Store, Traffic};
+use super::super::watch::{Polling, RawPolling};
 use super::{Executor, RunError, Stop};
 use pulse::Pulse;
 use purse::Purse;
@@ -181,6 +183,10 @@ impl<P: Probe> Executor for Threads<P> {
         let Rig { purse, stores, beside, .. } = &*self.rig;
         purse.clear(bytes as u64, stores, beside);
         self.follow(job)
+    }
+
+    fn watch(&mut self, job: &Polling) -> Result<Vec<RawPolling>, RunError> {
+        self.poll(job)
     }
 
     fn among(

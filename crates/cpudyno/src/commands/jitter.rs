@@ -1,0 +1,24 @@
+//! `cpudyno jitter`.
+
+use std::process::ExitCode;
+
+use machine::Machine;
+use measure::areas::jitter;
+use model::record::PageKind;
+
+use super::measuring::{measure, outline};
+use super::{command, presentation, sinks};
+use crate::args::{JitterArgs, Measuring};
+use crate::failure::Failure;
+
+pub(super) fn run(machine: &Machine, args: JitterArgs) -> Result<ExitCode, Failure> {
+    let JitterArgs { time, cpus, shortest, measuring } = args;
+    let Measuring { dry_run, output } = measuring;
+    let (sinks, look) = sinks(output)?;
+    let presentation = presentation(&look, PageKind::Jitter);
+    let request = jitter::request(time, shortest, cpus, command(), presentation);
+    if dry_run {
+        return outline(machine, &request, (look.format, sinks));
+    }
+    measure(machine, &request, look.format, sinks)
+}
