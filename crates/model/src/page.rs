@@ -146,16 +146,19 @@ impl Figure {
             let Figure { name, value, uncertainty, standing, .. } = figure;
             vec![name.into(), value.clone(), uncertainty.into(), standing.clone()]
         };
+        let has_empty = figures.iter().any(|it| it.uncertainty.is_empty());
         let reasons = figures
             .iter()
             .filter_map(|figure| Some(format!("{}: {}", figure.name, figure.why.as_ref()?)));
         Table::of("")
             .left("figure")
             .right("value")
-            .right("± 95 %")
+            .right("95 % ±")
             .left("is it normal?")
             .rows(figures.iter().map(row))
-            .legend(reasons)
+            .legend(reasons.chain(
+                has_empty.then(|| "no ±: single events, or a plateau of several sizes".to_owned()),
+            ))
     }
 }
 

@@ -135,9 +135,21 @@ impl KeyFigure {
     /// figure with its tolerance: the distance is from that.
     pub(crate) fn off(&self) -> Option<f64> {
         let Standing::Known { normal: [low, high], .. } = self.standing else { return None };
+        if self.is_too_vague() {
+            return None;
+        }
         let value = self.value()?;
         let is_outside = value < low || value > high;
         Some(if is_outside { value / self.nearest()? - 1.0 } else { 0.0 })
+    }
+
+    /// Whether its interval reaches beyond both ends of what is normal, so that it can be anything.
+    fn is_too_vague(&self) -> bool {
+        /// A narrow range is one figure with its tolerance, which an interval may well cover.
+        const VAGUE: f64 = 0.1;
+        let Standing::Known { normal: [low, high], .. } = self.standing else { return false };
+        let interval = self.value().zip(self.uncertainty.filter(|u| *u > VAGUE));
+        interval.is_some_and(|(value, u)| value * (1.0 - u) < low && value * (1.0 + u) > high)
     }
 
     /// What it is held against: the nearer end of what is normal, or the middle of a narrow range.
@@ -157,7 +169,7 @@ impl KeyFigure {
                     values.iter().map(|value| si::format(*value, self.unit)).collect();
                 Text::toned(texts.join(" or "), Tone::Strong)
             }
-            Err(_) => Text::toned("unavailable", Tone::Warning),
+            Err(_) => Text::toned("unavailable", Tone::Faint),
         };
         let interval =
             |value: f64| self.uncertainty.map(|u| [value * (1.0 - u), value * (1.0 + u)]);
@@ -189,10 +201,13 @@ impl KeyFigure {
         let of = self.nearest().map_or(String::new(), |end| si::format(end, self.unit));
         match (&self.standing, self.off()) {
             (Standing::Known { .. }, Some(off)) if off < 0.0 => {
-                Text::toned(format!("{} low, of {of}", whole_percent(-off)), Tone::Warning)
+                Text::toned(format!("{} below {of}", whole_percent(-off)), Tone::Warning)
             }
             (Standing::Known { .. }, Some(off)) if off > 0.0 => {
-                Text::toned(format!("{} high, of {of}", whole_percent(off)), Tone::Warning)
+                Text::toned(format!("{} above {of}", whole_percent(off)), Tone::Warning)
+            }
+            (Standing::Known { .. }, None) => {
+                Text::toned("cannot tell: the interval is too wide", Tone::Faint)
             }
             (Standing::Known { .. }, _) => Text::toned("normal", Tone::Good),
             (Standing::CannotTell { why }, _) => {
@@ -252,16 +267,26 @@ mod tests {
         // 2.2 of 2.5 GHz: 12 % below the lower end; 3.3 of 3.0: 10 % above the upper one.
         let range = [2.5e9, 3.0e9];
         for (hertz, off, words) in [
-            (2.2e9, -0.12, "12 % low, of 2.500 GHz"),
+            (2.2e9, -0.12, "12 % below 2.500 GHz"),
             (2.6e9, 0.0, "normal"),
-            (3.3e9, 0.1, "10 % high, of 3.000 GHz"),
+            (3.3e9, 0.1, "10 % above 3.000 GHz"),
         ] {
             let figure = clock(hertz, range);
             assert!((figure.off().unwrap() - off).abs() < 1e-9);
             assert_eq!(figure.shown().standing.text, words);
         }
         // 0.4 % of 2.5 GHz are 10 MHz.
-        assert_eq!(clock(2.49e9, range).shown().standing.text, "0.4 % low, of 2.500 GHz");
+        assert_eq!(clock(2.49e9, range).shown().standing.text, "0.4 % below 2.500 GHz");
+    }
+
+    #[test]
+    fn a_value_whose_interval_covers_its_whole_range_has_no_verdict() {
+        // 2.6 GHz less and more 20 % is 2.08 to 3.12 GHz, beyond both 2.5 and 3.0; of 10 % it is 2.34 to 2.86.
+        let vague = clock(2.6e9, [2.5e9, 3.0e9]).known_to(Some(0.2));
+        assert_eq!(vague.off(), None);
+        let words = "cannot tell: the interval is too wide";
+        assert_eq!(vague.shown().standing.text, words);
+        assert_eq!(clock(2.6e9, [2.5e9, 3.0e9]).known_to(Some(0.1)).off(), Some(0.0));
     }
 
     #[test]

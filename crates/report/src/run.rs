@@ -182,11 +182,18 @@ fn contended(record: &Record) -> Option<Finding> {
     if share < SHARE_MIN {
         return None;
     }
+    let is_own = record.findings.iter().any(|it| it.id == "placement.hidden-sibling");
+    let whose = if is_own { "this run's own thread on the other CPU" } else { "another thread" };
     let text = format!(
-        "{:.0} % of blocks ran on a shared core and are left out; their add and multiply chains differ by more than 0.25 %",
+        "{:.0} % of clock samples were taken while {whose} used the core, and are left out: adds and \
+         multiplies beside one another disagreed by more than 0.25 %",
         share * 100.0
     );
-    let remedy = "idle the machine or its SMT siblings; in a guest, ask for cores of its own";
+    let remedy = if record.is_guest() {
+        "ask for a guest with cores of its own"
+    } else {
+        "idle the machine, or the SMT siblings of these CPUs"
+    };
     Some(finding("run.contended", Severity::Warning, text, Some(remedy)))
 }
 
@@ -251,7 +258,16 @@ fn left_out(record: &Record) -> Option<Finding> {
     // One run has one answer to how long it should take.
     let few = few_blocks(record).and_then(|it| seconds_in(it.remedy.as_deref()?));
     let remedy = few.map_or_else(|| more_time(seconds), more_time);
-    let text = "some cells did not fit into the budget".to_owned();
+    let is_left = |series: &&Series| match &series.outcome {
+        Outcome::Unavailable { unavailable } => {
+            unavailable.remedy.as_deref().and_then(seconds_in).is_some()
+        }
+        Outcome::Measured { .. } => false,
+    };
+    let left: Vec<&Series> = record.measured().filter(is_left).collect();
+    let areas = areas::ids().filter(|area| left.iter().any(|series| areas::is_of(series, area)));
+    let titles: Vec<&str> = areas.map(areas::title).collect();
+    let text = format!("there was no time for some results: {}", titles.join(", "));
     Some(finding("run.left-out", Severity::Note, text, Some(&remedy)))
 }
 

@@ -14,8 +14,8 @@ use super::turbo::read::{HIDDEN, is_same_core};
 use super::turbo::{AREA, clock_account};
 use model::areas::STREAM;
 use model::areas::interference::{
-    self, BANDWIDTH, BESIDE, CLASSES, CLOCK, LATENCY, MOVED, Measure, PLACE, Place, RATE, SCALAR,
-    SCALAR_CLASS, VECTOR, WAIT, named_in_matrix,
+    self, BANDWIDTH, BESIDE, CLASSES, CLOCK, LATENCY, MEMORY_CLASS, MOVED, Measure, PLACE, Place,
+    RATE, SCALAR, SCALAR_CLASS, VECTOR, WAIT, named_in_matrix,
 };
 use model::areas::turbo::LIGHT;
 
@@ -26,25 +26,28 @@ pub const SECTION: Section =
 /// A column of the matrix.
 struct MatrixColumn {
     title: &'static str,
+    /// The same in a sentence, before its unit.
+    noun: &'static str,
+    unit: &'static str,
     victim: &'static str,
     measure: &'static Measure,
 }
 
 const fn column(
-    title: &'static str,
+    [title, noun, unit]: [&'static str; 3],
     victim: &'static str,
     measure: &'static Measure,
 ) -> MatrixColumn {
-    MatrixColumn { title, victim, measure }
+    MatrixColumn { title, noun, unit, victim, measure }
 }
 
 static COLUMNS: [MatrixColumn; 6] = [
-    column("scalar MHz", SCALAR, &CLOCK),
-    column("scalar Mops", SCALAR, &RATE),
-    column("vector MHz", VECTOR, &CLOCK),
-    column("vector Mops", VECTOR, &RATE),
-    column("triad GB/s", BANDWIDTH, &MOVED),
-    column("latency ns", LATENCY, &WAIT),
+    column(["scalar MHz", "the clock of scalar code", "MHz"], SCALAR, &CLOCK),
+    column(["scalar Mops", "the rate of scalar code", "Mop/s"], SCALAR, &RATE),
+    column(["vector MHz", "the clock of vector code", "MHz"], VECTOR, &CLOCK),
+    column(["vector Mops", "the rate of vector code", "Mop/s"], VECTOR, &RATE),
+    column(["triad GB/s", "the triad bandwidth of one core", "GB/s"], BANDWIDTH, &MOVED),
+    column(["latency ns", "the latency of memory", "ns"], LATENCY, &WAIT),
 ];
 
 /// What a cell of the matrix holds.
@@ -82,6 +85,28 @@ impl Change {
             }
             None => percent(self.ratio),
         }
+    }
+
+    /// `by 46.8 % (46.7 to 46.9 %)`, `to 9.0 times`.
+    fn by(&self) -> String {
+        const TIMES: f64 = 2.0;
+        let text = |ratio: f64| {
+            if self.ratio >= TIMES {
+                format!("{ratio:.1}")
+            } else {
+                format!("{:.1}", (ratio - 1.0).abs() * 100.0)
+            }
+        };
+        let (verb, unit) = if self.ratio >= TIMES { ("to", "times") } else { ("by", "%") };
+        let middle = text(self.ratio);
+        let mut ends = self.interval.unwrap_or([self.ratio; 2]);
+        if self.ratio < 1.0 {
+            ends.reverse();
+        }
+        let [low, high] = ends.map(text);
+        let is_wider = low != middle || high != middle;
+        let interval = if is_wider { format!(" ({low} to {high} {unit})") } else { String::new() };
+        format!("{verb} {middle} {unit}{interval}")
     }
 
     fn words(&self) -> String {
@@ -451,14 +476,14 @@ fn worst<'a, 'r>(
 /// What the victim has again without what costs it that.
 fn back(column: &MatrixColumn, ratio: f64) -> String {
     if column.measure.ratio == WAIT.ratio {
-        format!("{:.1} % less {} at most", (1.0 - 1.0 / ratio) * 100.0, column.title)
+        format!("{:.1} % less of {} at most", (1.0 - 1.0 / ratio) * 100.0, column.noun)
     } else {
-        format!("{:.1} % more {} at most", (1.0 / ratio - 1.0) * 100.0, column.title)
+        format!("{:.1} % more of {} at most", (1.0 / ratio - 1.0) * 100.0, column.noun)
     }
 }
 
 fn finding(id: &str, text: String, remedy: String) -> Finding {
-    Finding::note(id.to_owned(), "neighbours", text).remedy(remedy)
+    Finding::note(id.to_owned(), "neighbours, tried", text).remedy(remedy)
 }
 
 /// Wide vectors on other cores lower the clock of this one.
@@ -495,28 +520,54 @@ fn wide(matrix: &Matrix<'_>) -> Option<Finding> {
     }
     let finding = finding(
         "turbo.wide-neighbours",
-        format!(
-            "{} on other cores {}{}",
-            row.0,
-            effect(matrix, column, row, &change),
-            of_which(column, Some(scalar))
-        ),
+        on_other_cores(matrix, column, row, &change, Some(scalar)),
         advice.join("; "),
     );
     Some(finding.gain(gain).cause("cores share licences and power limits".to_owned()))
 }
 
-/// What becomes of a victim's number: `lowers scalar MHz from 4699 to 2500, -46.8 %`.
+/// What runs beside, in a sentence: `heavy 512 bit code`.
+fn running(class: &str) -> String {
+    match class.split_once(' ') {
+        _ if class == MEMORY_CLASS => "memory traffic".to_owned(),
+        Some(("lock", _)) => "a spinner on a lock".to_owned(),
+        Some((weight, "512 bit" | "256 bit")) => {
+            let op = if weight == "heavy" { "FMA" } else { "integer" };
+            format!("{}-bit {op} code", if class.ends_with("512 bit") { "512" } else { "256" })
+        }
+        _ => format!("{class} code"),
+    }
+}
+
+/// What neighbours on other cores cost, beside what those cost that execute scalar code.
+fn on_other_cores(
+    matrix: &Matrix<'_>,
+    column: &MatrixColumn,
+    row: NeighbourRow<'_>,
+    change: &Change,
+    scalar: Option<Change>,
+) -> String {
+    let effect = effect(matrix, column, row, change);
+    let scalar = scalar.filter(|it| it.is_sure && it.loss(column.measure) >= WORTH);
+    let beside =
+        scalar.map_or(String::new(), |scalar| format!("; scalar code there, {}", scalar.by()));
+    format!("{} on other cores {effect}{beside}", running(row.0))
+}
+
+/// What becomes of a victim's number: `lowers the clock of scalar code (4699 MHz alone) by 46.8 %`.
 fn effect(
     matrix: &Matrix<'_>,
     column: &MatrixColumn,
     row: NeighbourRow<'_>,
     change: &Change,
 ) -> String {
-    let ends =
-        ends(matrix.record, column, row).map_or(String::new(), |ends| format!(" from {ends}"));
+    let MatrixColumn { noun, unit, victim, measure, .. } = column;
+    let alone = series(matrix.record, victim, measure.alone, row).and_then(Series::summary);
+    let alone = alone.map_or(String::new(), |alone| {
+        format!(" ({} {unit} alone)", number(measure, alone.median))
+    });
     let verb = if change.ratio < 1.0 { "lowers" } else { "raises" };
-    format!("{verb} {}{ends}, {}", column.title, change.words())
+    format!("{verb} {noun}{alone} {}", change.by())
 }
 
 /// The medians without and with neighbours: `4699 to 2500`.
@@ -528,14 +579,6 @@ fn ends(record: &Record, column: &MatrixColumn, row: NeighbourRow<'_>) -> Option
     Some(format!("{alone} to {beside}"))
 }
 
-/// What of a loss neighbours cost that execute scalar code, where that is worth a word.
-fn of_which(column: &MatrixColumn, scalar: Option<Change>) -> String {
-    let scalar = scalar.filter(|it| it.is_sure && it.loss(column.measure) >= WORTH);
-    scalar.map_or(String::new(), |scalar| {
-        format!("; of that {} comes of neighbours that are merely busy", scalar.words())
-    })
-}
-
 /// Whether there is a package that none of the measured cores is in.
 fn is_within_one_of_several_packages(record: &Record) -> bool {
     let topology = &record.machine.topology;
@@ -545,13 +588,19 @@ fn is_within_one_of_several_packages(record: &Record) -> bool {
     packages(&record.run.plan.cpus).len() == 1 && packages(&topology.usable).len() > 1
 }
 
+/// Whether memory has several nodes.
+fn has_nodes(record: &Record) -> bool {
+    record.machine.topology.nodes.len() > 1
+}
+
 /// A busy sibling takes from its core.
 fn sibling(matrix: &Matrix<'_>) -> Option<Finding> {
     let rows = [Place::Sibling.word(), HIDDEN].into_iter();
     let rows = rows.flat_map(|place| matrix.rows.iter().copied().filter(move |row| row.1 == place));
     let (column, row, change) = worst(matrix, &COLUMNS.each_ref(), rows)?;
     let gain = back(column, change.ratio);
-    let whose = if is_alike(matrix, column, row.1) { "whatever runs" } else { row.0 };
+    let is_alike = is_alike(matrix, column, row.1);
+    let whose = if is_alike { "whatever runs".to_owned() } else { running(row.0) };
     if row.1 == HIDDEN {
         let finding = finding(
             "turbo.hidden-sibling",
@@ -583,7 +632,7 @@ fn is_alike(matrix: &Matrix<'_>, column: &MatrixColumn, place: &str) -> bool {
 
 /// Others who move memory take from what there is.
 fn memory(matrix: &Matrix<'_>) -> Option<Finding> {
-    let row = ("memory", Place::Others.word());
+    let row = (MEMORY_CLASS, Place::Others.word());
     let memory: Vec<&MatrixColumn> =
         COLUMNS.iter().filter(|column| [BANDWIDTH, LATENCY].contains(&column.victim)).collect();
     let (column, row, change) = worst(matrix, &memory, std::iter::once(row))?;
@@ -595,22 +644,22 @@ fn memory(matrix: &Matrix<'_>) -> Option<Finding> {
         return None;
     }
     let gain = back(column, own);
+    let elsewhere = if has_nodes(matrix.record) {
+        "run that traffic on another node or package, or limit its bandwidth (resctrl)"
+    } else {
+        "keep such work off this machine while that counts, or limit its bandwidth (resctrl)"
+    };
     let finding = finding(
         "turbo.memory-neighbours",
-        format!(
-            "{} on other cores {}{}",
-            row.0,
-            effect(matrix, column, row, &change),
-            of_which(column, scalar)
-        ),
-        "run it on another node or package, or limit its bandwidth (resctrl)".to_owned(),
+        on_other_cores(matrix, column, row, &change, scalar),
+        elsewhere.to_owned(),
     );
     Some(finding.gain(gain))
 }
 
 /// The bandwidth that the other cores cost, in a sentence: it is one of memory.
 pub(in super::super) fn sentence(record: &Record) -> Option<Text> {
-    let row = ("memory", Place::Others.word());
+    let row = (MEMORY_CLASS, Place::Others.word());
     let column = COLUMNS.iter().find(|column| column.victim == BANDWIDTH)?;
     let beside = series(record, BANDWIDTH, MOVED.beside, row)?.summary()?.median;
     let change = Matrix::of(record).change(column, row).filter(|it| it.is_sure)?;

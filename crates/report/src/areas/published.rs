@@ -231,9 +231,7 @@ impl<'a> Comparison<'a> {
             FigureVerdict::Unknown => return None,
             FigureVerdict::Equal => band::BandVerdict::Normal,
             FigureVerdict::Unsure | FigureVerdict::Differs if self.bound == Some(Bound::Spin) => {
-                band::BandVerdict::CannotTell(
-                    "it differs between CPU models, and between guests on one model".to_owned(),
-                )
+                band::BandVerdict::CannotTell("it differs from guest to guest".to_owned())
             }
             FigureVerdict::Unsure => {
                 let share = self.uncertainty * 100.0;

@@ -19,6 +19,11 @@ use crate::parts::{self, IN_BRIEF};
 pub fn page(record: &Record, verbosity: u8) -> Page {
     let figures = key_figures(record);
     let mut blocks = vec![title(record), parts::machine_in_brief(record), parts::quality(record)];
+    if let (Some(Block::Badge { reasons, .. }), Some(least)) =
+        (blocks.last_mut(), least_certain(&figures))
+    {
+        *reasons = format!("{}; least certain: {least}", reasons.trim_end_matches('.'));
+    }
     if !figures.is_empty() {
         blocks.push(is_it_normal(record, &figures));
         blocks.push(Block::Figures(figures.iter().map(KeyFigure::shown).collect()));
@@ -91,11 +96,19 @@ fn key_figures(record: &Record) -> Vec<KeyFigure> {
     figures.map(|figure| figure.among(earlier)).collect()
 }
 
+/// The figure with the widest interval, and that: `pause instruction, ± 1.1 %`.
+fn least_certain(figures: &[KeyFigure]) -> Option<String> {
+    let known = figures.iter().filter_map(|it| Some((it, it.uncertainty?)));
+    let (figure, _) = known.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    Some(format!("{}, {}", figure.name, figure.shown().uncertainty))
+}
+
 /// Which of them lie outside of what is normal, and how many nobody can judge.
 fn is_it_normal(record: &Record, figures: &[KeyFigure]) -> Block {
     let has = |id: &str| record.findings.iter().filter(|it| it.id == id).count();
-    let is_outside = OF_MACHINE.iter().any(|id| *id != REFUTED && has(id) > 0);
-    let refuted = has(REFUTED);
+    let found: Vec<&str> =
+        OF_MACHINE.iter().filter(|(id, _)| has(id) > 0).map(|(_, words)| *words).collect();
+    let is_outside = OF_MACHINE.iter().any(|(id, _)| *id != REFUTED && has(id) > 0);
     let judged: Vec<(&KeyFigure, f64)> =
         figures.iter().filter_map(|it| Some((it, it.off()?))).collect();
     let outside = judged.iter().filter(|(_, off)| *off != 0.0);
@@ -103,20 +116,19 @@ fn is_it_normal(record: &Record, figures: &[KeyFigure]) -> Block {
         outside.map(|(it, _)| format!("{}: {}", it.name, it.shown().standing.text)).collect();
     let grade = match (reasons.is_empty(), judged.is_empty()) {
         (false, _) => Text::toned("no", Tone::Warning),
-        _ if is_outside => Text::toned("no, see the findings", Tone::Warning),
-        _ if refuted > 0 => Text::toned("see the findings", Tone::Warning),
-        (true, false) => Text::toned("yes, as far as is known", Tone::Good),
+        _ if is_outside => Text::toned("no", Tone::Warning),
+        _ if !found.is_empty() => Text::toned("see the findings", Tone::Warning),
+        (true, false) => Text::toned("nothing abnormal found", Tone::Good),
         (true, true) => Text::toned("unknown", Tone::Plain),
     };
     let normal = judged.len() - reasons.len();
+    let refuted = record.findings.iter().find(|it| it.id == REFUTED);
+    reasons.extend(found.into_iter().map(|words| match refuted {
+        Some(claim) if words == CLAIM_REFUTED => format!("{words}: {}", claim.about),
+        _ => words.to_owned(),
+    }));
     let of = tally(figures.len(), "key figure");
-    reasons.push(format!(
-        "{normal} of {of} normal, {} without a verdict",
-        figures.len() - judged.len()
-    ));
-    if refuted > 0 {
-        reasons.push(format!("{} of the machine refuted", tally(refuted, "claim")));
-    }
+    reasons.push(format!("of {of} {normal} normal, {} not judged", figures.len() - judged.len()));
     Block::Badge {
         label: "Normal".to_owned(),
         grade,
@@ -141,16 +153,35 @@ fn actions(record: &Record) -> Vec<Block> {
 }
 
 /// Findings that a machine is slower than such machines are, or not what it claims to be.
-const OF_MACHINE: [&str; 4] =
-    [REFUTED, "sheet.outside-band", "reference.outside", "placement.hidden-sibling"];
+const OF_MACHINE: [(&str, &str); 4] = [
+    (REFUTED, CLAIM_REFUTED),
+    ("sheet.outside-band", "a result outside of its range"),
+    ("reference.outside", "a result unlike earlier records"),
+    ("placement.hidden-sibling", "CPUs that share a core, although the kernel lists two"),
+];
 const REFUTED: &str = "sheet.claim-refuted";
+const CLAIM_REFUTED: &str = "claim refuted";
+
+/// A cause goes before the details of what was seen.
+fn in_short(finding: &Finding) -> Remark {
+    let text = match (&finding.cause, finding.text.split_once(": ")) {
+        (Some(_), Some((what, _))) if finding.id == REFUTED => what.to_owned(),
+        _ => finding.text.clone(),
+    };
+    Remark::from(&Finding { text, ..finding.clone() })
+}
+
+fn changes_a_setting(remark: &Remark) -> bool {
+    remark.remedy.as_ref().is_some_and(|remedy| remedy.contains("`cpudyno set "))
+}
 
 fn asking(record: &Record) -> Vec<Remark> {
     let asks = |finding: &&Finding| finding.severity > Severity::Note || finding.remedy.is_some();
     let mut asking: Vec<&Finding> = record.findings.iter().filter(asks).collect();
     // What contradicts a claim or lies outside of what is normal comes before what is good to know.
-    asking.sort_by_key(|it| (Reverse(it.severity), !OF_MACHINE.contains(&it.id.as_str())));
-    asking.into_iter().map(Remark::from).collect()
+    let is_of_machine = |it: &Finding| OF_MACHINE.iter().any(|(id, _)| *id == it.id);
+    asking.sort_by_key(|it| (Reverse(it.severity), !is_of_machine(it)));
+    asking.into_iter().map(in_short).collect()
 }
 
 /// What to type next.
@@ -160,6 +191,12 @@ fn next(record: &Record) -> Block {
     let mut lines = vec![format!(
         "add `--all` for every section{more}, `-v` for notes, `--html FILE` for a page to forward"
     )];
+    if asking(record).iter().take(ACTIONS_MAX).any(changes_a_setting) {
+        lines.push(
+            "`cpudyno set` needs root, shows its plan with `--dry-run`, and `cpudyno undo` puts all back"
+                .to_owned(),
+        );
+    }
     if record.reference.is_none() {
         lines.push("where there is no reference: `cpudyno sheet --reference DIR`, a folder of records of such machines".to_owned());
     }
@@ -264,19 +301,18 @@ mod tests {
     #[test]
     fn a_machine_is_normal_as_far_as_its_key_figures_have_a_reference() {
         let mut record = blank();
-        assert_eq!(normal(&record, &[]), "unknown. 0 of 1 key figure normal, 1 without a verdict");
-        let fine = "yes, as far as is known. 2 of 3 key figures normal, 1 without a verdict";
+        assert_eq!(normal(&record, &[]), "unknown. Of 1 key figure 0 normal, 1 not judged");
+        let fine = "nothing abnormal found. Of 3 key figures 2 normal, 1 not judged";
         assert_eq!(normal(&record, &[2.5e9, 3e9]), fine);
         // 1.5 of 2 GHz: a quarter less.
-        let low =
-            "no. Clock: 25 % low, of 2.000 GHz; 1 of 3 key figures normal, 1 without a verdict";
+        let low = "no. Clock: 25 % below 2.000 GHz; of 3 key figures 1 normal, 1 not judged";
         assert_eq!(normal(&record, &[2.5e9, 1.5e9]), low);
         record.findings.push(Finding::note(REFUTED, "turbo", "-5 %".to_owned()));
         let words = normal(&record, &[3e9]);
-        assert!(words.starts_with("see the findings. 1 of 2 key figures normal"), "{words}");
-        assert!(words.ends_with("; 1 claim of the machine refuted"), "{words}");
+        assert!(words.starts_with("see the findings. Claim refuted: turbo; "), "{words}");
         let shared = "they share a core".to_owned();
         record.findings.push(Finding::warning("placement.hidden-sibling", "CPUs", shared));
-        assert!(normal(&record, &[]).starts_with("no, see the findings. "));
+        let words = normal(&record, &[]);
+        assert!(words.starts_with("no. Claim refuted: turbo; CPUs that share"), "{words}");
     }
 }

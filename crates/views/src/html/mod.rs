@@ -268,8 +268,9 @@ fn block(block: &Block) -> Markup {
             }
         },
         Block::Figures(figures) => figures::cards(figures),
-        // Who reads a page has no prompt.
-        Block::Hints(_) => html! {},
+        Block::Hints(lines) => html! {
+            ul.hints.faint { @for line in lines { li { (prose(line)) } } }
+        },
         Block::Remarks(remarks) | Block::Actions(remarks) => {
             html! { ul.remarks { @for one in remarks { (remark(one)) } } }
         }

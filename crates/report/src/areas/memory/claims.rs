@@ -226,7 +226,7 @@ fn bandwidth(record: &Record) -> Option<Band> {
     } else if share >= SHARE_MIN {
         band::BandVerdict::Normal
     } else if guest {
-        band::BandVerdict::CannotTell("a guest has a part of its host's memory channels".to_owned())
+        band::BandVerdict::CannotTell("a guest has part of the channels".to_owned())
     } else if few {
         band::BandVerdict::CannotTell(format!(
             "{} cannot draw more",

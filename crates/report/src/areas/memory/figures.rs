@@ -1,7 +1,7 @@
 //! The area's key figures: the bandwidth of one core and of all, and the latency of each level.
 
 use model::Unit;
-use model::page::tally;
+use model::page::{si, tally};
 use model::record::Record;
 
 use super::byte_accounting::Counting;
@@ -78,6 +78,14 @@ fn latencies(record: &Record, bands: &[Band]) -> Vec<KeyFigure> {
     let beyond = sweep.levels.iter().map(|level| level.whose).find(is_beyond);
     let levels = claimed.chain([beyond.unwrap_or(Whose::Memory)]).map(|whose| {
         let level = name(whose);
+        if is_beyond(&whose) {
+            let found = sweep.levels.iter().find(|it| is_beyond(&it.whose));
+            let mixed = found.map_or(String::new(), |it| {
+                format!(" ({})", si::format(sweep.seconds(it), Unit::Second))
+            });
+            let why = format!("the largest array fits into caches in part{mixed}: more `--budget`");
+            return KeyFigure::absent("latency, memory", why);
+        }
         let figure_name = format!("latency, {level}");
         let Some(found) = sweep.levels.iter().find(|it| name(it.whose) == level) else {
             return KeyFigure::absent(figure_name, "no plateau among the sizes measured");

@@ -172,10 +172,9 @@ fn band(
         MemoryLevel::L3 | MemoryLevel::Memory if is_low => BandVerdict::CannotTell(
             "faster than others found it: models of one core differ".to_owned(),
         ),
-        MemoryLevel::L3 | MemoryLevel::Memory if around.guest => BandVerdict::CannotTell(
-            "a guest shares it with its neighbours, and its addresses are translated twice"
-                .to_owned(),
-        ),
+        MemoryLevel::L3 | MemoryLevel::Memory if around.guest => {
+            BandVerdict::CannotTell("guests translate addresses twice".to_owned())
+        }
         MemoryLevel::L1 => BandVerdict::Outside("another core than it says".to_owned()),
         MemoryLevel::L2 if around.small_pages => {
             BandVerdict::Outside("small pages, or a busy sibling".to_owned())

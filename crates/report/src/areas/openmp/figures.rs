@@ -17,10 +17,10 @@ pub(super) fn figures(record: &Record) -> Vec<KeyFigure> {
     let figure = |team: &&Cell<'_>, how: &str| {
         let threads = tally(team.active.len(), "thread");
         let median = team.median("loop_time").filter(|time| *time > 0.0)?;
-        let name = format!("OpenMP loop, {threads}, {how}");
+        let name = format!("OpenMP loop, {threads} {how}");
         Some(KeyFigure::of(name, median, Unit::Second).known_to(team.uncertainty("loop_time")))
     };
-    let ways = [(spinning, "by default"), (sleeping, "threads sleep")];
+    let ways = [(spinning, "spin"), (sleeping, "sleep")];
     let figures: Vec<_> = ways.into_iter().filter_map(|(it, how)| figure(it?, how)).collect();
     if figures.is_empty() { missing(record).into_iter().collect() } else { figures }
 }

@@ -2,7 +2,7 @@
 
 use model::page::{Align, Bar, Bars, Block, Page, Table, Text, Tone, si};
 use model::record::{Record, Series};
-use model::{Finding, Unit, stats};
+use model::{Finding, Unit, in_order, stats};
 
 use super::super::published::{Comparison, Figures, citations};
 
@@ -58,22 +58,33 @@ fn shown<'a, 'b>(waits: &'b [Wait<'a>], most: usize) -> Vec<&'b Wait<'a>> {
     groups.into_iter().flat_map(|group| extremes(group, most)).collect()
 }
 
-/// What a spinning thread waits with: the middle one of all CPUs.
+/// What a spinning thread waits with: the middle one of all CPUs, type by type.
 pub(super) fn figures(record: &Record) -> Vec<KeyFigure> {
     let mut waits = waits(record);
     waits.retain(|wait| wait.time.workload == PAUSE && wait.seconds().is_some());
+    let kinds = in_order(waits.iter().map(|wait| wait.core_type));
+    let several = kinds.len() > 1;
+    let of_kind = |kind: Option<&str>| {
+        let mine: Vec<&Wait<'_>> = waits.iter().filter(|wait| wait.core_type == kind).collect();
+        let name = match kind.filter(|_| several) {
+            Some(kind) => format!("pause instruction, {kind}"),
+            None => "pause instruction".to_owned(),
+        };
+        figure(record, name, mine)
+    };
+    kinds.into_iter().filter_map(of_kind).collect()
+}
+
+fn figure(record: &Record, name: String, mut waits: Vec<&Wait<'_>>) -> Option<KeyFigure> {
     waits.sort_by(|a, b| {
         a.seconds().unwrap_or_default().total_cmp(&b.seconds().unwrap_or_default())
     });
-    let Some(wait) = waits.get(waits.len() / 2) else { return Vec::new() };
-    let Some(summary) = wait.time.summary() else { return Vec::new() };
+    let summary = waits.get(waits.len() / 2)?.time.summary()?;
     let bands = bands(record);
-    let figure = KeyFigure::of("pause instruction", summary.median, Unit::Second);
-    vec![
-        figure
-            .known_to(summary.relative_uncertainty())
-            .within(bands.iter().find(|band| band.what.starts_with(PAUSE))),
-    ]
+    let is_alone = name == "pause instruction";
+    let band = bands.iter().find(|band| is_alone && band.what.starts_with(PAUSE));
+    let figure = KeyFigure::of(name, summary.median, Unit::Second);
+    Some(figure.known_to(summary.relative_uncertainty()).within(band))
 }
 
 fn extremes<'a, 'b>(mut group: Vec<&'b Wait<'a>>, most: usize) -> Vec<&'b Wait<'a>> {
@@ -216,12 +227,25 @@ fn pauses(record: &Record) -> impl Iterator<Item = &Series> {
     record.series_of(AREA, "time_per_op").filter(|series| series.workload == PAUSE)
 }
 
+/// The least and the greatest median, where CPUs differ by more than they do among cores of one kind and clock.
+fn unlike(record: &Record) -> Option<[f64; 2]> {
+    const ALIKE: f64 = 1.05;
+    let medians: Vec<f64> = pauses(record).filter_map(|s| Some(s.summary()?.median)).collect();
+    let low = medians.iter().copied().reduce(f64::min)?;
+    let high = medians.iter().copied().reduce(f64::max)?;
+    (high > low * ALIKE).then_some([low, high])
+}
+
 pub(super) fn sentences(record: &Record) -> Vec<Text> {
     let medians = |series: &mut dyn Iterator<Item = &Series>| {
         let medians: Vec<f64> = series.filter_map(|s| Some(s.summary()?.median)).collect();
         stats::median(&medians)
     };
     let Some(time) = medians(&mut pauses(record)) else { return Vec::new() };
+    if let Some([low, high]) = unlike(record) {
+        let [low, high] = [low, high].map(|time| si::format(time, Unit::SecondPerOp));
+        return vec![format!("One pause takes {low} to {high}, by CPU.").into()];
+    }
     let mut cycles = record.series_of(AREA, "cycles_per_op").filter(|s| s.workload == PAUSE);
     let cycles = medians(&mut cycles);
     let cycles = cycles.map_or(String::new(), |cycles| format!(" ({cycles:.0} cycles)"));

@@ -88,7 +88,9 @@ fn aligned(header: &str) -> (String, Align) {
 
 /// What is to be said when it is over.
 pub fn end(record: &Record, verbosity: u8) -> Vec<Block> {
-    let mut blocks = parts::missing(record);
+    let mut shown = record.clone();
+    shown.series.retain(|series| !series.parameters.contains_key(HIDDEN));
+    let mut blocks = parts::missing(&shown);
     if verbosity > 0 {
         blocks.push(sources(record));
     }
@@ -137,7 +139,7 @@ struct TopColumn<'a> {
     of: BTreeMap<CpuId, &'a Series>,
 }
 
-/// Columns with a number somewhere, in the order of the record.
+/// Columns with a number somewhere, and those that were named, in the order of the record.
 fn columns(record: &Record) -> Vec<TopColumn<'_>> {
     let mut columns: Vec<TopColumn<'_>> = Vec::new();
     for series in all(record) {
@@ -153,7 +155,11 @@ fn columns(record: &Record) -> Vec<TopColumn<'_>> {
             }),
         }
     }
-    columns.retain(|column| column.of.values().any(|series| series.samples().is_some()));
+    // Where some were named, these stay: who asked for one sees that it has no number.
+    let are_named = columns.iter().any(|column| column.hidden);
+    let has_number =
+        |column: &TopColumn<'_>| column.of.values().any(|series| series.samples().is_some());
+    columns.retain(|column| has_number(column) || are_named && !column.hidden);
     columns
 }
 

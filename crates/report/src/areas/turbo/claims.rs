@@ -6,9 +6,10 @@ use model::record::{AccountStep, ClockAccount, Record};
 use model::{CpuSet, Unit};
 
 use super::super::published::{self, Figures};
+use super::AREA;
 use super::clock_account::{self, SAME};
 use super::read;
-use super::read::{WorkloadRow, mhz, rows, summary};
+use super::read::{Pooled, WorkloadRow, core_types, mhz, pooled_of, rows, summary};
 use crate::band::{self, Band};
 use crate::claim::{Claim, Verdict, said};
 use crate::figure::KeyFigure;
@@ -203,10 +204,34 @@ impl Peak {
             bits,
             cores,
             clock: summary(record, "clock", stream, cores)?.median,
-            flops: cores as f64 * per_op(bits) / time.median,
+            flops: Peak::ops(record, stream, cores)? * per_op(bits),
             uncertainty: time.relative_uncertainty(),
-            known: Figures::in_record(record, stream, None),
+            // What a core of one type could do says nothing of another one's.
+            known: Figures::in_record(record, stream, None)
+                .filter(|_| core_types(record).is_empty()),
         })
+    }
+
+    /// Multiply-adds a second of all cores, type by type.
+    fn ops(record: &Record, stream: &str, cores: usize) -> Option<f64> {
+        let kinds = core_types(record);
+        if kinds.is_empty() {
+            return Some(cores as f64 / summary(record, "time_per_op", stream, cores)?.median);
+        }
+        let topology = &record.machine.topology;
+        let of_kind = |kind: &str| {
+            let is_of = |cpu| topology.place(cpu).and_then(|it| it.kind.as_deref()) == Some(kind);
+            let active = record
+                .series_of(AREA, "time_per_op")
+                .find(|series| series.workload == stream && series.active.len() == cores)?;
+            let count = active.active.iter().filter(|cpu| is_of(*cpu)).count();
+            let cell = (cores, Some(kind));
+            match pooled_of(record, "time_per_op", stream, cell)? {
+                Pooled::Measured { summary, .. } => Some(count as f64 / summary.median),
+                Pooled::Absent(_) => None,
+            }
+        };
+        kinds.into_iter().map(of_kind).sum()
     }
 
     pub(super) fn figure(&self) -> KeyFigure {

@@ -8,7 +8,7 @@ use model::record::Record;
 use super::AREA;
 use super::claims::{AS_CLAIMED, Peak};
 use super::clock_account;
-use super::read::{Pooled, WorkloadRow, active_counts, pooled, rows, summary};
+use super::read::{Pooled, WorkloadRow, active_counts, core_types, pooled_of, rows, summary};
 use crate::figure::KeyFigure;
 
 pub(super) fn figures(record: &Record) -> Vec<KeyFigure> {
@@ -20,12 +20,20 @@ pub(super) fn figures(record: &Record) -> Vec<KeyFigure> {
     let streams = [Some((LIGHT, "scalar".to_owned())), widest.map(|id| (id, width(record, id)))];
     let rows = rows(record);
     let mut figures = Vec::new();
+    let kinds = core_types(record);
     for (stream, words) in streams.into_iter().flatten() {
-        figures.extend(clock(record, &rows, (stream, &words), fewest));
-        let of_all = clock(record, &rows, (stream, &words), most).filter(|_| most > fewest);
-        figures.extend(
-            of_all.map(|figure| KeyFigure { curve: curve(record, stream, &counts), ..figure }),
-        );
+        // Which core is alone is said where there are several types.
+        let first = kinds.first().copied();
+        figures.extend(clock(record, &rows, (stream, &words), (fewest, first)));
+        if most > fewest && kinds.is_empty() {
+            let of_all = clock(record, &rows, (stream, &words), (most, None));
+            figures.extend(
+                of_all.map(|figure| KeyFigure { curve: curve(record, stream, &counts), ..figure }),
+            );
+        } else if most > fewest {
+            let of_kind = |kind| clock(record, &rows, (stream, &words), (most, Some(kind)));
+            figures.extend(kinds.iter().copied().filter_map(of_kind));
+        }
     }
     figures.extend(Peak::of(record).map(|peak| peak.figure()));
     figures
@@ -41,14 +49,20 @@ fn clock(
     record: &Record,
     rows: &[WorkloadRow<'_>],
     (stream, words): (&'static str, &str),
-    cores: usize,
+    (cores, kind): (usize, Option<&str>),
 ) -> Option<KeyFigure> {
-    let name = format!("clock, {}, {words}", tally(cores, "core"));
-    let summary = match pooled(record, "clock", stream, cores)? {
+    let whose = kind.map_or(String::new(), |kind| format!(", {kind}"));
+    let name = format!("clock, {}{whose}, {words}", tally(cores, "core"));
+    let summary = match pooled_of(record, "clock", stream, (cores, kind))? {
         Pooled::Measured { summary, .. } => summary,
         Pooled::Absent(reason) => return Some(KeyFigure::absent(name, reason.why)),
     };
-    let row = rows.iter().find(|row| row.workload == stream && row.active.len() == cores);
+    let is_it = |row: &&WorkloadRow<'_>| {
+        row.workload == stream
+            && row.active.len() == cores
+            && kind.is_none_or(|kind| row.core_type() == Some(kind))
+    };
+    let row = rows.iter().find(is_it);
     let promised = row.and_then(|row| clock_account::promised(record, row));
     let normal = promised.map(|hertz| [1.0 - AS_CLAIMED, 1.0 + AS_CLAIMED].map(|end| end * hertz));
     Some(

@@ -1,6 +1,7 @@
 //! Clocks, as people read them.
 
 mod claims;
+pub mod classic;
 pub(super) mod clock_account;
 pub(super) mod clocked;
 mod figures;

@@ -221,9 +221,20 @@ fn across(
     quantity: &str,
     text: impl Fn(f64) -> String,
 ) -> Text {
+    shown_across(from, row, quantity, |median| median, text)
+}
+
+/// The same of what is made of each median, in the order of that.
+fn shown_across(
+    from: &CellContext<'_>,
+    row: &WorkloadRow<'_>,
+    quantity: &str,
+    shown: impl Fn(f64) -> f64,
+    text: impl Fn(f64) -> String,
+) -> Text {
     let series = row.of(quantity);
     let medians: Option<Vec<f64>> =
-        series.iter().map(|series| series.summary().map(|summary| summary.median)).collect();
+        series.iter().map(|series| series.summary().map(|it| shown(it.median))).collect();
     match medians {
         Some(medians) if !medians.is_empty() => listed(from, medians, text).into(),
         _ => absence(row, quantity),
@@ -252,7 +263,8 @@ fn overlap(_: &CellContext<'_>, row: &WorkloadRow<'_>) -> Text {
 }
 
 fn mops(from: &CellContext<'_>, row: &WorkloadRow<'_>) -> Text {
-    across(from, row, "time_per_op", |seconds| format!("{:.0}", 1e-6 / seconds))
+    let mops = |seconds: f64| 1e-6 / seconds;
+    shown_across(from, row, "time_per_op", mops, |mops| format!("{mops:.0}"))
 }
 
 fn ratio(from: &CellContext<'_>, row: &WorkloadRow<'_>) -> Text {

@@ -64,17 +64,46 @@ pub(in crate::areas) fn active_counts(record: &Record) -> Vec<usize> {
     planned.filter(has_series).collect()
 }
 
-/// All CPUs of one cell together. Classes of placement are never pooled: of several, the one with the
-/// most samples is shown.
+/// The types of core that were measured, in the order of their CPUs; none where all are of one.
+pub(in crate::areas) fn core_types(record: &Record) -> Vec<&str> {
+    let topology = &record.machine.topology;
+    let kind = |cpu| topology.place(cpu)?.kind.as_deref();
+    let kinds: Vec<&str> = in_order(record.run.plan.cpus.iter().filter_map(kind));
+    if kinds.len() > 1 { kinds } else { Vec::new() }
+}
+
+/// What tables say that have one number for all cores, where some are of another type.
+pub(in crate::areas) fn of_first_type(record: &Record) -> Option<String> {
+    let kinds = core_types(record);
+    let (first, others) = kinds.split_first()?;
+    Some(format!("numbers of {first} cores; those of {} are in `cpudyno turbo`", others.join(", ")))
+}
+
+/// All CPUs of one cell together. Types of core are never pooled: of several, the first is shown. Nor are classes of
+/// placement: the one with the most samples is shown.
 pub(in crate::areas) fn pooled(
     record: &Record,
     quantity: &str,
     workload: &str,
     active: usize,
 ) -> Option<Pooled> {
+    let first = core_types(record).first().copied();
+    pooled_of(record, quantity, workload, (active, first))
+}
+
+/// The same of the cores of one type, where there are several.
+pub(in crate::areas) fn pooled_of(
+    record: &Record,
+    quantity: &str,
+    workload: &str,
+    (active, core_type): (usize, Option<&str>),
+) -> Option<Pooled> {
+    let topology = &record.machine.topology;
+    let kind = |series: &Series| topology.place(series.cpu)?.kind.as_deref();
     let cell: Vec<&Series> = record
         .series_of(AREA, quantity)
         .filter(|series| series.workload == workload && series.active.len() == active)
+        .filter(|series| core_type.is_none() || kind(series) == core_type)
         .collect();
     let class = shown_class(&cell)?;
     let of_class = cell.iter().filter(|series| series.placement_class == *class);

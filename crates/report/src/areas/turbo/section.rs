@@ -1,11 +1,14 @@
 //! The area's part of the sheet.
 
-use model::areas::turbo::distrust;
+use model::areas::pause::PAUSE;
+use model::areas::turbo::{LIGHT, distrust};
 use model::page::{Align, Bar, Bars, Block, Table, Text, Tone, tally};
 use model::record::Record;
 
 use super::super::{interference, preferred_cores, sustained, transitions};
-use super::read::{Pooled, active_counts, mhz, pooled, summary, workloads};
+use super::read::{
+    Pooled, active_counts, core_types, mhz, of_first_type, pooled, summary, workloads,
+};
 use super::{licence_clocks, page, waterfall};
 
 pub(super) fn section(record: &Record) -> Vec<Block> {
@@ -69,6 +72,7 @@ fn clock_table(record: &Record, workloads: &[&str], counts: &[usize]) -> Block {
         .left("stream")
         .columns(by_cores(counts))
         .rows(rows)
+        .legend(of_first_type(record))
         .notes(notes)
         .into()
 }
@@ -129,19 +133,26 @@ pub(super) fn sentences(record: &Record) -> Vec<Text> {
     sentences
 }
 
-/// The clock of one core and of all, under the lightest code that has one and under the heaviest.
+/// The clock of the fewest cores and of all, under the lightest code that has one and under the heaviest. A hint that one
+/// waits is no code that anybody has a clock for.
 fn clocks(record: &Record, fewest: usize, most: usize) -> Option<Text> {
     let clock = |workload: &str, count| summary(record, "clock", workload, count);
-    let light = workloads(record).into_iter().find(|id| clock(id, fewest).is_some())?;
+    let by_weight = [LIGHT].into_iter().chain(workloads(record)).filter(|id| *id != PAUSE);
+    let light = by_weight.into_iter().find(|id| clock(id, fewest).is_some())?;
     let alone = clock(light, fewest)?;
     let (code, lighter) = called(record, light, fewest);
     let together = clock(light, most).filter(|_| most > fewest).map_or(String::new(), |together| {
         let change = percent(together.median / alone.median);
-        format!(", {most} cores together at {} MHz ({change:+.1} %)", mhz(together.median))
+        let kind = core_types(record).first().map_or(String::new(), |kind| format!(" ({kind})"));
+        format!(", {most} cores together{kind} at {} MHz ({change:+.1} %)", mhz(together.median))
     });
     let heavy = heaviest(record, light, most).unwrap_or_default();
+    let who = match fewest {
+        1 => "One core alone runs".to_owned(),
+        cores => format!("{cores} cores run"),
+    };
     let text = format!(
-        "One core alone runs {code} at {} MHz (p5 - p95: {} - {}){together}{heavy}{lighter}.",
+        "{who} {code} at {} MHz (p5 - p95: {} - {}){together}{heavy}{lighter}.",
         mhz(alone.median),
         mhz(alone.p5),
         mhz(alone.p95)

@@ -1,10 +1,11 @@
-//! The area's key figures: waking a thread on another core, in the middle and in the worst hundredth.
+//! The area's key figures: waking a thread on another core, in the middle, in the worst hundredth and at worst.
 
 use model::Unit;
-use model::record::{Record, Relation};
+use model::record::{Outcome, Record, Relation};
 
+use super::IDLE;
 use super::findings::{costliest, usual};
-use super::read::Cell;
+use super::read::{Cell, cells};
 use super::shown::idle::staircases;
 use super::shown::signals::measured;
 use crate::figure::KeyFigure;
@@ -21,17 +22,34 @@ pub(super) fn figures(record: &Record) -> Vec<KeyFigure> {
     let Some(spread) = cell.spread("round_trip") else { return Vec::new() };
     // One way cannot be timed without trusting two clocks: half of a round trip stands for it.
     let figure = |name: &str, round_trip: f64| {
-        KeyFigure::of(format!("wake-up ({METHOD}), {name}"), round_trip / 2.0, Unit::Second)
+        KeyFigure::of(format!("wake-up from a nap, {name}"), round_trip / 2.0, Unit::Second)
     };
     let mut figures = vec![
         figure("median", spread.median).known_to(cell.uncertainty("round_trip")),
         figure("p99", spread.p99),
+        figure("longest", spread.max),
     ];
-    let stairs = staircases(record);
-    figures.extend(usual(&stairs).and_then(costliest).map(|state| {
-        KeyFigure::of(format!("wake-up, from {}", state.name), state.spread.median, Unit::Second)
-    }));
+    figures.extend(deep_sleep(record));
     figures
+}
+
+/// From the idle state that takes longest to leave, or why there is none; nothing where nobody asked.
+fn deep_sleep(record: &Record) -> Option<KeyFigure> {
+    let stairs = staircases(record);
+    let absent = |why: &str| Some(KeyFigure::absent("wake-up from deep sleep", why));
+    let Some(stairs) = usual(&stairs) else {
+        let of_idle = cells(record, IDLE);
+        let why = of_idle.iter().find_map(|cell| match &cell.series("round_trip")?.outcome {
+            Outcome::Unavailable { unavailable } => Some(unavailable.why.as_str()),
+            Outcome::Measured { .. } => None,
+        });
+        return why.and_then(absent);
+    };
+    let Some(state) = costliest(stairs) else {
+        return absent("no idle state seen takes 20 us to leave");
+    };
+    let name = format!("wake-up from {}, median", state.name);
+    Some(KeyFigure::of(name, state.spread.median, Unit::Second))
 }
 
 #[cfg(test)]
@@ -51,10 +69,11 @@ mod tests {
         put("0", Relation::SameCpu, &[&[1e-6]]);
         put("0-1", Relation::SameCache, &[&[8e-6], &[9e-6], &[10e-6], &[11e-6], &[12e-6]]);
         let figures = figures(&record);
-        let [median, p99] = figures.as_slice() else { panic!("{figures:?}") };
+        let [median, p99, longest] = figures.as_slice() else { panic!("{figures:?}") };
         // Half of 10 us, and of 11.96: 0.96 of the way from the fourth to the fifth.
         near(median.value().unwrap(), 5e-6);
         near(p99.value().unwrap(), 5.98e-6);
+        near(longest.value().unwrap(), 6e-6);
         // From 8 to 12 around 10.
         near(median.uncertainty.unwrap(), 0.2);
     }
