@@ -11,6 +11,7 @@
     reason = "a developer's tool that talks to its terminal; invariant I1 is about the product"
 )]
 
+mod ancestors;
 #[cfg(test)]
 mod arrows;
 mod check;

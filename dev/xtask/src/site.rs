@@ -8,6 +8,8 @@ use anyhow::{Context, bail};
 
 use xtask::cargo;
 
+use crate::ancestors;
+
 /// Where it is made, from the root; `book/index.html` is its first page.
 const SITE: &str = "target/site";
 
@@ -37,6 +39,7 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
         bail!("the help of commands was not written: {written}");
     }
     fs::copy(site.join("cpudyno.md"), source.join("docs/reference/cpudyno.md"))?;
+    fs::write(source.join("docs/reference/ancestors.md"), ancestors::page(&root)?)?;
     let built = cargo::command("mdbook build").arg(&site).status().context("cannot run mdbook")?;
     if !built.success() {
         bail!("mdbook failed: {built}");

@@ -11,10 +11,12 @@ use model::record::PageKind;
 use rig::job::Manner;
 use rig::placement::Choice;
 
-use super::measuring::{measure, once_each, outline_after};
-use super::{command, presentation, sinks};
+use super::measuring::{ending, measure, measured, once_each, outline_after};
+use super::{Delivery, command, presentation, sinks};
 use crate::args::{Measuring, MixPart, Stream, Test, TurboArgs};
 use crate::failure::{Failure, code};
+use crate::output;
+use crate::signals::Signals;
 
 pub(super) fn run(machine: &Machine, args: TurboArgs) -> Result<ExitCode, Failure> {
     if let (Some(min), Some(max)) = (args.min_threads, args.max_threads)
@@ -27,7 +29,7 @@ pub(super) fn run(machine: &Machine, args: TurboArgs) -> Result<ExitCode, Failur
     }
     let Measuring { dry_run, output } = args.measuring.clone();
     let (sinks, look) = sinks(output)?;
-    let why = args.why;
+    let (why, classic) = (args.why, args.classic);
     let request = options(args)?.request(command(), presentation(&look, PageKind::Turbo));
     if dry_run {
         // What is known before anything was measured, and of machines where nothing can be.
@@ -35,6 +37,13 @@ pub(super) fn run(machine: &Machine, args: TurboArgs) -> Result<ExitCode, Failur
             || machine::describe(machine, command(), presentation(&look, PageKind::Info));
         let known = if why { report::limits_of_clock(&described()) } else { Vec::new() };
         return outline_after(machine, &request, (look.format, sinks), known);
+    }
+    if classic {
+        let signals = Signals::listen()?;
+        let (record, signal) = measured(machine, &request, &signals)?;
+        Delivery::of(&record).write(sinks)?;
+        output::data(&report::areas::turbo::classic::classic(&record))?;
+        return Ok(ending(signal));
     }
     measure(machine, &request, look.format, sinks)
 }

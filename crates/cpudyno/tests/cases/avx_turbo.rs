@@ -116,6 +116,23 @@ fn our_table_has_the_columns() {
     }
 }
 
+fn our_classic_tables_say_the_same() {
+    let args = ["turbo", "--classic", "--machine", "sim:2s-56c", "--max-threads", "3"];
+    let text = finish(cpudyno(&args)).success();
+    assert!(text.starts_with("SIMULATED: machine sim:2s-56c, nothing was measured\n"), "{text}");
+    let banners: Vec<&str> = text.lines().filter(|line| line.contains(" Threads: ")).collect();
+    assert_eq!(banners.len(), 3, "{text}");
+    let (classic, ours) = (rows(&text), ours());
+    check_columns(&classic);
+    assert_eq!(classic.len(), ours.len());
+    for row in &classic {
+        let same = self::row(&ours, row.cores, row.cell("ID"));
+        for title in ["Mops", "A/M-MHz", "M/tsc-ratio"] {
+            assert_eq!(row.numbers(title), same.numbers(title), "{row:?}");
+        }
+    }
+}
+
 fn recording() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../../shared/fixtures/freq-avx/11900k-avx-turbo.txt.xz")
@@ -178,7 +195,10 @@ pub(crate) fn trials() -> Vec<Trial> {
             Ok::<(), Failed>(())
         })
     };
-    let mut trials = vec![trial("our_table_has_the_columns", our_table_has_the_columns)];
+    let mut trials = vec![
+        trial("our_table_has_the_columns", our_table_has_the_columns),
+        trial("our_classic_tables_say_the_same", our_classic_tables_say_the_same),
+    ];
     let here = recording().is_file();
     for (name, test) in [
         ("their_table_has_the_columns", their_table_has_the_columns as fn()),

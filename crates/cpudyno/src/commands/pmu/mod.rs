@@ -4,6 +4,7 @@ mod check;
 mod counting;
 mod kernel;
 mod list;
+mod repl;
 mod selftest;
 mod stat;
 mod update;
@@ -23,6 +24,7 @@ pub(super) fn run(machine: &Machine, args: PmuArgs) -> Result<ExitCode, Failure>
         PmuCommand::Kernel(args) => kernel::run(machine, &args),
         PmuCommand::Selftest(args) => selftest::run(machine, &args),
         PmuCommand::Check(args) => check::run(machine, args),
+        PmuCommand::Repl => repl::run(machine),
         PmuCommand::List(args) => list::run(machine, &args),
         PmuCommand::Events(PmuEventsCommand::Update(args)) => update::run(machine, &args),
     }

@@ -27,6 +27,14 @@ pub(super) fn run(machine: &Machine, args: TopArgs) -> Result<ExitCode, Failure>
     let asked = !show.is_empty();
     let shown: Vec<String> = show.into_iter().filter(|name| !is_place(name)).collect();
     let every = program.is_empty().then_some(interval);
+    if let Some(asked) = &cpus {
+        let online = machine::facts::topology(machine).online;
+        let gone = asked.difference(&online);
+        if !gone.is_empty() && !online.is_empty() {
+            return Err(Failure::usage(format!("cannot watch CPU {gone}: it is not online"))
+                .hint(format!("choose among --cpus {online}")));
+        }
+    }
     let watch = Watch::begin(machine, cpus.as_ref(), every, command(), presentation);
     let mut watch = watch.map_err(refused)?;
     if asked {
