@@ -21,8 +21,10 @@ fn regions_of_described_machines() {
 
 #[test]
 fn a_machine_without_runtimes_says_so() {
-    let page = openmp("sim:1c", &["--width", "100"]);
-    assert!(page.contains("the description of this machine has none"), "{page}");
+    let done = finish(cpudyno(&["openmp", "--machine", "sim:1c", "--width", "100"]));
+    assert_eq!((done.code, done.stderr.as_str()), (Some(3), ""));
+    let page = done.stdout;
+    assert!(page.contains("it is not installed on this machine"), "{page}");
     assert!(!page.contains("apt-get"), "{page}");
     // Nothing was planned with it: no number of active CPUs belongs to it.
     assert!(page.contains("[unavailable] libgomp, libomp, libiomp5: "), "{page}");

@@ -47,6 +47,60 @@ fn the_seeds_checksums_on_a_simulated_machine() {
 }
 
 #[test]
+fn a_kernel_waits_for_the_cache_that_its_data_is_in() {
+    let asked = ["kernel", "triad", "--sheet", "-m", "all", "--machine", "sim:sapphire"];
+    let page = pmu(&[&asked[..], &["--width", "200"]].concat()).success();
+    for (size, waits) in [
+        ("24 KiB", "hits in the L1 cache"),
+        ("1 MiB", "hits in the L2 cache"),
+        ("52.5 MiB", "hits in the L3 cache"),
+        ("210 MiB", "memory"),
+    ] {
+        assert!(page.contains(&format!("- {size}, warm: waits for {waits}, ")), "{page}");
+        assert!(page.contains(&format!("- {size}, cold: waits for memory, ")), "{page}");
+    }
+    // What the model lets happen while loads wait is the share: cycles without those of 4 instructions at once.
+    let record = pmu(&[&asked[..], &["--format", "json"]].concat()).success();
+    let record: Value = serde_json::from_str(&record).unwrap();
+    let named = |list: &Value, key: &str, name: &str| {
+        let found = list.as_array().unwrap().iter().find(|it| it[key] == name).unwrap();
+        found.get("count").or(found.get("value")).unwrap().as_f64().unwrap()
+    };
+    let tables = record["counts"]["tables"].as_array().unwrap();
+    let second = |table: &&Value| table["circumstances"].to_string().contains("1 MiB");
+    let table = tables.iter().find(second).unwrap();
+    let [instructions, cycles] =
+        ["instructions", "cycles"].map(|it| named(&table["events"], "event", it));
+    let put_in = 100.0 * (1.0 - instructions / 4.0 / cycles);
+    let found = named(&table["metrics"], "id", "l2-bound");
+    assert!((found - put_in).abs() < 0.1, "{found} is not {put_in}");
+}
+
+/// What `pmu repl` answers to these lines.
+fn repl(lines: &str) -> Finished {
+    let mut command = cpudyno(&["pmu", "--machine", "sim:2s-28c", "repl"]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("lines");
+    std::fs::write(&file, lines).unwrap();
+    command.stdin(std::fs::File::open(file).unwrap());
+    finish(command)
+}
+
+#[test]
+fn lines_of_a_file_are_counted_until_one_fails() {
+    let page = repl("# tries\nkernel loop\n\nlist 'br_inst.*taken'\nquit\nnosuch\n").success();
+    assert!(
+        page.contains("profiling: loop") && page.contains("br_inst_retired.near_taken"),
+        "{page}"
+    );
+    let failed = repl("kernel loop\nkernel nosuch\nkernel triad\n");
+    assert_eq!(failed.code, Some(2), "{}", failed.stderr);
+    assert!(failed.stderr.contains("nosuch") && !failed.stdout.contains("triad"), "{failed:?}");
+    let other = repl("--machine sim:4c kernel loop\n");
+    assert!(other.stderr.contains("all lines are of one machine"), "{}", other.stderr);
+}
+
+#[test]
 fn the_same_record_gives_the_same_page() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("loop.json");

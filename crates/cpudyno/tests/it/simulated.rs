@@ -126,6 +126,29 @@ fn nothing_of_the_kind_is_found_where_it_is_not() {
     }
 }
 
+/// Numbers of cores of two types are never mixed.
+#[test]
+fn figures_of_fast_and_efficient_cores_stand_apart() {
+    let sheet = ["sheet", "--machine", "sim:hybrid", "--budget", "30s", "--width", "120"];
+    let page = finish(cpudyno(&sheet)).success();
+    let value = |name: &str| -> f64 {
+        let line = page.lines().find(|line| line.starts_with(name)).expect(&page);
+        line[name.len()..].split_whitespace().next().unwrap().parse().unwrap()
+    };
+    // 4.24 and 2.75 GHz were put in. Of 256 bit, 4 doubles and 2 operations, a cycle takes one or a half:
+    // 4 x 8 x 4.24 + 4 x 4 x 2.75 GFLOP/s. A pause of 140 cycles at 4.6 GHz, one of 44 at 2.75.
+    for (name, put_in) in [
+        ("clock, 8 cores, P, scalar ", 4.24),
+        ("clock, 8 cores, E, scalar ", 2.75),
+        ("FP64, 8 cores, 256-bit FMA ", 179.7),
+        ("pause instruction, P ", 30.43),
+        ("pause instruction, E ", 16.0),
+    ] {
+        let found = value(name);
+        assert!((found / put_in - 1.0).abs() < 0.02, "{name}: {found} is not {put_in}");
+    }
+}
+
 #[test]
 fn clocks_that_were_put_in_come_out() {
     let record = record("sim:2s-56c");

@@ -251,7 +251,7 @@ fn summary_of_changed_samples_is_noticed() {
 
 #[test]
 fn summary_of_changed_blocks_counts_or_fixed_cost_is_noticed() {
-    let mut record = simulated("sim:4c", "60s");
+    let mut record = simulated("sim:4c", "120s");
     let series = find(&mut record, ("turbo", Some("scalar_iadd"), "cycles_per_op"));
     let noticed = |change: fn(&mut Value)| -> Vec<String> {
         let mut series = series.clone();

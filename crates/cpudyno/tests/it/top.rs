@@ -62,7 +62,23 @@ fn columns_have_names() {
         "read it on the host",
     );
     let refused = finish(cpudyno(&["top", "-c", "0,99", "--once", "--machine", "sim:4c"]));
-    fails(&refused, 3, "CPUs 99 are not online", "choose among --cpus 0-7");
+    fails(&refused, 2, "cannot watch CPU 99: it is not online", "choose among --cpus 0-7");
+}
+
+#[test]
+fn a_column_that_was_asked_for_stays_without_a_number_and_says_why() {
+    let asked = ["--machine", "sim:guide", "top", "-c", "0-1", "--show", "Core,CPU,Bzy_MHz"];
+    let page = finish(cpudyno(&[&asked[..], &["-i", "1", "-n", "1"]].concat())).success();
+    let header = page.lines().find(|line| line.starts_with("Package")).expect(&page);
+    assert_eq!(
+        header.split_whitespace().collect::<Vec<_>>(),
+        ["Package", "Core", "CPU", "Bzy_MHz"]
+    );
+    let row = page.lines().find(|line| line.starts_with("0        1 ")).expect(&page);
+    assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["0", "1", "1", "-"]);
+    // What was not asked for is not missed.
+    let (_, missing) = page.split_once("Not measured").expect(&page);
+    assert!(missing.contains("Bzy_MHz of CPU 0") && !missing.contains("Avg_MHz"), "{page}");
 }
 
 #[test]

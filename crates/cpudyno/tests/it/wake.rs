@@ -79,9 +79,11 @@ fn bad_input_is_refused_with_a_hint() {
 }
 
 #[test]
-fn one_cpu_is_a_reason_and_no_failure() {
+fn one_cpu_is_a_reason_and_nothing_else_is_measured() {
     for question in [&["wake", "idle"][..], &["cores"]] {
-        let page = finish(cpudyno(&[question, &["--machine", "sim:1c"]].concat())).success();
+        let done = finish(cpudyno(&[question, &["--machine", "sim:1c"]].concat()));
+        assert_eq!((done.code, done.stderr.as_str()), (Some(3), ""), "{}", done.stdout);
+        let page = done.stdout;
         let (_, missing) = page.split_once("Not measured").unwrap();
         let words = if question[0] == "wake" {
             "the waking thread must stay awake"
