@@ -21,7 +21,7 @@ pub fn page([first, second]: [NamedCounts<'_>; 2]) -> Page {
     ];
     let pairs: Vec<(&Counts, &Counts)> = pairs(first.1, second.1).collect();
     blocks.extend(pairs.iter().map(|(a, b)| Block::Table(table(a, b))));
-    let left = tables(first.1) + tables(second.1) - 2 * pairs.len();
+    let left = (tables(first.1) + tables(second.1)).saturating_sub(2 * pairs.len());
     if left > 0 {
         let text = format!("{left} tables are in one of the records alone");
         blocks.push(Block::Paragraph(Text::toned(text, Tone::Faint)));
@@ -58,15 +58,20 @@ fn pairs<'a>(
     a.iter().filter_map(like)
 }
 
-/// So many of an event in each unit, and the unit.
-fn each(counts: &Counts, event: &str) -> Option<f64> {
+/// So many of an event in each of that unit, where it was counted by it.
+fn each(counts: &Counts, event: &str, unit: Option<&str>) -> Option<f64> {
     let row = counts.events.iter().find(|row| row.event == event)?;
     let Known::Yes(count) = row.count else { return None };
-    Some(count as f64 / counts.units.first().map_or(1.0, |unit| unit.number as f64))
+    let number = match unit {
+        None if counts.units.is_empty() => 1,
+        None => return None,
+        Some(name) => counts.units.iter().find(|unit| unit.name == name)?.number,
+    };
+    Some(count as f64 / number as f64)
 }
 
 fn table(a: &Counts, b: &Counts) -> Table {
-    let unit = a.units.first().map_or("execution", |unit| unit.name.as_str());
+    let unit = a.units.first().map(|unit| unit.name.as_str());
     let title =
         if a.title == b.title { a.title.clone() } else { format!("{} and {}", a.title, b.title) };
     let number = |value: f64| Text::from(format!("{value:.3}"));
@@ -83,7 +88,7 @@ fn table(a: &Counts, b: &Counts) -> Table {
             ratio.map_or_else(dash, number),
         ]
     };
-    let event = |name: &str| row(name, each(a, name), each(b, name));
+    let event = |name: &str| row(name, each(a, name, unit), each(b, name, unit));
     let of_b = b.events.iter().filter(|row| a.events.iter().all(|it| it.event != row.event));
     let events = a.events.iter().chain(of_b).map(|row| event(&row.event));
     let metric = |id: &str, title: &str| {
@@ -94,7 +99,7 @@ fn table(a: &Counts, b: &Counts) -> Table {
         row(title, of(a), of(b))
     };
     let metrics = a.metrics.iter().map(|it| metric(&it.id, &format!("{} ({})", it.title, it.unit)));
-    Table::of(format!("{title}: by {unit}"))
+    Table::of(format!("{title}: by {}", unit.unwrap_or("execution")))
         .label("EVENT")
         .right("A")
         .right("B")
@@ -151,5 +156,10 @@ mod tests {
         // Nothing has no ratio.
         assert_eq!(rows[2], ["misses", "0.000", "0.001", "+0.001", "-"]);
         assert_eq!(rows[3], ["loads", "-", "0.200", "-", "-"]);
+        // Loops and bytes have no difference.
+        let mut other = b.clone();
+        other.counts.as_mut().unwrap().tables[0].units = vec![CountedUnit::new("loop", 2000)];
+        let [a, b] = [&a, &other].map(|it| &it.counts.as_ref().unwrap().tables[0]);
+        assert_eq!(super::table(a, b).rows[0][3].text, "-");
     }
 }

@@ -225,7 +225,7 @@ pub fn write_reasons(tables: &[Counts], f: &mut fmt::Formatter<'_>) -> fmt::Resu
 /// A metric without its unit; a dash where there is no value.
 pub fn number(metric: &MetricValue) -> String {
     match &metric.value {
-        Known::Yes(value) if metric.unit == "%" => format!("{value:.1}"),
+        Known::Yes(value) if metric.unit.starts_with('%') => format!("{value:.1}"),
         Known::Yes(value) => format!("{value:.3}"),
         Known::No { .. } => "-".to_owned(),
     }

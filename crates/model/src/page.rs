@@ -146,7 +146,8 @@ impl Figure {
             let Figure { name, value, uncertainty, standing, .. } = figure;
             vec![name.into(), value.clone(), uncertainty.into(), standing.clone()]
         };
-        let has_empty = figures.iter().any(|it| it.uncertainty.is_empty());
+        let has_empty =
+            figures.iter().any(|it| it.uncertainty.is_empty() && it.value.text != "unavailable");
         let reasons = figures
             .iter()
             .filter_map(|figure| Some(format!("{}: {}", figure.name, figure.why.as_ref()?)));

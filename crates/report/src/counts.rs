@@ -111,16 +111,40 @@ fn explained(tables: &[Counts]) -> Option<Block> {
     (!sentences.is_empty()).then_some(Block::List(sentences))
 }
 
+/// The unit of shares that add up to all.
+const OF_SLOTS: &str = "% of slots";
+
 /// `triad: waits for memory, 62 % of cycles (waits for caches or memory 70 % of slots, ...)`.
 fn explanation(counts: &Counts) -> Option<String> {
-    let largest_below = |parent: Option<&str>| {
-        let shares = counts.metrics.iter().filter(|metric| metric.parent.as_deref() == parent);
-        let shares = shares.filter_map(|it| Some((it, it.says.as_deref()?, *it.value.value()?)));
+    let share = |metric: &'_ MetricValue| metric.value.value().copied();
+    let find = |id: &str| counts.metrics.iter().find(|metric| metric.id == id);
+    // A share that a core has no formula of has none of its parts either: they are parts of the next one up.
+    let parent = |metric: &MetricValue| {
+        let mut parent = metric.parent.clone();
+        while let Some(absent) = parent.as_deref().and_then(find).filter(|it| share(it).is_none()) {
+            parent = absent.parent.clone();
+        }
+        parent
+    };
+    let parts_of = |of: Option<&str>| {
+        let parts = counts.metrics.iter().filter(|metric| parent(metric).as_deref() == of);
+        let parts = parts.filter_map(|it| Some((it, it.says.as_deref()?, share(it)?)));
+        parts.collect::<Vec<_>>()
+    };
+    let largest_below = |of: Option<&str>| {
+        let parts = parts_of(of).into_iter();
         // Cycles of a core whose slots are known say less.
-        let rank = |share: &(&MetricValue, &str, f64)| (share.0.unit == "% of slots", share.2);
-        shares.max_by(|a, b| rank(a).partial_cmp(&rank(b)).unwrap_or(Ordering::Equal))
+        let rank = |part: &(&MetricValue, &str, f64)| (part.0.unit == OF_SLOTS, part.2);
+        parts.max_by(|a, b| rank(a).partial_cmp(&rank(b)).unwrap_or(Ordering::Equal))
     };
     let first = largest_below(None)?;
+    // Some of the slots alone say nothing of the rest, nor do a few cycles.
+    let slots = parts_of(None).into_iter().filter(|part| part.0.unit == OF_SLOTS);
+    let slots: f64 = slots.map(|part| part.2).sum();
+    let is_whole = (95.0..=105.0).contains(&slots);
+    if !(is_whole || first.0.unit != OF_SLOTS && first.2 >= 50.0) {
+        return None;
+    }
     // What is less than half of a share does not explain it.
     let part = |share: &(&MetricValue, &str, f64)| {
         largest_below(Some(&share.0.id)).filter(|part| part.2 >= share.2 / 2.0)
@@ -265,7 +289,7 @@ mod tests {
     fn the_largest_share_is_followed_while_one_part_is_half_of_it() {
         let (core, memory) =
             (("core bound", Some("back bound"), 20.0), ("mem bound", Some("back bound"), 50.0));
-        let levels = [("back bound", None, 70.0), ("front bound", None, 25.0), core, memory];
+        let levels = [("back bound", None, 70.0), ("front bound", None, 30.0), core, memory];
         let l2 = ("L2", Some("mem bound"), 41.0);
         let text = explained(&[&levels[..], &[l2]].concat()).unwrap();
         let above = "(waits for mem bound 50 % of slots, waits for back bound 70 % of slots)";
@@ -276,8 +300,11 @@ mod tests {
         assert!(text.starts_with("triad: waits for mem bound, 50 % of slots ("), "{text}");
         // Cycles stand for slots only where there are none.
         let stalled = ("stalled", None, 90.0);
-        let text = explained(&[&levels[..1], &[stalled]].concat()).unwrap();
+        let text = explained(&[&levels[..2], &[stalled]].concat()).unwrap();
         assert_eq!(text, "triad: waits for back bound, 70 % of slots");
+        // A part of the slots alone explains nothing, nor do a few cycles.
+        assert_eq!(explained(&levels[1..2]), None);
+        assert_eq!(explained(&[("stalled", None, 2.0)]), None);
         assert_eq!(explained(&[stalled]).unwrap(), "triad: waits for stalled, 90 % of cycles");
         assert_eq!(explained(&[]), None);
     }

@@ -183,7 +183,11 @@ fn contended(record: &Record) -> Option<Finding> {
         return None;
     }
     let is_own = record.findings.iter().any(|it| it.id == "placement.hidden-sibling");
-    let whose = if is_own { "this run's own thread on the other CPU" } else { "another thread" };
+    let whose = match (is_own, record.is_guest()) {
+        (true, _) => "this run's own thread on the other CPU",
+        (false, true) => "somebody else on the host, or a program here,",
+        (false, false) => "another thread",
+    };
     let text = format!(
         "{:.0} % of clock samples were taken while {whose} used the core, and are left out: adds and \
          multiplies beside one another disagreed by more than 0.25 %",

@@ -30,7 +30,9 @@ pub struct RawPolling {
     pub cpu: CpuId,
     /// For how long it read the clock, gaps included.
     pub watched: Seconds,
-    /// When the clock jumped.
+    /// How much of that was lost in gaps, those that are not kept among them.
+    pub lost: Seconds,
+    /// When the clock jumped, the first [`GAPS_MAX`].
     pub gaps: Vec<Gap>,
     /// What went on around it.
     pub around: Around,

@@ -15,8 +15,8 @@ use super::common::{Measuring, budget, cpu_list};
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct JitterArgs {
-    /// How long to watch (1s to 1h).
-    #[arg(long = "for", value_parser = budget, default_value = "10s", value_name = "TIME")]
+    /// How long to watch (1s to 10min).
+    #[arg(long = "for", value_parser = time, default_value = "10s", value_name = "TIME")]
     pub(crate) time: Seconds,
 
     /// CPUs to watch, all at once, such as 2-7; by default every usable one.
@@ -37,6 +37,15 @@ Examples:
   cpudyno jitter --cpus 2-7 --for 60s isolated CPUs, a minute
   sudo cpudyno jitter                 SMIs apart from what nothing explains
   cpudyno jitter --json today.json    for `cpudyno compare` with another day";
+
+fn time(text: &str) -> Result<Seconds, BadValue> {
+    const MOST: Seconds = Seconds(600.0);
+    let time = budget(text)?;
+    if time > MOST {
+        return Err(BadValue::new("expected a time from 1s to 10min", "run it again: --for 10min"));
+    }
+    Ok(time)
+}
 
 fn microseconds(text: &str) -> Result<Seconds, BadValue> {
     let number = text.parse::<f64>().ok().filter(|it| (0.2..=1e4).contains(it));

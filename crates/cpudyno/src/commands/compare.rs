@@ -25,6 +25,12 @@ pub(super) fn run(args: CompareArgs) -> Result<ExitCode, Failure> {
     if let ([first, second], true) = (args.records.as_slice(), records.iter().all(is_of_counts))
         && let (Some(a), Some(b)) = (counted(first)?, counted(second)?)
     {
+        if args.fail_on.is_some() {
+            return Err(Failure::usage(
+                "counts are neither slower nor faster: --fail-on is of results",
+            )
+            .hint("save a budget and check it: `cpudyno pmu kernel NAME --save-budget FILE`"));
+        }
         let names = [first, second].map(|file| file.display().to_string());
         let page = fleet::counts::page([(&names[0], &a), (&names[1], &b)]);
         let presentation = presentation(&look, PageKind::Pmu);

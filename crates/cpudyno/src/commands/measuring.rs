@@ -50,7 +50,7 @@ pub(super) fn measure_after(
 }
 
 /// Whether none of what areas were to measure has a number.
-fn has_nothing(record: &Record) -> bool {
+pub(super) fn has_nothing(record: &Record) -> bool {
     let own = |series: &&Series| series.area != model::areas::top::AREA;
     record.measured().filter(own).all(|series| series.summary().is_none())
 }

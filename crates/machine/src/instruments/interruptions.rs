@@ -55,8 +55,12 @@ pub struct InterruptionCounters {
     smis: Option<File>,
     /// Of each line, in the order of the table.
     lines: Vec<InterruptLine>,
-    /// Of the CPU in both tables.
+    /// The first line: while CPUs come or go, columns are another CPU's.
+    header: String,
+    /// Of the CPU, among those that are online.
     column: usize,
+    /// The same of softirqs, which have a column for each CPU that there may be.
+    softirq_column: usize,
 }
 
 /// A column for each CPU.
@@ -81,10 +85,24 @@ impl InterruptionCounters {
         let column = column_of(&text, cpu)
             .ok_or_else(|| absent(format!("`{TABLE}` has no column for CPU {cpu}")))?;
         let lines = text.lines().skip(1).map(InterruptLine::of).collect();
-        let softirqs = File::open("/proc/softirqs").ok();
+        let header = text.lines().next().unwrap_or_default().to_owned();
+        let softirqs = File::open("/proc/softirqs").ok().and_then(|file| {
+            let column = column_of(&whole(&file)?, cpu)?;
+            Some((file, column))
+        });
+        let (softirqs, softirq_column) = softirqs.unzip();
+        let softirq_column = softirq_column.unwrap_or(0);
         let counts_smis = |file: &File| eight_bytes(file, MSR_SMI_COUNT).is_some();
         let smis = File::open(format!("/dev/cpu/{cpu}/msr")).ok().filter(counts_smis);
-        Ok(InterruptionCounters { interrupts, softirqs, smis, lines, column })
+        Ok(InterruptionCounters {
+            interrupts,
+            softirqs,
+            smis,
+            lines,
+            header,
+            column,
+            softirq_column,
+        })
     }
 
     /// Whether SMIs are counted.
@@ -94,10 +112,11 @@ impl InterruptionCounters {
 
     /// What has come so far.
     pub fn read(&self) -> Option<InterruptionCounts> {
-        let text = whole(&self.interrupts)?;
+        let text =
+            whole(&self.interrupts).filter(|text| text.lines().next() == Some(&self.header))?;
         let lines = text.lines().skip(1).map(|line| cell(line, self.column).unwrap_or(0));
         let softirqs = self.softirqs.as_ref().and_then(whole).map(|text| {
-            text.lines().skip(1).filter_map(|line| cell(line, self.column)).sum::<u64>()
+            text.lines().skip(1).filter_map(|line| cell(line, self.softirq_column)).sum::<u64>()
         });
         let smis = self.smis.as_ref().and_then(|file| eight_bytes(file, MSR_SMI_COUNT));
         Some(InterruptionCounts { lines: lines.collect(), softirqs, smis })
@@ -207,7 +226,15 @@ ERR:          4
         let column = column_of(table, CpuId(cpu)).unwrap();
         let lines = table.lines().skip(1).map(InterruptLine::of).collect();
         let interrupts = File::open("/dev/null").unwrap();
-        InterruptionCounters { interrupts, softirqs: None, smis: None, lines, column }
+        InterruptionCounters {
+            interrupts,
+            softirqs: None,
+            smis: None,
+            lines,
+            header: String::new(),
+            column,
+            softirq_column: 0,
+        }
     }
 
     fn read(counters: &InterruptionCounters, table: &str, softirqs: u64) -> InterruptionCounts {

@@ -46,7 +46,11 @@ static COLUMNS: [MatrixColumn; 6] = [
     column(["scalar Mops", "the rate of scalar code", "Mop/s"], SCALAR, &RATE),
     column(["vector MHz", "the clock of vector code", "MHz"], VECTOR, &CLOCK),
     column(["vector Mops", "the rate of vector code", "Mop/s"], VECTOR, &RATE),
-    column(["triad GB/s", "the triad bandwidth of one core", "GB/s"], BANDWIDTH, &MOVED),
+    column(
+        ["triad GB/s", "what one core moves by triad with ordinary stores", "GB/s"],
+        BANDWIDTH,
+        &MOVED,
+    ),
     column(["latency ns", "the latency of memory", "ns"], LATENCY, &WAIT),
 ];
 

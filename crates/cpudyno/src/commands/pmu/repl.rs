@@ -22,17 +22,17 @@ pub(super) fn run(machine: &Machine) -> Result<ExitCode, Failure> {
             Failure::usage(format!("cannot read a line: {}", sys::errno::words(&error)))
                 .hint("lines are text in UTF-8: cpudyno pmu repl < FILE")
         })?;
-        let words = words(&line)?;
-        match words.first().map(String::as_str) {
-            Some("quit" | "exit") => break,
-            Some(word) if !word.starts_with('#') => match one(machine, &words) {
-                Ok(ExitCode::SUCCESS) => {}
-                Ok(code) if !is_typed => return Ok(code),
+        let line = line.trim();
+        if ["quit", "exit"].contains(&line) {
+            break;
+        }
+        if !line.is_empty() && !line.starts_with('#') {
+            match words(line).and_then(|words| one(machine, &words)) {
+                Ok(code) if !is_typed && code != ExitCode::SUCCESS => return Ok(code),
                 Err(failure) if !is_typed && failure.code != 0 => return Err(failure),
                 Ok(_) => {}
                 Err(failure) => output::failure(&failure),
-            },
-            _ => {}
+            }
         }
         prompt()?;
     }

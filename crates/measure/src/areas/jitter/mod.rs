@@ -19,9 +19,10 @@ use rig::watch::{Polling, RawPolling};
 /// The area. A sheet has its own account of the time that its threads lost.
 pub static JITTER: Area = Area::new(AREA, QUANTITIES, 1.0, |_| Proposal::default());
 
-/// A block is no longer, and there are enough for an interval.
+/// A block is no longer, where there are enough of them for an interval, and no more than a run goes through.
 const BLOCK_MAX: Seconds = Seconds(1.0);
 const BLOCKS: f64 = 8.0;
+const BLOCKS_MAX: f64 = 28.0;
 
 /// The run that watches these CPUs, all at once, for so long.
 pub fn request(
@@ -61,7 +62,7 @@ fn watching(plan: &Planning<'_>, time: Seconds, shortest: Seconds) -> Proposal {
     if !counts_smis && plan.machine.simulated.is_none() {
         proposal.absent.push((SMIS, without_smis(plan)));
     }
-    let time = Seconds((time.0 / BLOCKS).min(BLOCK_MAX.0));
+    let time = Seconds((time.0 / BLOCKS).min(BLOCK_MAX.0).max(time.0 / BLOCKS_MAX));
     let watch = Polling { cpus, time, shortest, counters };
     let parameters = BTreeMap::from([(SHORTEST.to_owned(), format!("{:.0}", shortest.0 * 1e9))]);
     proposal
@@ -115,9 +116,8 @@ impl CustomJob for Watching {
 /// What one thread saw: of its CPU, and of each cause.
 fn parts(raw: &RawPolling) -> Vec<(BTreeMap<String, String>, Readings)> {
     let on = || BTreeMap::from([(CPU.to_owned(), raw.cpu.to_string())]);
-    let lost: f64 = raw.gaps.iter().map(|gap| gap.length.0).sum();
     let of_cpu = Readings::from([
-        ("lost", Ok(vec![lost / raw.watched.0])),
+        ("lost", Ok(vec![raw.lost.0 / raw.watched.0])),
         ("watched", Ok(vec![raw.watched.0])),
     ]);
     let mut by_cause: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
@@ -147,6 +147,7 @@ mod tests {
         let raw = RawPolling {
             cpu: CpuId(3),
             watched: Seconds(0.5),
+            lost: Seconds(210e-6),
             gaps: vec![gap(4.0, "timer"), gap(200.0, "other thread"), gap(6.0, "timer")],
             around: rig::job::Around::default(),
         };

@@ -156,7 +156,8 @@ fn advice_follows_from_the_numbers() {
     assert!(sibling.gain.as_ref().unwrap().contains("% more"), "{sibling:?}");
     let memory = finding("turbo.memory-neighbours");
     // Of 40 % of the bandwidth and a third of the pointers the former is more.
-    let told = "memory traffic on other cores lowers the triad bandwidth of one core (";
+    let told =
+        "memory traffic on other cores lowers what one core moves by triad with ordinary stores (";
     assert!(memory.text.starts_with(told) && memory.text.contains(" alone) by 40"), "{memory:?}");
 }
 

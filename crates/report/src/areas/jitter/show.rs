@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::areas::jitter::{AREA, CAUSE, SHORTEST, cause};
 use model::page::{Align, Block, Page, Table, Text, si};
 use model::record::{Record, Series};
-use model::stats::{mean, quantile};
+use model::stats::quantile;
 use model::{CpuId, Finding, Unit};
 
 use crate::parts::{self, Leaf, known};
@@ -29,12 +29,15 @@ impl CauseRow<'_> {
 
 /// All causes, the one that took most time first.
 fn causes(record: &Record) -> Vec<CauseRow<'_>> {
+    let least = shortest_gap(record).unwrap_or(0.0);
     let mut rows: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for series in record.series_of(AREA, "gap") {
         let (Some(cause), Some(samples)) = (series.parameters.get(CAUSE), series.samples()) else {
             continue;
         };
-        rows.entry(cause).or_default().extend(samples.all());
+        // What was packed may have lost some of its length.
+        let gaps = samples.all().into_iter().map(|gap| gap.max(least));
+        rows.entry(cause).or_default().extend(gaps);
     }
     let sorted = |(cause, mut gaps): (_, Vec<f64>)| {
         gaps.sort_unstable_by(f64::total_cmp);
@@ -77,13 +80,17 @@ fn time(seconds: f64) -> String {
 
 pub(super) fn sentences(record: &Record) -> Vec<Text> {
     let (shares, rows, all) = (lost(record), causes(record), watched(record));
-    let shares_only: Vec<f64> = shares.iter().map(|it| it.1).collect();
-    let Some(share) = mean(&shares_only) else { return Vec::new() };
+    if shares.is_empty() || all <= 0.0 {
+        return Vec::new();
+    }
+    let share = rows.iter().map(CauseRow::lost).sum::<f64>() / all;
     let who = if shares.len() == 1 { "A busy CPU loses" } else { "Busy CPUs lose" };
     let whose = if shares.len() == 1 { "its" } else { "their" };
     let most = rows.first().map_or(String::new(), |first| {
         let word = in_words(record, first.cause);
-        format!(", most of it ({}) by: {word}", percent(first.lost() / all))
+        let part = first.lost() / all;
+        let most = if part >= share / 2.0 { "most of it" } else { "more than by others" };
+        format!(", {most} ({}) by: {word}", percent(part))
     });
     let text = format!("{who} {} of {whose} time to interruptions{most}.", percent(share));
     let longest = rows.iter().max_by(|a, b| a.longest().total_cmp(&b.longest()));
@@ -122,7 +129,7 @@ fn by_cause(record: &Record) -> Block {
         .right("longest")
         .right("time lost")
         .rows(rows.iter().map(row))
-        .legend(shortest(record))
+        .legend(shortest_gap(record).map(|it| format!("gaps of {} and longer", time(it))))
         .notes([
             "a gap has the cause that explains it: SMI, then a stop, a switch, a device, another CPU, the timer"
                 .to_owned(),
@@ -130,11 +137,10 @@ fn by_cause(record: &Record) -> Block {
         .into()
 }
 
-/// From where on gaps count.
-fn shortest(record: &Record) -> Vec<String> {
+/// From where on gaps count, in seconds.
+fn shortest_gap(record: &Record) -> Option<f64> {
     let of = |series: &Series| series.parameters.get(SHORTEST)?.parse::<f64>().ok();
-    let nanoseconds = record.series_of(AREA, "lost").find_map(of);
-    nanoseconds.map(|it| format!("gaps of {} and longer", time(it * 1e-9))).into_iter().collect()
+    record.series_of(AREA, "lost").find_map(of).map(|nanoseconds| nanoseconds * 1e-9)
 }
 
 /// Lower ends of the lengths that gaps are counted by, in seconds.
@@ -231,7 +237,7 @@ pub(super) fn findings(record: &Record) -> Vec<Finding> {
         let (text, remedy) = match row.cause {
             cause::THREAD => (
                 "other threads take",
-                "`cpudyno top` shows where; `taskset` or a cpuset keeps them away",
+                "`cpudyno top` shows where; a cpuset keeps them away, and a quota (cpu.max) looks alike",
             ),
             cause::TIMER | cause::TIMER_SOFTIRQ => (
                 "the timer takes",

@@ -43,5 +43,6 @@ fn one(line: &mut CpuTimeline<'_>, job: &Polling, cpu: CpuId) -> RawPolling {
         }
     }
     let around = Around { settled: true, ..Around::default() };
-    RawPolling { cpu, watched: job.time, gaps, around }
+    let lost = Seconds(gaps.iter().map(|gap| gap.length.0).sum());
+    RawPolling { cpu, watched: job.time, lost, gaps, around }
 }

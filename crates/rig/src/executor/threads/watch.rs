@@ -14,6 +14,8 @@ use super::{Meeting, Rig, Threads, difference};
 
 /// Of the time, so much goes into looking up causes at most: of what comes faster, some are not looked up.
 const LOOKING_MAX: f64 = 0.2;
+/// Jumps as long as this are looked at, whether or not they count.
+const NOTICED: Seconds = Seconds(1e-6);
 /// Readings of the clock between two looks at whether the run goes on.
 const UNTIL_CHECK: u32 = 1 << 12;
 
@@ -48,6 +50,8 @@ impl<P: Probe> Rig<P> {
     fn watch(&self, job: &Polling, cpu: CpuId, meeting: &Meeting) -> Result<RawPolling, RunError> {
         let counters = job.counters.get(&cpu).map(|counters| &**counters);
         let (time, shortest) = (self.ticks_in(job.time), self.ticks_in(job.shortest).max(1));
+        // What is too short to count has come all the same: it is no cause of a longer gap.
+        let noticed = shortest.min(self.ticks_in(NOTICED));
         let seconds = |ticks: u64| Seconds(ticks as f64 / self.rate.hertz().0);
         // Memory that is touched for the first time would be a gap.
         let mut gaps: Vec<Gap> = Vec::with_capacity(1 << 12);
@@ -55,13 +59,15 @@ impl<P: Probe> Rig<P> {
         let mut seen = Seen::now(counters);
         meeting.wait()?;
         let begun = self.probe.stamp();
-        let (mut last, mut looking, mut polls) = (begun, 0, 0_u32);
+        let (mut last, mut lost, mut looking, mut polls) = (begun, 0, 0, 0_u32);
         while last.saturating_sub(begun) < time {
             let now = self.probe.stamp();
             let step = now.saturating_sub(last);
             last = now;
-            if step >= shortest {
-                let may_look = (looking as f64) < LOOKING_MAX * (now - begun) as f64;
+            if step >= noticed {
+                // A cause takes two looks in a row.
+                let may_look =
+                    seen.counts.is_some() || (looking as f64) < LOOKING_MAX * (now - begun) as f64;
                 let switches = seen.usage.zip(usage().ok());
                 let next = Seen::now(counters.filter(|_| may_look));
                 let came = counters
@@ -69,7 +75,10 @@ impl<P: Probe> Rig<P> {
                     .zip(next.counts.as_ref())
                     .map(|((counters, before), after)| counters.between(before, after));
                 let cause = cause_of(switches, came.as_ref());
-                if gaps.len() < GAPS_MAX {
+                if step >= shortest {
+                    lost += step;
+                }
+                if step >= shortest && gaps.len() < GAPS_MAX {
                     gaps.push(Gap { length: seconds(step), cause });
                 }
                 seen = next;
@@ -90,6 +99,6 @@ impl<P: Probe> Rig<P> {
             migrations: moved,
             ..Around::default()
         };
-        Ok(RawPolling { cpu, watched, gaps, around })
+        Ok(RawPolling { cpu, watched, lost: seconds(lost), gaps, around })
     }
 }
