@@ -48,9 +48,10 @@ fn limits(judge: &mut Judge<'_>, version: &str) {
         let right = said.starts_with("unavailable");
         judge.holds("group-doctor-json", id, "not there, as it is limited", &said, right);
     }
-    for label in ["group-turbo", "group-memory", "group-numa", "group-sheet"] {
-        judge.ends(label, &[0]);
+    for label in ["group-turbo", "group-memory", "group-numa"] {
+        judge.ends_as_measured(label);
     }
+    judge.ends("group-sheet", &[0]);
     // A CPU beyond the group cannot be measured, and is named.
     judge.ends("group-outside", &[2, 3, 4]);
     let record = judge.noted_record("group-record");
@@ -77,7 +78,7 @@ fn far(judge: &mut Judge<'_>) {
         &"1".to_owned(),
         &usable.join(","),
     );
-    judge.ends("group-far-numa", &[0]);
+    judge.ends_as_measured("group-far-numa");
     judge.ends("group-set-online", &[0]);
     judge.ends("group-undo", &[0]);
 }

@@ -205,6 +205,14 @@ impl Judge<'_> {
         self.holds(label, "exit code", expected.join(" or "), said, codes.contains(&reply.code));
     }
 
+    /// It must end with 0 where anything was measured, and with 3 where its page says that nothing was, as when an emulated
+    /// machine is too slow for its budget.
+    pub(crate) fn ends_as_measured(&mut self, label: &str) {
+        let Some(reply) = self.reply(label) else { return };
+        let is_nothing = everything(&reply).contains("Nothing was measured");
+        self.ends(label, &[if is_nothing { 3 } else { 0 }]);
+    }
+
     /// Its page, or its message, must have this text.
     pub(crate) fn says(&mut self, label: &str, text: &str) {
         self.line(label, text, true);
