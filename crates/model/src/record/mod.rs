@@ -35,7 +35,9 @@ pub use counts::{
     AnchorSpread, AnswerFound, BudgetRow, CountedBy, CountedUnit, Counts, CountsRun, EventCount,
     KnownAnswer, MetricValue,
 };
-pub use digest::{Digest, DigestFact, DigestResult, DigestRun, Measured, ResultValue};
+pub use digest::{
+    Digest, DigestFact, DigestResult, DigestRun, Measured, ResultValue, Skim, SkimFact, SkimResult,
+};
 pub use event::{Event, Told};
 pub use gate::{BoundKind, BoundOutcome, GateBound, GateRun, GateVerdict};
 pub use original::{OriginalRate, OriginalRun};

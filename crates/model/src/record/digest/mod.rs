@@ -3,6 +3,9 @@
 //! A record is mostly samples, and of a thousand records nobody wants to read those. So its digest stands before
 //! everything else, in one line, and whoever compares records reads that far and stops (`docs/adr/0012-digest-first.md`).
 
+mod skim;
+mod tree;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -10,6 +13,7 @@ use serde::de::{Deserializer as _, MapAccess, Visitor};
 use serde::ser::{Error as _, Serializer};
 use serde::{Deserialize, Serialize};
 
+pub use self::skim::{Skim, SkimFact, SkimResult};
 use super::read::judged;
 use super::{ResultKey, Tool};
 use crate::quantity::Unit;
@@ -138,28 +142,32 @@ fn millionth(median: f64) -> f64 {
 }
 
 /// What a record begins with.
-#[derive(Default)]
-struct Head {
+struct Head<D> {
     schema: Option<String>,
-    digest: Option<Digest>,
+    digest: Option<D>,
+}
+
+/// What a record of the same major schema begins with. Where the digest ends, reading does: what is said of the rest is
+/// no error of this one.
+fn begun<'a, D: Deserialize<'a>>(beginning: &'a str) -> Option<D> {
+    let mut head = Head { schema: None, digest: None };
+    let _ = serde_json::Deserializer::from_str(beginning).deserialize_map(Begin(&mut head));
+    judged(head.schema).ok()?;
+    head.digest
 }
 
 impl Digest {
     /// The digest that a record of the same major schema begins with, out of the beginning of its text. `None` where
     /// there is none to its end: an older record, or one that another program laid out.
     pub fn read(beginning: &str) -> Option<Digest> {
-        let mut head = Head::default();
-        // Where the digest ends, reading does: what is said of the rest is no error of this one.
-        let _ = serde_json::Deserializer::from_str(beginning).deserialize_map(Begin(&mut head));
-        judged(head.schema).ok()?;
-        head.digest
+        begun(beginning)
     }
 }
 
 /// Reads `schema` and `digest`, and nothing after them.
-struct Begin<'a>(&'a mut Head);
+struct Begin<'a, D>(&'a mut Head<D>);
 
-impl<'de> Visitor<'de> for Begin<'_> {
+impl<'de, D: Deserialize<'de>> Visitor<'de> for Begin<'_, D> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -184,164 +192,6 @@ pub(super) fn in_one_line<S: Serializer>(
     to: S,
 ) -> Result<S::Ok, S::Error> {
     serde_json::value::to_raw_value(digest).map_err(S::Error::custom)?.serialize(to)
-}
-
-/// Results as a tree: what many share is written once.
-mod tree {
-    use std::collections::BTreeMap;
-
-    use serde::de::{Deserializer, Error as _};
-    use serde::ser::Serializer;
-    use serde::{Deserialize, Serialize};
-
-    use super::{DigestResult, Measured};
-    use crate::quantity::Unit;
-    use crate::record::ResultKey;
-    use crate::stats::paired::Better;
-    use crate::unavailable::Unavailable;
-
-    #[derive(Default, Serialize, Deserialize)]
-    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-    #[cfg_attr(feature = "schema", schemars(rename = "DigestTree"))]
-    pub(super) struct Tree {
-        /// Why results are absent.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        reasons: Vec<Unavailable>,
-        /// By area, workload and quantity.
-        areas: BTreeMap<String, BTreeMap<String, BTreeMap<String, Quantity>>>,
-    }
-
-    #[derive(Serialize, Deserialize)]
-    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-    #[cfg_attr(feature = "schema", schemars(rename = "DigestQuantity"))]
-    struct Quantity {
-        unit: Unit,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        better: Option<Better>,
-        /// The relative width of the bins that samples were kept in, where they were.
-        #[serde(default, skip_serializing_if = "is_zero")]
-        packing: f64,
-        rows: Vec<Row>,
-    }
-
-    /// Results that differ by the CPUs that were active alone.
-    #[derive(Serialize, Deserialize)]
-    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-    #[cfg_attr(feature = "schema", schemars(rename = "DigestRow"))]
-    struct Row {
-        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-        parameters: BTreeMap<String, String>,
-        cells: Vec<Cell>,
-    }
-
-    /// A result with so many CPUs active: a median, or the place of the reason why there is none.
-    #[derive(Serialize, Deserialize)]
-    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-    #[cfg_attr(feature = "schema", schemars(rename = "DigestCell"))]
-    struct Cell {
-        active: usize,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        cpus: Option<String>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        median: Option<f64>,
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        blocks_ppm: Vec<i64>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        reason: Option<usize>,
-    }
-
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-    fn is_zero(width: &f64) -> bool {
-        *width == 0.0
-    }
-
-    impl Tree {
-        fn add(&mut self, key: &ResultKey, result: &DigestResult) {
-            let ResultKey { area, workload, quantity, active, cpus, parameters } = key.clone();
-            let (measured, reason) = match &result.outcome {
-                Ok(measured) => (Some(measured.clone()), None),
-                Err(reason) => (None, Some(self.place(reason))),
-            };
-            let cell = Cell {
-                active,
-                cpus,
-                median: measured.as_ref().map(|it| it.median),
-                blocks_ppm: measured.map(|it| it.blocks_ppm).unwrap_or_default(),
-                reason,
-            };
-            let workloads = self.areas.entry(area).or_default();
-            let quantities = workloads.entry(workload).or_default();
-            let DigestResult { unit, better, .. } = *result;
-            let packing = result.outcome.as_ref().map_or(0.0, |it| it.packing);
-            let none = || Quantity { unit, better, packing: 0.0, rows: Vec::new() };
-            let Quantity { packing: widest, rows, .. } =
-                quantities.entry(quantity).or_insert_with(none);
-            *widest = widest.max(packing);
-            match rows.iter_mut().find(|row| row.parameters == parameters) {
-                Some(row) => row.cells.push(cell),
-                None => rows.push(Row { parameters, cells: vec![cell] }),
-            }
-        }
-
-        /// Where a reason stands among those of all results.
-        fn place(&mut self, reason: &Unavailable) -> usize {
-            let known = self.reasons.iter().position(|known| known == reason);
-            known.unwrap_or_else(|| {
-                self.reasons.push(reason.clone());
-                self.reasons.len() - 1
-            })
-        }
-
-        fn outcome(&self, cell: Cell, packing: f64) -> Option<Result<Measured, Unavailable>> {
-            match (cell.reason, cell.median) {
-                (Some(place), _) => Some(Err(self.reasons.get(place)?.clone())),
-                (None, median) => {
-                    Some(Ok(Measured { median: median?, blocks_ppm: cell.blocks_ppm, packing }))
-                }
-            }
-        }
-    }
-
-    pub(super) fn serialize<S: Serializer>(
-        results: &BTreeMap<ResultKey, DigestResult>,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
-        let mut tree = Tree::default();
-        for (key, result) in results {
-            tree.add(key, result);
-        }
-        tree.serialize(to)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<BTreeMap<ResultKey, DigestResult>, D::Error> {
-        let mut tree = Tree::deserialize(from)?;
-        let mut results = BTreeMap::new();
-        for (area, workloads) in std::mem::take(&mut tree.areas) {
-            for (workload, quantities) in workloads {
-                for (quantity, Quantity { unit, better, packing, rows }) in quantities {
-                    for Row { parameters, cells } in rows {
-                        for cell in cells {
-                            let key = ResultKey {
-                                area: area.clone(),
-                                workload: workload.clone(),
-                                quantity: quantity.clone(),
-                                active: cell.active,
-                                cpus: cell.cpus.clone(),
-                                parameters: parameters.clone(),
-                            };
-                            let outcome = tree.outcome(cell, packing);
-                            let outcome =
-                                outcome.ok_or_else(|| D::Error::missing_field("median"))?;
-                            results.insert(key, DigestResult { unit, better, outcome });
-                        }
-                    }
-                }
-            }
-        }
-        Ok(results)
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,137 @@
+//! A digest whose texts stay where they were read: for whoever looks at ten thousand of them.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserializer, Error, Visitor};
+use serde::{Deserialize, Serialize};
+
+use super::tree::{Row, Tree};
+use super::{DigestRun, Measured, ResultValue};
+use crate::quantity::Unit;
+use crate::record::Tool;
+use crate::stats::paired::Better;
+
+/// The same as a [`Digest`](super::Digest), without reasons for what is absent.
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
+pub struct Skim<'a> {
+    /// The program that measured.
+    pub tool: Tool,
+    /// When, and of what.
+    pub run: DigestRun,
+    /// How many packages the machine has.
+    pub packages: usize,
+    /// How many cores it has.
+    pub cores: usize,
+    /// Facts, conditions and settings.
+    pub facts: Vec<SkimFact<'a>>,
+    results: Tree<Borrowed<'a>>,
+}
+
+/// Something that a machine says of itself.
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
+pub struct SkimFact<'a> {
+    id: Borrowed<'a>,
+    label: Borrowed<'a>,
+    text: Option<Borrowed<'a>>,
+}
+
+impl SkimFact<'_> {
+    /// The fact's id.
+    pub fn id(&self) -> &str {
+        &self.id.0
+    }
+
+    /// What people call it.
+    pub fn label(&self) -> &str {
+        &self.label.0
+    }
+
+    /// What it says, where that is known.
+    pub fn text(&self) -> Option<&str> {
+        self.text.as_ref().map(|text| &*text.0)
+    }
+}
+
+/// A result that has a number.
+pub struct SkimResult<'a> {
+    /// The area.
+    pub area: &'a str,
+    /// The workload.
+    pub workload: &'a str,
+    /// The id of the quantity.
+    pub quantity: &'a str,
+    /// How many CPUs were active.
+    pub active: usize,
+    /// What its numbers count.
+    pub unit: Unit,
+    /// Which direction is better, where one is.
+    pub better: Option<Better>,
+    /// The number.
+    pub value: ResultValue,
+    row: &'a Row<Borrowed<'a>>,
+}
+
+impl SkimResult<'_> {
+    /// What else tells it from others, by name.
+    pub fn parameters(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.row.parameters.iter().map(|(name, value)| (&*name.0, &*value.0))
+    }
+}
+
+impl<'a> Skim<'a> {
+    /// The digest that a record begins with, as [`Digest::read`](super::Digest::read).
+    pub fn read(beginning: &'a str) -> Option<Skim<'a>> {
+        super::begun(beginning)
+    }
+
+    /// The results that have a number.
+    pub fn results(&self) -> impl Iterator<Item = SkimResult<'_>> {
+        let areas = self.results.areas.iter();
+        let workloads = areas.flat_map(|(area, workloads)| {
+            workloads.iter().map(move |(workload, all)| (&*area.0, &*workload.0, all))
+        });
+        let quantities = workloads.flat_map(|(area, workload, all)| {
+            all.iter().map(move |(quantity, it)| (area, workload, &*quantity.0, it))
+        });
+        quantities.flat_map(|(area, workload, quantity, all)| {
+            let cells = all.rows.iter().flat_map(|row| row.cells.iter().map(move |it| (row, it)));
+            cells.filter_map(move |(row, cell)| {
+                let (median, blocks_ppm) = (cell.median?, cell.blocks_ppm.clone());
+                let value = Measured { median, blocks_ppm, packing: all.packing }.value();
+                let (active, unit, better) = (cell.active, all.unit, all.better);
+                Some(SkimResult { area, workload, quantity, active, unit, better, value, row })
+            })
+        })
+    }
+}
+
+/// A text of the record itself, as far as nothing in it is escaped.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+struct Borrowed<'a>(Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Borrowed<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Whole;
+
+        impl<'de> Visitor<'de> for Whole {
+            type Value = Cow<'de, str>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text")
+            }
+
+            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Cow::Borrowed(text))
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Cow::Owned(text.to_owned()))
+            }
+        }
+
+        from.deserialize_str(Whole).map(Borrowed)
+    }
+}
