@@ -8,8 +8,11 @@ pub mod compare;
 pub mod counts;
 pub mod digest;
 pub mod gate;
+pub mod hostlist;
 pub mod metrics;
 pub mod reference;
+pub mod simulate;
+pub mod survey;
 #[cfg(test)]
 #[path = "../../report/src/testing/by_hand.rs"]
 mod testing;

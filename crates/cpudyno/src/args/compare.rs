@@ -43,7 +43,7 @@ Examples:
   cpudyno compare base.json new.json --fail-on slower:5%   for a script";
 
 /// `slower:5%` as 0.05.
-fn worse_by(text: &str) -> Result<f64, BadValue> {
+pub(super) fn worse_by(text: &str) -> Result<f64, BadValue> {
     const HINT: &str = "such as --fail-on slower:5%";
     let refused = || BadValue::new("not of the form slower:SHARE", HINT);
     let share = text.strip_prefix("slower:").ok_or_else(refused)?;

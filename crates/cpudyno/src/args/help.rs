@@ -48,7 +48,7 @@ const GROUPS: &[Group] = &[
     Group { title: "Watch", commands: &["top", "quiet"] },
     Group { title: "Set", commands: &["settings", "set", "undo", "sst"] },
     Group { title: "Compare", commands: &["ab", "compare"] },
-    Group { title: "Many machines", commands: &["gate"] },
+    Group { title: "Many machines", commands: &["gate", "fleet"] },
     Group { title: "Records", commands: &["show", "capture"] },
 ];
 
@@ -67,6 +67,7 @@ const QUESTIONS: &[(&str, &str)] = &[
     ("Does a setting help my program?", "cpudyno ab --b SETTING=VALUE -- CMD"),
     ("Can the result of my benchmark be trusted?", "cpudyno quiet -- CMD"),
     ("Why is this machine slower than that one?", "cpudyno compare A.json B.json"),
+    ("Which of my machines are slow, and why?", "cpudyno fleet DIR"),
     ("Is this machine still normal?", "cpudyno gate --reference DIR"),
     ("Which other commands are there?", "cpudyno help --all"),
 ];

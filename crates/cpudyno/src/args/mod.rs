@@ -7,6 +7,7 @@ mod compare;
 mod compat;
 mod cores;
 mod doctor;
+mod fleet;
 mod gate;
 mod help;
 mod info;
@@ -33,6 +34,7 @@ pub(crate) use compare::CompareArgs;
 pub(crate) use compat::{CompatArgs, compat};
 pub(crate) use cores::CoresArgs;
 pub(crate) use doctor::DoctorArgs;
+pub(crate) use fleet::{AskedFault, FleetArgs, FleetCommand, SimulateArgs};
 pub(crate) use gate::{Bounded, GateArgs};
 pub(crate) use help::HelpArgs;
 pub(crate) use info::InfoArgs;
@@ -137,6 +139,7 @@ pub(crate) enum Command {
     Quiet(QuietArgs),
     Gate(Box<GateArgs>),
     Compare(CompareArgs),
+    Fleet(Box<FleetArgs>),
     Capture(CaptureArgs),
     Show(ShowArgs),
     Streams(StreamsArgs),
@@ -155,7 +158,10 @@ impl Command {
 
     /// Whether it has no use for a machine: `NOT_TAKEN` keeps the options that name one out of its help.
     pub(crate) fn reads_no_machine(&self) -> bool {
-        matches!(self, Command::Show(_) | Command::Compare(_) | Command::Streams(_))
+        matches!(
+            self,
+            Command::Show(_) | Command::Compare(_) | Command::Fleet(_) | Command::Streams(_)
+        )
     }
 }
 
@@ -182,6 +188,8 @@ const NOT_TAKEN: &[(&[&str], &[&str])] = &[
     (&["wake", "timer"], &["methods", "pairs"]),
     (&["show"], &["machine", "root"]),
     (&["compare"], &["machine", "root"]),
+    (&["fleet"], &["machine", "root"]),
+    (&["fleet", "simulate"], &["machine", "root"]),
     (&["streams"], &["machine", "root"]),
     (&["help"], &["machine", "root"]),
 ];

@@ -8,6 +8,7 @@ mod compat;
 mod cores;
 mod delivery;
 mod doctor;
+mod fleet;
 mod gate;
 mod info;
 mod jitter;
@@ -78,6 +79,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Capture(args) => capture::run(&machine(name, root)?, &args),
         Command::Show(args) => show::run(args),
         Command::Compare(args) => compare::run(args),
+        Command::Fleet(args) => fleet::run(*args),
         Command::Streams(args) => lists::streams(&args.look),
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fleet::reference::Reference;
+use fleet::survey::{Host, Rows};
 use model::record::{Digest, ReadError, Record};
 
 use super::show::{refused, text};
@@ -49,7 +50,7 @@ pub(super) fn place(record: &mut Record, earlier: &Reference) {
 /// What is needed of a record: its digest, or that which is made of it. The buffer may have held another file before:
 /// fresh memory for each would take as long as reading.
 fn digest(file: &Path, buffer: &mut Vec<u8>) -> Result<Digest, Unread> {
-    if let Some(digest) = at_beginning(file, buffer) {
+    if let Some(digest) = at_beginning(file, buffer, Digest::read) {
         return Ok(digest);
     }
     let text = text(file, buffer).map_err(Unread::File)?;
@@ -62,8 +63,12 @@ fn digest(file: &Path, buffer: &mut Vec<u8>) -> Result<Digest, Unread> {
     Ok(fleet::digest::of(&record))
 }
 
-/// The digest that a file begins with, where it is a record that is written to its end; the rest is not read.
-fn at_beginning(file: &Path, buffer: &mut Vec<u8>) -> Option<Digest> {
+/// What is made of the beginning of a file, where it is a record that is written to its end; the rest is not read.
+fn at_beginning<T>(
+    file: &Path,
+    buffer: &mut Vec<u8>,
+    made: impl Fn(&str) -> Option<T>,
+) -> Option<T> {
     /// No digest that is known is half as long.
     const LONGEST: u64 = 128 << 10;
     let mut file = File::open(file).ok().filter(|_| file != Path::new("-"))?;
@@ -74,11 +79,11 @@ fn at_beginning(file: &Path, buffer: &mut Vec<u8>) -> Option<Digest> {
     buffer.clear();
     (&mut file).take(LONGEST).read_to_end(buffer).ok()?;
     let whole = buffer.utf8_chunks().next()?.valid();
-    let digest = Digest::read(whole)?;
+    let made = made(whole)?;
     file.seek(SeekFrom::End(-2)).ok()?;
     buffer.clear();
     file.read_to_end(buffer).ok()?;
-    ends_as_records_do(buffer).then_some(digest)
+    ends_as_records_do(buffer).then_some(made)
 }
 
 fn ends_as_records_do(text: &[u8]) -> bool {
@@ -127,13 +132,23 @@ fn by_threads<T: Send>(files: &[PathBuf], one: impl Fn(&Path, &mut Vec<u8>) -> T
     done.into_iter().map(|(_, made)| made).collect()
 }
 
-/// The earlier records of a folder: its files that end in `.json` or `.html`, not those of folders in it.
-pub(super) fn reference(folder: &Path) -> Result<Reference, Failure> {
-    const HINT: &str = "name a folder of records: `cpudyno sheet --json DIR/FILE.json` writes one";
-    let shown = folder.display();
+/// The files that are named, and those of the folders that are, in order: files that end in `.json` or `.html`, not those
+/// of folders in them.
+pub(super) fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut all = Vec::new();
+    for place in named {
+        if place.is_dir() { all.extend(in_folder(place)?) } else { all.push(place.clone()) }
+    }
+    Ok(all)
+}
+
+const HINT: &str = "name a folder of records: `cpudyno sheet --json DIR/FILE.json` writes one";
+
+fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let fail = |error: &std::io::Error| {
         let why = sys::errno::words(error);
-        Failure::new(code::USAGE, format!("cannot read the folder `{shown}`: {why}")).hint(HINT)
+        let text = format!("cannot read the folder `{}`: {why}", folder.display());
+        Failure::new(code::USAGE, text).hint(HINT)
     };
     let is_record = |file: &PathBuf| {
         let name = file.file_name().unwrap_or_default().as_encoded_bytes();
@@ -147,11 +162,42 @@ pub(super) fn reference(folder: &Path) -> Result<Reference, Failure> {
         .map_err(|error| fail(&error))?;
     files.retain(is_record);
     files.sort();
+    Ok(files)
+}
+
+/// The row of each record, or why there is none.
+pub(super) fn rows(files: &[PathBuf], rows: &Rows) -> Vec<Result<Host, &'static str>> {
+    sys::memory::arenas(ARENAS);
+    by_threads(files, |file, buffer| {
+        let (name, shown) = (host_name(file), file.display().to_string());
+        if let Some(host) = at_beginning(file, buffer, |text| rows.row(&name, &shown, text)) {
+            return Ok(host);
+        }
+        let digest = digest(file, buffer).map_err(|unread| unread.kind())?;
+        rows.row_of(&name, &shown, &digest).ok_or("no record")
+    })
+}
+
+/// The machine that a record is of: the name of its file, up to `_` and a time.
+fn host_name(file: &Path) -> String {
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    let is_time =
+        |text: &str| text.len() >= 8 && text.bytes().take(8).all(|it| it.is_ascii_digit());
+    match stem.rsplit_once('_') {
+        Some((host, time)) if is_time(time) => host.to_owned(),
+        _ => stem.into_owned(),
+    }
+}
+
+/// The earlier records of a folder: its files that end in `.json` or `.html`, not those of folders in it.
+pub(super) fn reference(folder: &Path) -> Result<Reference, Failure> {
+    let files = in_folder(folder)?;
     let kind = |unread: Unread| unread.kind().to_owned();
     let digests = by_threads(&files, |file, buffer| digest(file, buffer).map_err(kind));
     let reference = Reference::new(digests);
     if reference.is_empty() {
-        let none = format!("there is no record with measurements in the folder `{shown}`");
+        let none =
+            format!("there is no record with measurements in the folder `{}`", folder.display());
         let left_out = reference.left_out();
         let told = left_out.iter().map(report::reference::left_out_in_words);
         let told: Vec<String> = std::iter::once(none).chain(told).collect();

@@ -125,6 +125,21 @@ pub(super) fn can_be_chosen(id: &str, same_cpu: bool) -> bool {
     })
 }
 
+/// Whether a fact before the run is a setting that may move results.
+pub(crate) fn may_be_set(id: &str) -> bool {
+    KNOWN.iter().any(|row| row.setting == id) && can_be_chosen(id, true)
+}
+
+/// Why a fact may move results of an area, where that is known, and its place among causes: what somebody chose first.
+pub(crate) fn known(id: &str, area: &str) -> Option<(usize, &'static str)> {
+    let id = id.strip_prefix(AFTER).unwrap_or(id);
+    let is_about = |row: &CauseRow| row.areas.is_empty() || row.areas.contains(&area);
+    let place = KNOWN.iter().position(|row| row.setting == id && is_about(row))?;
+    // What follows from another comes after it.
+    let follows = if FOLLOWS.iter().any(|(it, _)| *it == id) { KNOWN.len() } else { 0 };
+    Some((place + follows, KNOWN[place].why))
+}
+
 /// Which way a setting that differs in a record moves results of an area, where it can move them one way only:
 /// without boost nothing is faster, and with fewer idle states no wake-up is slower.
 fn way(setting: &Setting, place: usize, area: &str) -> Option<RatioVerdict> {

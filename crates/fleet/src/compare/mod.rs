@@ -18,6 +18,7 @@ use model::stats::welch::{false_shares, welch};
 use model::{Unit, areas};
 use serde::Serialize;
 
+pub(crate) use self::causes::{known as known_cause, may_be_set as can_be_chosen};
 pub use self::page::{drawn, page};
 use self::settings::settings;
 

@@ -1,0 +1,126 @@
+//! Arguments of `cpudyno fleet`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use fleet::simulate::PlantedFault;
+
+use super::compare::worse_by;
+use super::{BadValue, Output};
+
+/// Hold many machines against each other: which are slow, and why.
+///
+/// Takes records of `cpudyno sheet --json`, one or more of each machine; the newest counts. Machines are held
+/// against those of their kind (CPU, packages, cores, virtualisation), result by result. A machine is a suspect
+/// where it is worse than others of its sort, with its whole 95 % interval, by more than chance: of twenty fleets
+/// without a fault one shows a suspect. Of each suspect it names the facts that separate it from the others.
+///
+/// A machine's name is that of its file, up to `_` and a time.
+///
+/// Exit codes of --fail-on: 1 a suspect loses more than SHARE; 3 nothing could be judged.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+pub(crate) struct FleetArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<FleetCommand>,
+
+    /// Records, and folders of records.
+    #[arg(value_name = "DIR|FILE", required = true, num_args = 1..)]
+    pub(crate) records: Vec<PathBuf>,
+
+    /// Machines that are expected, a name to a line; those without a record are named.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) expect: Option<PathBuf>,
+
+    /// Which group a machine is in, such as its rack: lines of its name and its group.
+    ///
+    /// The group is a fact like others, and may separate suspects. By default it is the name without the
+    /// number at its end: r07 of r07n12.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) groups: Option<PathBuf>,
+
+    /// Print the names of machines that are well, as a host list of Slurm.
+    #[arg(long, conflicts_with = "bad")]
+    pub(crate) good: bool,
+
+    /// Print the names of suspects, as a host list of Slurm.
+    #[arg(long)]
+    pub(crate) bad: bool,
+
+    /// Exit with 1 if a suspect loses more than SHARE: slower:5%.
+    #[arg(long, value_parser = worse_by, value_name = "slower:SHARE")]
+    pub(crate) fail_on: Option<f64>,
+
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FleetCommand {
+    Simulate(SimulateArgs),
+}
+
+/// Write records of a fleet that nobody owns, with faults, to try `fleet` on.
+///
+/// Each machine is the record of --from with noise between machines; four of ten have cores that clock 2 % lower.
+/// Everything says SIMULATED.
+#[derive(Debug, Args)]
+#[command(after_long_help = SIMULATE_EXAMPLES)]
+pub(crate) struct SimulateArgs {
+    /// The folder that records are written to; it is made, and must be empty.
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+
+    /// A record of a simulated machine: `cpudyno sheet --machine sim:2s-56c --json base.json`.
+    #[arg(long, value_name = "RECORD")]
+    pub(crate) from: PathBuf,
+
+    /// How many machines (1 to 100,000).
+    #[arg(long, default_value = "100", value_parser = hosts, value_name = "N")]
+    pub(crate) hosts: usize,
+
+    /// A fault, and how many machines have it: missing-dimm or missing-dimm:3. May be given several times; `all`
+    /// are all of them.
+    ///
+    /// missing-dimm, wrong-epp, old-microcode, hot-rack, c6-off, smt-off, thp-off, clock-cap, slow-firmware.
+    #[arg(long = "fault", value_delimiter = ',', value_name = "NAME[:N]")]
+    pub(crate) faults: Vec<AskedFault>,
+
+    /// What chance begins with: another number gives another fleet.
+    #[arg(long, default_value = "1", value_name = "N")]
+    pub(crate) seed: u64,
+}
+
+/// One fault, or all.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum AskedFault {
+    All,
+    One(PlantedFault),
+}
+
+impl std::str::FromStr for AskedFault {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "all" { Ok(AskedFault::All) } else { text.parse().map(AskedFault::One) }
+    }
+}
+
+fn hosts(text: &str) -> Result<usize, BadValue> {
+    let refused = || BadValue::new("not 1 to 100000 machines", "such as --hosts 1000");
+    text.parse().ok().filter(|hosts| (1..=100_000).contains(hosts)).ok_or_else(refused)
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  cpudyno sheet --json records/$(hostname).json   on each machine
+  cpudyno fleet records/                          which are slow, and why
+  cpudyno fleet records/ -v                       every machine, result and fact
+  cpudyno fleet records/ --bad                    for scontrol or a drain list
+  cpudyno fleet records/ --expect hosts.txt       also which have no record";
+
+const SIMULATE_EXAMPLES: &str = "\
+Examples:
+  cpudyno sheet --machine sim:2s-56c --json base.json
+  cpudyno fleet simulate --from base.json --hosts 1000 --fault all fleet/
+  cpudyno fleet fleet/";

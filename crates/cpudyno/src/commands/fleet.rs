@@ -1,0 +1,193 @@
+//! `cpudyno fleet`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use fleet::hostlist;
+use fleet::simulate::{FAULTS, PlantedFault, SimulatedFleet};
+use fleet::survey::{self, Host, LeftOutHost, Rows, Survey};
+use model::record::PageKind;
+
+use super::show::{refused, text};
+use super::{presentation, records, sinks_beside, unrecorded};
+use crate::args::{AskedFault, FleetArgs, FleetCommand, Format, SimulateArgs};
+use crate::failure::{Failure, code};
+use crate::output::{self, Sink};
+
+pub(super) fn run(args: FleetArgs) -> Result<ExitCode, Failure> {
+    let FleetArgs { command, records, expect, groups, good, bad, fail_on, output } = args;
+    if let Some(FleetCommand::Simulate(args)) = command {
+        return simulate(&args);
+    }
+    let (sinks, look) = sinks_beside(&records, output)?;
+    let expected = expect.as_deref().map(lines).transpose()?;
+    let groups = groups.as_deref().map(grouped).transpose()?;
+    let survey = surveyed(&records, expected.as_deref(), groups.as_ref())?;
+    let presentation = presentation(&look, PageKind::Sheet);
+    let page = survey::page(&survey, presentation.verbosity);
+    let told = |format| match format {
+        Format::Json => json(&survey),
+        Format::Csv => Ok(survey::csv(&survey)),
+        Format::Html => views::html::render(|| &page, None).map_err(|error| super::broken(&error)),
+        format => unrecorded("a survey", &page, format, presentation),
+    };
+    let written = sinks.write(told);
+    match (good, bad) {
+        (true, _) => output::data(&(hostlist::told(&survey.good) + "\n"))?,
+        (_, true) => output::data(&(hostlist::told(&survey.bad()) + "\n"))?,
+        _ => output::data(&told(look.format)?)?,
+    }
+    written?;
+    fail_on.map_or(Ok(ExitCode::SUCCESS), |share| judged(&survey, share))
+}
+
+/// Reads all records and holds the newest of each machine against the others.
+fn surveyed(
+    files: &[PathBuf],
+    expected: Option<&[String]>,
+    groups: Option<&BTreeMap<String, String>>,
+) -> Result<Survey, Failure> {
+    let rows = Rows::default();
+    let files = records::files(files)?;
+    let read = records::rows(&files, &rows);
+    let (mut newest, mut left_out): (BTreeMap<String, Host>, Vec<LeftOutHost>) = Default::default();
+    for (file, host) in files.iter().zip(read) {
+        match host {
+            Ok(host) if host.interrupted.is_some() => {
+                let why = "its run was interrupted".to_owned();
+                left_out.push(LeftOutHost { name: host.name, why });
+            }
+            Ok(host) => match newest.get(&host.name) {
+                Some(known) if known.started >= host.started => {}
+                _ => drop(newest.insert(host.name.clone(), host)),
+            },
+            Err(why) => {
+                left_out
+                    .push(LeftOutHost { name: file.display().to_string(), why: why.to_owned() });
+            }
+        }
+    }
+    let mut hosts: Vec<Host> = newest.into_values().collect();
+    let mut names = rows.names();
+    let group = |host: &Host| match groups {
+        Some(groups) => groups.get(&host.name).cloned(),
+        None => prefix(&host.name),
+    };
+    names.say("rack", "Group", &mut hosts, group);
+    let mut survey = survey::survey(&hosts, &names);
+    survey.left_out.extend(left_out);
+    let seen: BTreeSet<&str> = hosts.iter().map(|host| host.name.as_str()).collect();
+    let expected = expected.unwrap_or_default().iter();
+    survey.missing = expected.filter(|name| !seen.contains(name.as_str())).cloned().collect();
+    Ok(survey)
+}
+
+/// A name without the number at its end; none where nothing else is left.
+fn prefix(name: &str) -> Option<String> {
+    let short = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    let short = short.trim_end_matches(|letter: char| !letter.is_ascii_digit());
+    (!short.is_empty() && short != name).then(|| short.to_owned())
+}
+
+/// The lines of a file that are not empty.
+fn lines(file: &Path) -> Result<Vec<String>, Failure> {
+    let text = fs::read_to_string(file).map_err(|error| {
+        let why = sys::errno::words(&error);
+        Failure::usage(format!("cannot read `{}`: {why}", file.display()))
+            .hint("a name to a line, as `sinfo -hN -o %N` prints them")
+    })?;
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    Ok(lines.map(str::to_owned).collect())
+}
+
+/// Which group each machine is in.
+fn grouped(file: &Path) -> Result<BTreeMap<String, String>, Failure> {
+    let lines = lines(file)?;
+    let pair = |(place, line): (usize, &String)| {
+        let (name, group) = line.split_once(char::is_whitespace).ok_or_else(|| {
+            let (file, line) = (file.display(), place + 1);
+            Failure::usage(format!("`{file}`, line {line}: no name and group"))
+                .hint("lines of a machine's name, a blank and its group: r07n12 rack7")
+        })?;
+        Ok((name.to_owned(), group.trim().to_owned()))
+    };
+    lines.iter().enumerate().map(pair).collect()
+}
+
+/// The answer for scripts.
+fn judged(survey: &Survey, share: f64) -> Result<ExitCode, Failure> {
+    if survey.judged == 0 {
+        return Err(Failure::new(code::NOT_HERE, "no machine could be held against others")
+            .hint("it takes records of eight machines of a kind: `cpudyno sheet --json FILE`"));
+    }
+    let lost = |group: &survey::HostGroup| group.results.first().map_or(0.0, |first| first.lost);
+    let worse: Vec<&survey::HostGroup> =
+        survey.suspects.iter().filter(|group| lost(group) > share).collect();
+    let Some(first) = worse.first() else { return Ok(ExitCode::SUCCESS) };
+    let hosts: usize = worse.iter().map(|group| group.hosts.len()).sum();
+    let percent = (share * 1e8).round() / 1e6;
+    let name = first.hosts.first().map_or("", String::as_str);
+    let text = format!("{hosts} machines lose more than {percent} %, first: {name}");
+    Err(Failure::new(code::NO, text))
+}
+
+fn json(survey: &Survey) -> Result<String, Failure> {
+    let text = serde_json::to_string_pretty(survey);
+    Ok(text.map_err(|error| Failure::new(code::BUG, error.to_string()))? + "\n")
+}
+
+/// Writes a fleet that nobody owns.
+fn simulate(args: &SimulateArgs) -> Result<ExitCode, Failure> {
+    let mut buffer = Vec::new();
+    let text = text(&args.from, &mut buffer)?;
+    let mut base =
+        model::record::read(&text).map_err(|error| refused(&args.from, &text, &error))?;
+    if base.run.simulated.is_none() {
+        let why = format!("`{}` is a record of a real machine", args.from.display());
+        return Err(Failure::usage(why)
+            .hint("a fleet is made of a simulated one: `cpudyno sheet --machine sim:2s-56c --json base.json`"));
+    }
+    let digest = base.digest.take().unwrap_or_else(|| fleet::digest::of(&base));
+    base.series.clear();
+    let faults: Vec<PlantedFault> = args
+        .faults
+        .iter()
+        .flat_map(|asked| match asked {
+            AskedFault::All => {
+                FAULTS.iter().map(|fault| PlantedFault { fault, count: None }).collect()
+            }
+            AskedFault::One(planted) => vec![*planted],
+        })
+        .collect();
+    let simulated = SimulatedFleet::new(digest, args.hosts, args.seed, &faults);
+    emptied(&args.folder)?;
+    for host in 0..simulated.len() {
+        base.digest = Some(simulated.digest(host));
+        let file = args.folder.join(simulated.name(host) + ".json");
+        let text = views::json::render(&base).map_err(|error| super::broken(&error))?;
+        Sink::open(&file)?.write(&text)?;
+    }
+    let mut told = format!("SIMULATED: {} records in {}\n", simulated.len(), args.folder.display());
+    for (fault, hosts) in simulated.planted() {
+        told += &format!("{}: {}; {}\n", hostlist::told(&hosts), fault.name, fault.about);
+    }
+    output::data(&told)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Makes a folder, or sees that it is empty.
+fn emptied(folder: &Path) -> Result<(), Failure> {
+    let fail = |error: std::io::Error| {
+        let why = sys::errno::words(&error);
+        Failure::usage(format!("cannot write to the folder `{}`: {why}", folder.display()))
+            .hint("name a new folder")
+    };
+    fs::create_dir_all(folder).map_err(fail)?;
+    if fs::read_dir(folder).map_err(fail)?.next().is_some() {
+        return Err(Failure::usage(format!("the folder `{}` is not empty", folder.display()))
+            .hint("name a new folder: simulated machines are not put beside others"));
+    }
+    Ok(())
+}

@@ -1,0 +1,166 @@
+//! How far from the others a machine is too far, where thousands are looked at for hundreds of results each.
+
+use model::stats::paired::BAND;
+use model::stats::{median, quantile_sorted};
+
+/// The chances that [`FACTORS`] has columns for, each a tenth of the one before.
+const FIRST_CHANCE: f64 = 1e-3;
+
+/// By which factor of the deviation a number lies beyond those of others with a chance of 1e-3, 1e-4 ... 1e-10, of
+/// normal numbers, by the count of others. Between rows that of fewer counts, between columns the logarithm is linear.
+///
+/// # Source
+/// Medians and median distances of 6,000 (10,000 others) to 4,000,000 (8 others) draws; the chance is the mean over
+/// draws of the normal tail beyond the limit that each gives. Up to 20 others, what is rarer than 1e-5 is continued as
+/// the power that it follows up to there. A test draws them again, coarser.
+#[rustfmt::skip]
+const FACTORS: &[(usize, [f64; 8])] = &[
+    (7, [17.9, 39.6, 88.0, 199.0, 446.0, 1000.0, 2240.0, 5020.0]),
+    (8, [11.6, 21.4, 38.8, 71.0, 130.0, 238.0, 436.0, 798.0]),
+    (10, [8.78, 14.7, 23.9, 39.0, 64.0, 105.0, 172.0, 282.0]),
+    (12, [7.38, 11.6, 17.8, 27.3, 42.0, 64.0, 98.0, 150.0]),
+    (15, [6.48, 9.75, 14.2, 20.8, 31.0, 46.0, 68.0, 100.0]),
+    (20, [5.26, 7.31, 9.8, 12.8, 17.0, 22.6, 30.0, 40.0]),
+    (30, [4.47, 5.87, 7.43, 9.18, 11.1, 13.3, 15.5, 17.6]),
+    (50, [3.95, 4.96, 6.0, 7.1, 8.27, 9.54, 10.9, 12.3]),
+    (100, [3.6, 4.38, 5.13, 5.85, 6.57, 7.27, 7.98, 8.7]),
+    (200, [3.44, 4.13, 4.76, 5.35, 5.92, 6.47, 7.01, 7.54]),
+    (500, [3.35, 3.98, 4.55, 5.07, 5.55, 6.01, 6.44, 6.86]),
+    (1_000, [3.32, 3.94, 4.48, 4.98, 5.44, 5.87, 6.28, 6.66]),
+    (3_000, [3.3, 3.91, 4.44, 4.92, 5.36, 5.78, 6.16, 6.53]),
+    (10_000, [3.29, 3.9, 4.42, 4.9, 5.34, 5.74, 6.13, 6.49]),
+];
+
+/// Fewer machines say nothing of what is usual.
+pub(super) const HOSTS_MIN: usize = 8;
+
+/// The factor for a chance of one number, both sides.
+fn factor(others: usize, chance: f64) -> Option<f64> {
+    let (_, row) = FACTORS.iter().rev().find(|(count, _)| *count <= others)?;
+    let place = (FIRST_CHANCE / chance).log10().clamp(0.0, (row.len() - 1) as f64);
+    let (at, part) = (place.floor() as usize, place.fract());
+    let next = row.get(at + 1).unwrap_or(&row[at]);
+    Some((row[at].ln() * (1.0 - part) + next.ln() * part).exp())
+}
+
+/// The median distance from the median is that much smaller than the standard deviation of normal numbers.
+const NORMAL: f64 = 1.4826;
+
+/// What is usual among numbers, and how far from it is too far.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Usual {
+    pub middle: f64,
+    /// How far below the middle is too far.
+    pub below: f64,
+    /// How far above it.
+    pub above: f64,
+}
+
+/// Of that many numbers, each side has a tail that is looked at.
+const TAILS_MIN: usize = 100;
+
+/// Shares of a side's distances, and where those of normal numbers end, in deviations; with how many distances.
+const TAILS: [(f64, f64, usize); 3] = [(0.8, 1.2816, 50), (0.9, 1.6449, 100), (0.98, 2.3263, 500)];
+
+/// Half of normal distances end here, in deviations.
+const HALF: f64 = 0.674_49;
+
+/// What is usual among these numbers, for another one that is beyond it with that chance; `None` where they are too few.
+///
+/// Of many numbers each side has a limit of its own: where distances spread farther than normal ones they grow as
+/// a z + b z², which is right for noise that is skewed and for exponential tails. What is beyond the limit of normal
+/// numbers says nothing of tails: of these machines one in five may be ill.
+pub(super) fn usual(others: &[f64], chance: f64) -> Option<Usual> {
+    let middle = median(others)?;
+    let factor = factor(others.len(), chance)?;
+    let least = BAND * middle.abs();
+    let distances = ascending(others.iter().map(|number| (number - middle).abs()));
+    let plain = quantile_sorted(&distances, 0.5) * NORMAL * factor;
+    let reach = if others.len() < TAILS_MIN {
+        [plain; 2]
+    } else {
+        let side = |sign: f64| {
+            let distances = others.iter().map(|number| (number - middle) * sign);
+            let distances = ascending(distances.filter(|it| (0.0..=plain).contains(it)));
+            tail(&distances, factor)
+        };
+        [side(-1.0), side(1.0)]
+    };
+    let [below, above] = reach.map(|reach| reach.max(least));
+    Some(Usual { middle, below, above })
+}
+
+fn ascending(numbers: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut numbers: Vec<f64> = numbers.collect();
+    numbers.sort_unstable_by(f64::total_cmp);
+    numbers
+}
+
+/// Where so many deviations end on a side with these distances.
+fn tail(distances: &[f64], factor: f64) -> f64 {
+    let half = quantile_sorted(distances, 0.5) / HALF;
+    let bends = TAILS.iter().filter(|(_, _, least)| distances.len() >= *least);
+    let bends = bends
+        .map(|(share, end, _)| (quantile_sorted(distances, *share) / end - half) / (end - HALF));
+    let bend = bends.fold(0.0, f64::max);
+    (half - bend * HALF) * factor + bend * factor * factor
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn normal(random: &mut fastrand::Rng) -> f64 {
+        let radius = (-2.0 * (1.0 - random.f64()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * random.f64()).cos()
+    }
+
+    #[test]
+    fn as_many_normal_numbers_are_beyond_as_the_chance_says() {
+        for (others, chance) in [(7, 1e-3), (12, 1e-3), (30, 1e-3), (50, 3e-4), (200, 1e-3)] {
+            let mut random = fastrand::Rng::with_seed(others as u64);
+            let trials = 40_000;
+            // Far from 1 %, so that the band does not help.
+            let beyond = (0..trials).filter(|_| {
+                let mut number = || 100.0 + 10.0 * normal(&mut random);
+                let all: Vec<f64> = (0..others).map(|_| number()).collect();
+                let usual = usual(&all, chance).unwrap();
+                let number = number() - usual.middle;
+                number < -usual.below || number > usual.above
+            });
+            let expected = f64::from(trials) * chance;
+            let beyond = beyond.count() as f64;
+            // What bends by chance moves limits of 100 and more out.
+            let least = if others < TAILS_MIN { expected * 0.5 } else { 0.0 };
+            assert!((least..expected * 1.6).contains(&beyond), "{beyond} of {expected}, {others}");
+        }
+    }
+
+    #[test]
+    fn rarer_chances_and_fewer_others_reach_farther() {
+        let of = |others, chance| factor(others, chance).unwrap();
+        assert!(of(20, 1e-5) > of(20, 1e-4) && of(20, 1e-4) > of(100, 1e-4));
+        // Between columns: the geometric middle of 3.6 and 4.38.
+        assert!((of(150, 10f64.powf(-3.5)) - 3.97).abs() < 0.01);
+        assert_eq!(factor(6, 1e-3), None);
+        assert_eq!(of(20_000, 1e-20), 6.49);
+    }
+
+    #[test]
+    fn a_heavy_side_moves_its_limit_out_and_ill_machines_do_not() {
+        let mut random = fastrand::Rng::with_seed(1);
+        let numbers: Vec<f64> = (0..2_000).map(|_| normal(&mut random)).collect();
+        let usual = |bend: f64, ill: usize| {
+            let skewed = |x: &f64| 100.0 + if *x > 0.0 { x + bend * x * x } else { *x };
+            let mut all: Vec<f64> = numbers.iter().map(skewed).collect();
+            all.truncate(2_000 - ill);
+            all.extend(vec![140.0; ill]);
+            usual(&all, 1e-6).unwrap()
+        };
+        let (plain, skewed, ill) = (usual(0.0, 0), usual(0.3, 0), usual(0.0, 100));
+        // One in a million of both sides is 4.9 deviations: 4.9 and 0.3 x 24 are 12.1.
+        assert!((4.7..6.5).contains(&plain.above), "{plain:?}");
+        assert!((10.0..15.0).contains(&skewed.above) && skewed.below < 6.5, "{skewed:?}");
+        assert!(ill.above < 8.0, "{ill:?}");
+    }
+}

@@ -1,0 +1,561 @@
+//! Which of many machines are not like the others, what that costs, and which fact separates them.
+//!
+//! Machines are held against those of their kind, result by result: nothing is assumed but that most of a kind are well.
+//! Where a kind falls into sorts, each is held against its own sort, and the sorts are told. A limit is so far out that
+//! of fleets without a fault one in twenty shows a suspect, however many machines and results there are.
+
+mod limits;
+mod modes;
+mod page;
+mod rows;
+mod separators;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::Unit;
+use model::record::ResultKey;
+use model::stats::paired::Better;
+use model::stats::{median, quantile_sorted};
+use serde::Serialize;
+
+pub use self::page::{csv, page};
+pub use self::rows::{Host, Names, ResultColumn, Rows};
+pub use self::separators::{CHANCE_MAX, Separator};
+use self::separators::{DifferingFact, Question};
+use crate::compare::can_be_chosen;
+use crate::digest::AFTER;
+
+/// Of so many fleets without a fault, one shows a suspect.
+pub const FLEETS_PER_ALARM: f64 = 20.0;
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Survey {
+    /// Which form this is.
+    pub schema: &'static str,
+    /// How many machines were looked at.
+    pub hosts: usize,
+    /// Whether any of them is simulated.
+    pub is_simulated: bool,
+    /// Kinds of machines, the most frequent first.
+    pub kinds: Vec<HostKind>,
+    /// Machines that are not like the others, dearest first.
+    pub suspects: Vec<HostGroup>,
+    /// Sorts of machines within a kind, dearest first.
+    pub modes: Vec<HostGroup>,
+    /// Settings that few machines of a kind have, and that show in no result.
+    pub odd: Vec<OddSetting>,
+    /// How many numbers were judged.
+    pub judged: usize,
+    /// Records that say nothing, and why.
+    pub left_out: Vec<LeftOutHost>,
+    /// Machines that were expected and have no record.
+    pub missing: Vec<String>,
+    /// The names of machines that are neither suspects nor left out.
+    pub good: Vec<String>,
+}
+
+/// Machines that were bought alike.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct HostKind {
+    /// What makes them alike: labels and values.
+    pub alike: Vec<(String, String)>,
+    /// How many there are.
+    pub hosts: usize,
+    /// How many results are compared.
+    pub results: usize,
+    /// Facts that they say differently.
+    pub differing: Vec<FactSpread>,
+}
+
+/// What machines of a kind say of a fact.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FactSpread {
+    /// The fact's id.
+    pub id: String,
+    /// What people call it.
+    pub label: String,
+    /// What is said and by how many, the most frequent first; `None` where it is not known.
+    pub says: Vec<(Option<String>, usize)>,
+}
+
+/// Machines that differ from the others of their kind in the same way.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct HostGroup {
+    /// The place of their kind.
+    pub kind: usize,
+    /// Their names.
+    pub hosts: Vec<String>,
+    /// How many machines of the kind have such results.
+    pub of: usize,
+    /// What they are worse in, the dearest first.
+    pub results: Vec<Deviation>,
+    /// Facts that separate them, the best first.
+    pub facts: Vec<Separator>,
+    /// What they cost together, in machines: hosts times the loss in the dearest result.
+    pub machines_lost: f64,
+}
+
+/// A result in which machines are worse.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Deviation {
+    /// The result.
+    #[serde(flatten)]
+    pub column: ResultColumn,
+    /// What is usual.
+    pub usual: f64,
+    /// The median of theirs.
+    pub here: f64,
+    /// The part of the usual speed that is lost: of a bandwidth or a clock 1 - here/usual, of a time 1 - usual/here.
+    pub lost: f64,
+}
+
+/// A setting that few machines of a kind have.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OddSetting {
+    /// The place of their kind.
+    pub kind: usize,
+    /// The fact's id.
+    pub id: String,
+    /// What people call it.
+    pub label: String,
+    /// What they say; `None` where they do not know it.
+    pub says: Option<String>,
+    /// What others say most often.
+    pub usual: Option<String>,
+    /// Their names.
+    pub hosts: Vec<String>,
+}
+
+/// A record that is not held against others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LeftOutHost {
+    /// Its machine, or its file.
+    pub name: String,
+    /// Why.
+    pub why: String,
+}
+
+/// Holds machines against each other, one record of each.
+pub fn survey(hosts: &[Host], names: &Names) -> Survey {
+    let mut left_out = Vec::new();
+    let mut by_kind: BTreeMap<Vec<(String, String)>, Vec<&Host>> = BTreeMap::new();
+    for host in hosts {
+        if host.result_count() == 0 {
+            let why = "it has no results".to_owned();
+            left_out.push(LeftOutHost { name: host.name.clone(), why });
+        } else {
+            by_kind.entry(alike(host, names)).or_default().push(host);
+        }
+    }
+    let mut kinds: Vec<KindOfHost<'_>> =
+        by_kind.into_iter().map(|(alike, hosts)| KindOfHost::new(alike, hosts, names)).collect();
+    kinds.sort_by_key(|kind| std::cmp::Reverse(kind.hosts.len()));
+    let judged: usize = kinds.iter().map(KindOfHost::judged).sum();
+    let chance = 1.0 / FLEETS_PER_ALARM / judged.max(1) as f64;
+    let (mut suspects, mut modes) = (Vec::new(), Vec::new());
+    for (place, kind) in kinds.iter().enumerate() {
+        let found = kind.look(place, chance);
+        suspects.extend(found.suspects);
+        modes.extend(found.modes);
+    }
+    for groups in [&mut suspects, &mut modes] {
+        groups.sort_by(|a, b| b.machines_lost.total_cmp(&a.machines_lost));
+    }
+    let few = kinds.iter().filter(|kind| kind.hosts.len() < limits::HOSTS_MIN);
+    for host in few.flat_map(|kind| &kind.hosts) {
+        let why = format!("fewer than {} machines are of its kind", limits::HOSTS_MIN);
+        left_out.push(LeftOutHost { name: host.name.clone(), why });
+    }
+    let bad: BTreeSet<String> = suspects.iter().flat_map(|it| it.hosts.iter().cloned()).collect();
+    let out: BTreeSet<&str> = left_out.iter().map(|it| it.name.as_str()).collect();
+    let is_good = |host: &&Host| !bad.contains(&host.name) && !out.contains(&*host.name);
+    let mut good: Vec<String> = hosts.iter().filter(is_good).map(|it| it.name.clone()).collect();
+    good.sort();
+    Survey {
+        schema: "cpudyno.fleet/1",
+        hosts: hosts.len(),
+        is_simulated: hosts.iter().any(|host| host.is_simulated),
+        kinds: kinds.iter().map(KindOfHost::told).collect(),
+        odd: kinds.iter().enumerate().flat_map(|(place, kind)| kind.odd(place, &bad)).collect(),
+        suspects,
+        modes,
+        judged,
+        left_out,
+        missing: Vec::new(),
+        good,
+    }
+}
+
+impl Survey {
+    /// Whether any machine is suspected.
+    pub fn has_suspects(&self) -> bool {
+        !self.suspects.is_empty()
+    }
+
+    /// The id of the fact that is named first for most of these machines: suspects, a sort, or an odd setting.
+    pub fn fact_of(&self, hosts: &[String]) -> Option<String> {
+        let most =
+            |of: &[String]| hosts.iter().filter(|it| of.contains(it)).count() * 2 > hosts.len();
+        let groups = self.suspects.iter().chain(&self.modes);
+        let group = groups.filter(|group| most(&group.hosts)).find_map(|it| it.facts.first());
+        let odd = self.odd.iter().find(|odd| most(&odd.hosts)).map(|odd| odd.id.clone());
+        group.map(|fact| fact.id.clone()).or(odd)
+    }
+
+    /// The names of suspects, each once.
+    pub fn bad(&self) -> Vec<String> {
+        let names: BTreeSet<&String> = self.suspects.iter().flat_map(|it| &it.hosts).collect();
+        names.into_iter().cloned().collect()
+    }
+}
+
+/// What is bought makes a kind; what can be set, plugged or updated is what a survey is to find.
+fn alike(host: &Host, names: &Names) -> Vec<(String, String)> {
+    let known = |id: &str| {
+        let text = names.fact(id).and_then(|fact| host.fact(fact));
+        text.map_or_else(|| "unknown".to_owned(), |text| names.texts.all()[text as usize].clone())
+    };
+    let mut rows = vec![
+        ("CPU".to_owned(), known("cpu.brand")),
+        ("packages".to_owned(), host.packages.to_string()),
+        ("cores".to_owned(), host.cores.to_string()),
+        ("virtualisation".to_owned(), known("platform.virtualisation")),
+    ];
+    if host.is_simulated {
+        rows.insert(0, ("simulated".to_owned(), "yes".to_owned()));
+    }
+    rows
+}
+
+/// Machines of a kind while they are looked at.
+struct KindOfHost<'a> {
+    alike: Vec<(String, String)>,
+    hosts: Vec<&'a Host>,
+    facts: Vec<DifferingFact>,
+    /// The numbers of results that are judged.
+    results: Vec<usize>,
+    names: &'a Names,
+}
+
+/// What a look at a kind found.
+struct KindFindings {
+    suspects: Vec<HostGroup>,
+    modes: Vec<HostGroup>,
+}
+
+/// One machine in one result: the place of the machine, what is usual and what is here.
+#[derive(Clone, Copy)]
+struct ApartHost {
+    host: usize,
+    result: usize,
+    usual: f64,
+    here: f64,
+    lost: f64,
+}
+
+impl<'a> KindOfHost<'a> {
+    fn new(alike: Vec<(String, String)>, hosts: Vec<&'a Host>, names: &'a Names) -> Self {
+        let facts = differing(&hosts, names);
+        let columns = names.results.all();
+        let is_judged = |result: &usize| {
+            let having = hosts.iter().filter(|host| host.result(*result).is_some()).count();
+            columns[*result].better.is_some() && having >= limits::HOSTS_MIN
+        };
+        let results = (0..columns.len()).filter(is_judged).collect();
+        KindOfHost { alike, hosts, facts, results, names }
+    }
+
+    /// How many numbers are judged.
+    fn judged(&self) -> usize {
+        self.results.len() * self.hosts.len()
+    }
+
+    fn told(&self) -> HostKind {
+        let spread = |fact: &DifferingFact| FactSpread {
+            id: fact.id.clone(),
+            label: fact.label.clone(),
+            says: {
+                let text =
+                    |it: Option<u32>| it.map(|it| self.names.texts.all()[it as usize].clone());
+                fact.counts().into_iter().map(|(says, count)| (text(says), count)).collect()
+            },
+        };
+        HostKind {
+            alike: self.alike.clone(),
+            hosts: self.hosts.len(),
+            results: self.results.len(),
+            differing: self.facts.iter().map(spread).collect(),
+        }
+    }
+
+    /// Settings that somebody can choose and few machines have, but for suspects: theirs are told with what they cost.
+    fn odd(&self, kind: usize, suspects: &BTreeSet<String>) -> Vec<OddSetting> {
+        let most = (self.hosts.len() as f64 * modes::SHARE_MIN) as usize;
+        let text = |it: Option<u32>| it.map(|it| self.names.texts.all()[it as usize].clone());
+        let mut found = Vec::new();
+        for fact in self.facts.iter().filter(|fact| can_be_chosen(&fact.id)) {
+            let counts = fact.counts();
+            for (says, _) in counts.iter().filter(|it| it.1 <= most) {
+                let has = |(place, _): &(usize, &&Host)| fact.texts[*place] == *says;
+                let hosts = self.hosts.iter().enumerate().filter(has).map(|it| it.1.name.clone());
+                let hosts: Vec<String> = hosts.filter(|name| !suspects.contains(name)).collect();
+                let (id, label) = (fact.id.clone(), fact.label.clone());
+                let (says, usual) = (text(*says), text(counts[0].0));
+                if !hosts.is_empty() {
+                    found.push(OddSetting { kind, id, label, says, usual, hosts });
+                }
+            }
+        }
+        found
+    }
+
+    fn look(&self, place: usize, chance: f64) -> KindFindings {
+        let (mut apart, mut sorts) = (Vec::new(), Vec::new());
+        for result in &self.results {
+            self.look_at(*result, chance, &mut apart, &mut sorts);
+        }
+        // Who is ill is of no sort.
+        let ill: BTreeSet<usize> = apart.iter().map(|it| it.host).collect();
+        let least = (self.hosts.len() as f64 * modes::SHARE_MIN).ceil() as usize;
+        for sort in &mut sorts {
+            sort.retain(|it| !ill.contains(&it.host));
+        }
+        sorts.retain(|sort| sort.len() >= least);
+        KindFindings { suspects: self.suspects(place, &apart), modes: self.modes(place, sorts) }
+    }
+
+    /// One result: which machines are apart within their sort, and which sorts are worse than the best.
+    fn look_at(
+        &self,
+        result: usize,
+        chance: f64,
+        apart: &mut Vec<ApartHost>,
+        sorts: &mut Vec<Vec<ApartHost>>,
+    ) {
+        let Some(better) = self.names.results.all()[result].better else { return };
+        let cells = self.hosts.iter().enumerate();
+        let mut cells: Vec<(usize, rows::Cell)> =
+            cells.filter_map(|(host, it)| Some((host, it.result(result)?))).collect();
+        cells.sort_unstable_by(|a, b| a.1.median.total_cmp(&b.1.median));
+        let sorted: Vec<f64> = cells.iter().map(|(_, cell)| cell.median).collect();
+        let cuts = modes::cuts(&sorted);
+        let ends = cuts.iter().copied().chain([cells.len()]);
+        let begins = [0].into_iter().chain(cuts.iter().copied());
+        let groups: Vec<&[(usize, rows::Cell)]> =
+            begins.zip(ends).map(|(begin, end)| &cells[begin..end]).collect();
+        let middles: Vec<f64> = groups.iter().map(|group| middle(group)).collect();
+        let best = match better {
+            Better::More => middles.last(),
+            Better::Less => middles.first(),
+        };
+        let Some(best) = best.copied() else { return };
+        for (group, middle) in groups.iter().zip(&middles) {
+            let lost = lost(better, best, *middle);
+            if groups.len() > 1 && lost > 0.0 {
+                let apart = |(host, cell): &(usize, rows::Cell)| ApartHost {
+                    host: *host,
+                    result,
+                    usual: best,
+                    here: cell.median,
+                    lost,
+                };
+                sorts.push(group.iter().map(apart).collect());
+            }
+            apart.extend(beyond(group, result, better, chance));
+        }
+    }
+
+    /// Machines that are apart, together with those that are so for the same reason.
+    fn suspects(&self, place: usize, apart: &[ApartHost]) -> Vec<HostGroup> {
+        // By the result in which a machine loses most.
+        let mut worst: BTreeMap<usize, ApartHost> = BTreeMap::new();
+        for it in apart {
+            let known = worst.entry(it.host).or_insert(*it);
+            if it.lost > known.lost {
+                *known = *it;
+            }
+        }
+        let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        let columns = self.names.results.all();
+        for it in worst.values() {
+            groups.entry(columns[it.result].what.area.clone()).or_default().push(it.host);
+        }
+        let mut found: Vec<HostGroup> = Vec::new();
+        for (area, mut rest) in groups {
+            while !rest.is_empty() {
+                let (group, facts) = self.next_group(&mut rest, &area);
+                found.push(self.group(place, &group, facts, apart));
+            }
+        }
+        found
+    }
+
+    /// Of machines that are worse in an area those that the best fact has in common, or the first alone.
+    fn next_group(&self, rest: &mut Vec<usize>, area: &str) -> (Vec<usize>, Vec<Separator>) {
+        let texts = self.names.texts.all();
+        let text = |number: u32| texts[number as usize].clone();
+        let question = Question { facts: &self.facts, hosts: self.hosts.len(), text: &text };
+        let say = |separator: &Separator, hosts: &[usize]| -> Vec<usize> {
+            let fact = self.facts.iter().find(|fact| fact.id == separator.id);
+            let says = |host: &usize| {
+                fact.is_some_and(|fact| fact.texts[*host].map(text) == separator.says)
+            };
+            hosts.iter().copied().filter(says).collect()
+        };
+        let whole = question.separators(rest, area);
+        let group = match whole.first().filter(|first| first.chance <= CHANCE_MAX) {
+            Some(first) => say(first, rest),
+            None => vec![rest[0]],
+        };
+        rest.retain(|host| !group.contains(host));
+        let facts = question.separators(&group, area);
+        (group, facts)
+    }
+
+    fn group(
+        &self,
+        kind: usize,
+        hosts: &[usize],
+        facts: Vec<Separator>,
+        apart: &[ApartHost],
+    ) -> HostGroup {
+        let mut by_result: BTreeMap<usize, Vec<ApartHost>> = BTreeMap::new();
+        for it in apart.iter().filter(|it| hosts.contains(&it.host)) {
+            by_result.entry(it.result).or_default().push(*it);
+        }
+        // What one machine of many shows is told of that one alone.
+        by_result.retain(|_, all| all.len() * 2 >= hosts.len());
+        let mut results: Vec<Deviation> =
+            by_result.into_iter().map(|(result, all)| self.deviation(result, &all)).collect();
+        results.sort_by(|a, b| b.lost.total_cmp(&a.lost));
+        let most = results.first().map_or(0.0, |first| first.lost);
+        HostGroup {
+            kind,
+            hosts: hosts.iter().map(|host| self.hosts[*host].name.clone()).collect(),
+            of: self.hosts.len(),
+            results,
+            facts,
+            machines_lost: most * hosts.len() as f64,
+        }
+    }
+
+    fn deviation(&self, result: usize, all: &[ApartHost]) -> Deviation {
+        let of = |number: fn(&ApartHost) -> f64| {
+            median(&all.iter().map(number).collect::<Vec<_>>()).unwrap_or_default()
+        };
+        Deviation {
+            column: self.names.results.all()[result].clone(),
+            usual: of(|it| it.usual),
+            here: of(|it| it.here),
+            lost: of(|it| it.lost),
+        }
+    }
+
+    /// Sorts of machines; those that most results cut alike are one.
+    fn modes(&self, place: usize, mut sorts: Vec<Vec<ApartHost>>) -> Vec<HostGroup> {
+        /// Two sorts are one where so much of what is in either is in both.
+        const SAME: f64 = 0.8;
+        sorts.sort_by(|a, b| b[0].lost.total_cmp(&a[0].lost));
+        let mut found: Vec<(BTreeSet<usize>, Vec<ApartHost>)> = Vec::new();
+        for sort in sorts {
+            let hosts: BTreeSet<usize> = sort.iter().map(|it| it.host).collect();
+            let is_same = |known: &BTreeSet<usize>| {
+                let both = known.intersection(&hosts).count() as f64;
+                both >= SAME * (known.len() + hosts.len()) as f64 - SAME * both
+            };
+            match found.iter_mut().find(|(known, _)| is_same(known)) {
+                Some((_, all)) => all.extend(sort),
+                None => found.push((hosts, sort)),
+            }
+        }
+        let texts = self.names.texts.all();
+        let text = |number: u32| texts[number as usize].clone();
+        let question = Question { facts: &self.facts, hosts: self.hosts.len(), text: &text };
+        let told = |(hosts, all): (BTreeSet<usize>, Vec<ApartHost>)| {
+            let hosts: Vec<usize> = hosts.into_iter().collect();
+            let area = &self.names.results.all()[all[0].result].what.area;
+            let facts = question.separators(&hosts, area);
+            self.group(place, &hosts, facts, &all)
+        };
+        found.into_iter().map(told).collect()
+    }
+}
+
+fn middle(group: &[(usize, rows::Cell)]) -> f64 {
+    let sorted: Vec<f64> = group.iter().map(|(_, cell)| cell.median).collect();
+    quantile_sorted(&sorted, 0.5)
+}
+
+/// The part of the usual speed that is lost.
+fn lost(better: Better, usual: f64, here: f64) -> f64 {
+    match better {
+        Better::More => 1.0 - here / usual,
+        Better::Less => 1.0 - usual / here,
+    }
+}
+
+/// Machines that are worse than others of their sort by more than chance, with the whole of their interval.
+fn beyond(
+    group: &[(usize, rows::Cell)],
+    result: usize,
+    better: Better,
+    chance: f64,
+) -> Vec<ApartHost> {
+    /// Among more, one machine moves neither median.
+    const EACH_MAX: usize = 100;
+    let values: Vec<f64> = group.iter().map(|(_, cell)| cell.median).collect();
+    let all = limits::usual(&values, chance);
+    let judged = |(place, (host, cell)): (usize, &(usize, rows::Cell))| {
+        let near = match better {
+            Better::More => f64::from(cell.high).max(cell.median),
+            Better::Less => f64::from(cell.low).min(cell.median),
+        };
+        let is_beyond = |usual: limits::Usual| match better {
+            Better::More => near < usual.middle - usual.below,
+            Better::Less => near > usual.middle + usual.above,
+        };
+        // Nobody is beyond a limit without itself who is far within the one of all.
+        let usual = if values.len() <= EACH_MAX {
+            let mut others = values.clone();
+            others.remove(place);
+            limits::usual(&others, chance)?
+        } else {
+            all?
+        };
+        let (here, usual_is) = (cell.median, usual.middle);
+        let lost = lost(better, usual_is, here);
+        is_beyond(usual).then_some(ApartHost { host: *host, result, usual: usual_is, here, lost })
+    };
+    group.iter().enumerate().filter_map(judged).collect()
+}
+
+/// The facts that machines say differently. What is as it was before the run is told once.
+fn differing(hosts: &[&Host], names: &Names) -> Vec<DifferingFact> {
+    let facts = names.facts.all().iter().enumerate();
+    let texts = |fact: usize| hosts.iter().map(|host| host.fact(fact)).collect::<Vec<_>>();
+    let differs = |(fact, [id, label]): (usize, &[String; 2])| {
+        let texts = texts(fact);
+        let earlier = id.strip_prefix(AFTER).and_then(|id| names.fact(id));
+        if earlier.is_some_and(|earlier| {
+            hosts.iter().zip(&texts).all(|(it, text)| it.fact(earlier) == *text)
+        }) {
+            return None;
+        }
+        DifferingFact::of(id, label, texts)
+    };
+    facts.filter_map(differs).collect()
+}
+
+/// A number of a result in words.
+fn worded(value: f64, unit: Unit) -> String {
+    model::page::si::format(value, unit)
+}
+
+/// What a result is called, with how many CPUs were active.
+fn named(what: &ResultKey) -> String {
+    let word = if what.active == 1 { "CPU" } else { "CPUs" };
+    format!("{}, {} {word}", model::areas::result_name(what), what.active)
+}

@@ -1,0 +1,276 @@
+//! What a survey says, as a page.
+
+use model::page::{Align, Block, Page, Table, Text, Tone};
+
+use super::{CHANCE_MAX, Deviation, HostGroup, HostKind, Separator, Survey, named, worded};
+
+/// Groups that are shown; `-v` shows all.
+const SHOWN: usize = 10;
+
+/// Names of machines on a line; `-v` shows all.
+const NAMED: usize = 6;
+
+/// The page. A verbosity of 1 and more shows every machine, result and fact.
+pub fn page(survey: &Survey, verbosity: u8) -> Page {
+    let mut blocks = vec![title(survey), answer(survey, verbosity)];
+    groups(&mut blocks, "Suspects, dearest first", survey, &survey.suspects, verbosity);
+    groups(&mut blocks, "Sorts within a kind", survey, &survey.modes, verbosity);
+    if !survey.odd.is_empty() {
+        blocks.push(Block::Heading(
+            "Settings that few machines have, and no result shows".to_owned(),
+        ));
+        let shown = if verbosity > 0 { survey.odd.len() } else { SHOWN };
+        let lines = survey.odd.iter().take(shown).map(|odd| odd_setting(odd, verbosity).into());
+        blocks.push(Block::List(lines.collect()));
+    }
+    if verbosity > 0 {
+        for (place, kind) in survey.kinds.iter().enumerate().filter(|it| !it.1.differing.is_empty())
+        {
+            blocks.push(Block::Heading(format!("Facts that differ, {}", kind_name(place, kind))));
+            blocks.push(facts(kind));
+        }
+        if !survey.left_out.is_empty() {
+            blocks.push(Block::Heading("Left out".to_owned()));
+            let line = |it: &super::LeftOutHost| Text::from(format!("{}: {}", it.name, it.why));
+            blocks.push(Block::List(survey.left_out.iter().map(line).collect()));
+        }
+    }
+    Page { blocks }
+}
+
+fn title(survey: &Survey) -> Block {
+    let simulated = if survey.is_simulated { "SIMULATED: " } else { "" };
+    Block::Title {
+        text: format!("cpudyno fleet: {simulated}{}", number(survey.hosts, "machine")),
+        subtitle: "each machine is held against those of its kind, result by result".to_owned(),
+    }
+}
+
+/// What comes out, in lines.
+fn answer(survey: &Survey, verbosity: u8) -> Block {
+    let bad = survey.bad().len();
+    let (groups, numbers) = (survey.suspects.len(), number(survey.judged, "number"));
+    let mut lines = vec![if bad == 0 {
+        let text = format!("no machine stands apart; {numbers} were judged");
+        Text::toned(text, Tone::Good)
+    } else {
+        let are = if bad == 1 { "stands" } else { "stand" };
+        let machines = number(bad, "machine");
+        let text = format!("{machines} {are} apart, in {groups} ways; {numbers} were judged");
+        Text::toned(text, Tone::Warning)
+    }];
+    for (place, kind) in survey.kinds.iter().enumerate() {
+        lines.push(Text::from(format!(
+            "{}, {} compared",
+            kind_name(place, kind),
+            number(kind.results, "result")
+        )));
+    }
+    if !survey.missing.is_empty() {
+        let names = listed(&survey.missing, verbosity);
+        let text = format!("no record of {}: {names}", number(survey.missing.len(), "machine"));
+        lines.push(Text::toned(text, Tone::Warning));
+    }
+    if !survey.left_out.is_empty() {
+        let mut why: Vec<(&str, usize)> = Vec::new();
+        for out in &survey.left_out {
+            match why.iter_mut().find(|(it, _)| *it == out.why) {
+                Some((_, count)) => *count += 1,
+                None => why.push((&out.why, 1)),
+            }
+        }
+        let why: Vec<String> = why.iter().map(|(why, count)| format!("{count}: {why}")).collect();
+        let text = format!(
+            "{} left out (-v names them): {}",
+            number(survey.left_out.len(), "record"),
+            why.join("; ")
+        );
+        lines.push(Text::toned(text, Tone::Warning));
+    }
+    Block::List(lines)
+}
+
+fn kind_name(place: usize, kind: &HostKind) -> String {
+    let value = |label: &str| kind.alike.iter().find(|it| it.0 == label).map_or("", |it| &it.1);
+    let kind_letter = letter(place);
+    let cores = value("cores");
+    let (cpu, packages) = (value("CPU"), value("packages"));
+    format!(
+        "kind {kind_letter}: {} of {cpu}, packages {packages}, cores {cores}",
+        number(kind.hosts, "machine")
+    )
+}
+
+/// A, B ... Z, then numbers.
+fn letter(place: usize) -> String {
+    u8::try_from(place)
+        .ok()
+        .filter(|place| *place < 26)
+        .map_or_else(|| (place + 1).to_string(), |place| char::from(b'A' + place).to_string())
+}
+
+fn groups(blocks: &mut Vec<Block>, title: &str, survey: &Survey, all: &[HostGroup], verbosity: u8) {
+    if all.is_empty() {
+        return;
+    }
+    blocks.push(Block::Heading(title.to_owned()));
+    let shown = if verbosity > 0 { all.len() } else { SHOWN };
+    let several = survey.kinds.len() > 1;
+    let told = all.iter().take(shown).map(|group| told(group, several, verbosity)).collect();
+    blocks.push(Block::Groups(told));
+    if all.len() > shown {
+        let more = all.len() - shown;
+        blocks.push(Block::Paragraph(Text::from(format!("{more} more: -v shows all."))));
+    }
+}
+
+fn told(group: &HostGroup, several: bool, verbosity: u8) -> Vec<(String, Text)> {
+    let count = number(group.hosts.len(), "machine");
+    let kind = if several { format!(" of kind {}", letter(group.kind)) } else { String::new() };
+    let label = format!("{count}{kind}");
+    let mut rows = vec![(label, Text::from(listed(&group.hosts, verbosity)))];
+    let results = if verbosity > 0 { group.results.len() } else { 1 };
+    for (place, result) in group.results.iter().take(results).enumerate() {
+        let more = group.results.len() - results;
+        let more = match more {
+            0 => String::new(),
+            _ => format!("; and in {}", number(more, "result") + " more"),
+        };
+        let label = if place == 0 { "worse in" } else { "" };
+        rows.push((label.to_owned(), Text::toned(deviation(result) + &more, Tone::Warning)));
+    }
+    let facts = if verbosity > 0 { group.facts.len() } else { 2 };
+    for (place, fact) in group.facts.iter().take(facts).enumerate() {
+        let label = if place == 0 { "what is different" } else { "" };
+        rows.push((label.to_owned(), Text::from(separator(fact, group))));
+    }
+    if group.facts.is_empty() {
+        let text = "no fact that the records have separates them from the others";
+        rows.push(("what is different".to_owned(), Text::from(text)));
+    }
+    rows
+}
+
+fn deviation(result: &Deviation) -> String {
+    let unit = result.column.unit;
+    let (here, usual) = (worded(result.here, unit), worded(result.usual, unit));
+    let lost = result.lost * 100.0;
+    format!("{}: {here}, usual {usual} ({lost:.1} % lost)", named(&result.column.what))
+}
+
+fn separator(fact: &Separator, group: &HostGroup) -> String {
+    let says = |text: &Option<String>| text.as_deref().map_or("not known".to_owned(), short);
+    let (these, others) = (group.hosts.len(), group.of - group.hosts.len());
+    let who = match (fact.of_these == these, fact.of_others) {
+        (true, 0) => "they alone".to_owned(),
+        (_, of_others) => format!("{} of {these}, {of_others} of {others} others", fact.of_these),
+    };
+    let chance = if fact.chance <= CHANCE_MAX {
+        format!("by chance once in {}", rounded(1.0 / fact.chance.max(1e-12)))
+    } else {
+        "may be chance: too few machines to tell".to_owned()
+    };
+    let why = fact.why.map_or_else(String::new, |why| format!("; {why}"));
+    let (label, here, usual) = (&fact.label, says(&fact.says), says(&fact.usual));
+    format!("{label}: {here} ({who}; usual {usual}; {chance}){why}")
+}
+
+fn odd_setting(odd: &super::OddSetting, verbosity: u8) -> String {
+    let says = |text: &Option<String>| text.as_deref().map_or("not known".to_owned(), short);
+    let (here, usual) = (says(&odd.says), says(&odd.usual));
+    format!("{}: {here} on {}; usual {usual}", odd.label, listed(&odd.hosts, verbosity))
+}
+
+/// A long text's beginning.
+fn short(text: &str) -> String {
+    const LONGEST: usize = 40;
+    if text.chars().count() <= LONGEST {
+        return text.to_owned();
+    }
+    text.chars().take(LONGEST - 3).collect::<String>() + "..."
+}
+
+/// One digit and zeros in groups of three.
+fn rounded(number: f64) -> String {
+    if number >= 1e9 {
+        return "a billion".to_owned();
+    }
+    let size = 10f64.powf(number.log10().floor());
+    grouped(((number / size).floor() * size).round() as usize)
+}
+
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut told = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            told.push(',');
+        }
+        told.push(digit);
+    }
+    told
+}
+
+fn number(count: usize, word: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{} {word}{plural}", grouped(count))
+}
+
+/// The first names, and how many more there are.
+fn listed(names: &[String], verbosity: u8) -> String {
+    let shown = if verbosity > 0 { names.len() } else { NAMED };
+    let told = names.iter().take(shown).cloned().collect::<Vec<_>>().join(" ");
+    match names.len().saturating_sub(shown) {
+        0 => told,
+        more => format!("{told} and {more} more"),
+    }
+}
+
+fn facts(kind: &HostKind) -> Block {
+    let says = |(says, count): &(Option<String>, usize)| {
+        format!("{} ({count})", says.as_deref().map_or("not known".to_owned(), short))
+    };
+    let row = |fact: &super::FactSpread| {
+        let all = fact.says.iter().take(4).map(says).collect::<Vec<_>>().join("; ");
+        vec![Text::from(fact.label.clone()), Text::from(all)]
+    };
+    Block::Table(Table {
+        caption: String::new(),
+        columns: vec![("fact".to_owned(), Align::Left), ("machines say".to_owned(), Align::Left)],
+        rows: kind.differing.iter().map(row).collect(),
+        legend: Vec::new(),
+        notes: Vec::new(),
+    })
+}
+
+/// A line for each suspect machine and result.
+pub fn csv(survey: &Survey) -> String {
+    let header =
+        ["host", "kind", "result", "unit", "usual", "here", "lost", "fact", "says", "chance"];
+    let mut lines = vec![header.map(str::to_owned).to_vec()];
+    for group in &survey.suspects {
+        let first = group.facts.first();
+        let fact = [
+            first.map(|it| it.id.clone()),
+            first.and_then(|it| it.says.clone()),
+            first.map(|it| format!("{:.2e}", it.chance)),
+        ];
+        for host in &group.hosts {
+            for result in &group.results {
+                let unit = result.column.unit.symbol().to_owned();
+                let numbers = [result.usual, result.here, result.lost].map(|it| it.to_string());
+                let mut line =
+                    vec![host.clone(), letter(group.kind), named(&result.column.what), unit];
+                line.extend(numbers);
+                line.extend(fact.iter().cloned().map(Option::unwrap_or_default));
+                lines.push(line);
+            }
+        }
+    }
+    let quoted = |cell: &String| {
+        let is_plain = !cell.contains([',', '"', '\n']);
+        if is_plain { cell.clone() } else { format!("\"{}\"", cell.replace('"', "\"\"")) }
+    };
+    let line = |line: &Vec<String>| line.iter().map(quoted).collect::<Vec<_>>().join(",") + "\n";
+    lines.iter().map(line).collect()
+}
