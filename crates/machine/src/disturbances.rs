@@ -11,6 +11,7 @@ use crate::cpu_load::{FIELDS, USER_HZ};
 use crate::facts::cgroup;
 use crate::facts::fact_table::{fact, number};
 use crate::growth::{Places, grown_together};
+use crate::interrupts::InterruptTable;
 use crate::parse::first_number;
 use crate::ports::Machine;
 
@@ -110,27 +111,7 @@ fn unsaid(path: &str, what: &str) -> Unavailable {
 }
 
 fn interrupts(machine: &Machine, cpus: &CpuSet) -> Reading<Places> {
-    let table = machine.tree.read("/proc/interrupts")?;
-    let mut lines = table.lines();
-    let header = lines.next().unwrap_or_default().split_whitespace();
-    let columns: Vec<CpuId> =
-        header.filter_map(|column| column.strip_prefix("CPU")?.parse().ok()).map(CpuId).collect();
-    if !columns.iter().any(|cpu| cpus.contains(*cpu)) {
-        return Err(unsaid("/proc/interrupts", "interrupts of these CPUs"));
-    }
-    let mut counts = Places::new();
-    for line in lines {
-        let Some((name, of_cpus)) = line.split_once(':') else { continue };
-        // These two are one number for the whole machine.
-        if matches!(name.trim(), "ERR" | "MIS") {
-            continue;
-        }
-        let of_cpus = of_cpus.split_whitespace().map_while(|count| count.parse::<u64>().ok());
-        for (cpu, count) in columns.iter().zip(of_cpus).filter(|(cpu, _)| cpus.contains(**cpu)) {
-            counts.insert(format!("interrupt {}, CPU {cpu}", name.trim()), count as f64);
-        }
-    }
-    Ok(counts)
+    InterruptTable::read(machine)?.of(cpus)
 }
 
 fn throttle_count(machine: &Machine, cpu: CpuId, scope: &str) -> Reading<f64> {

@@ -4,7 +4,7 @@
 //! [`Machine`] is a set of them: the real one, a simulated one (crate `simulated`), the files below
 //! a folder, or a capture (crate `recorded`, which stands above this one).
 //! [`facts`] and [`conditions`] are tables, one row per thing that a machine says of itself;
-//! [`disturbances`] are counters that only grow, [`activity`] is what CPUs do while others use them, [`cpu_load`] says who else uses the CPUs, [`memory`] how
+//! [`disturbances`] are counters that only grow, [`activity`] is what CPUs do while others use them, [`interrupts`] what interrupts them, [`cpu_load`] says who else uses the CPUs, [`memory`] how
 //! much room there is and what memory is made of; [`instruments`] says what is read during a run and
 //! how well it reads.
 //!
@@ -26,6 +26,7 @@ mod error;
 pub mod facts;
 mod growth;
 pub mod instruments;
+pub mod interrupts;
 pub mod isst;
 pub mod limits;
 pub mod links;

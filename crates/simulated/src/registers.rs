@@ -20,7 +20,7 @@ impl Model {
     /// Where it has none, or cannot be read.
     ///
     /// # Source
-    /// Intel SDM volume 4, the tables of these generations: `MSR_PLATFORM_INFO`,
+    /// Intel SDM volume 4, the tables of these generations: `MSR_SMI_COUNT`, `MSR_PLATFORM_INFO`,
     /// `MSR_TURBO_RATIO_LIMIT`, `MSR_TURBO_RATIO_LIMIT_CORES`, `IA32_ENERGY_PERF_BIAS`,
     /// `IA32_PM_ENABLE`, `IA32_HWP_CAPABILITIES`, `IA32_HWP_REQUEST`, `MSR_UNCORE_RATIO_LIMIT`; those of limits
     /// as `machine::limits` reads them.
@@ -153,6 +153,7 @@ fn of_intel(model: &Model, registers: Registers, cpu: CpuId, register: u32) -> O
     let base = ratio(model.clock.tsc_hz);
     let bins = || model.licence.iter().take(1).flat_map(|licence| licence.bins.iter().take(8));
     Some(match register {
+        0x34 => (model.elapsed.seconds().0 * model.noise.smis_per_second) as u64,
         0xce => base << 8 | lowest << 40,
         0x1ad if model.identity.model == TIGER_LAKE => bytes((1..=8).map(|cores| {
             let of = model.licence.first();

@@ -9,7 +9,7 @@ use super::common::{Output, THREADS_MAX, cpu_list, seconds, whole};
 /// Watch clock, idle states, power and temperature.
 ///
 /// Columns have turbostat's names and meanings: Avg_MHz (cycles over time), Busy% (not halted), Bzy_MHz
-/// (clock while not halted), TSC_MHz, C1% and deeper (idle states requested), CPU%c6 and Pkg%pc6 (idle states
+/// (clock while not halted), TSC_MHz, IRQ (interrupts), SMI (firmware's, on Intel), C1% and deeper (idle states requested), CPU%c6 and Pkg%pc6 (idle states
 /// entered), CoreTmp and PkgTmp, PkgWatt, CorWatt and RAMWatt; Steal% in guests. They are read from registers,
 /// perf, cpuidle, powercap and hwmon, as far as your rights allow. A column that cannot be read is named at the
 /// end, with the reason and what would help. Nothing is changed, and no CPU is kept busy.
@@ -38,6 +38,10 @@ pub(crate) struct TopArgs {
     /// Columns, such as Busy%,Bzy_MHz; Package, Core and CPU always show.
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     pub(crate) show: Vec<String>,
+
+    /// Columns that do not show, such as POLL%,C1%.
+    #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
+    pub(crate) hide: Vec<String>,
 
     #[command(flatten)]
     pub(crate) output: Output,

@@ -124,6 +124,24 @@ fn places_alone_are_shown_alone() {
     assert!(!shown.contains("MHz"), "{shown}");
 }
 
+#[test]
+fn what_is_hidden_is_neither_shown_nor_missed() {
+    let of = |more: &[&str]| {
+        top(&[&["--once", "-c", "0", "--machine", "sim:2s-28c"][..], more].concat())
+    };
+    let shown = of(&["--hide", "CPU%c6,Avg_MHz,Steal%"]);
+    for hidden in ["CPU%c6", "Avg_MHz", "Steal%"] {
+        assert!(!shown.contains(hidden), "{shown}");
+    }
+    assert!(shown.contains("Bzy_MHz") && shown.contains("Pkg%pc6"), "{shown}");
+    let shown = of(&["--show", "IRQ,SMI,Busy%", "--hide", "Busy%"]);
+    let rows = shown.lines().filter(|line| line.starts_with("0        0"));
+    let rows: Vec<Vec<&str>> = rows.map(|row| row.split_whitespace().collect()).collect();
+    assert_eq!(rows, [["0", "0", "0", "250", "2"]], "{shown}");
+    let refused = finish(cpudyno(&["top", "--once", "--hide", "Smi", "--machine", "sim:4c"]));
+    fails(&refused, 2, "there is no column `Smi`", "did you mean `SMI`?");
+}
+
 /// Counters of energy begin again within minutes: they are followed in an interval of five.
 #[test]
 fn long_intervals_have_watts() {

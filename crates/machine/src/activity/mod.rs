@@ -9,6 +9,7 @@ mod cycles;
 mod energy;
 mod events;
 mod idle;
+mod interrupts;
 mod kernel;
 mod residency;
 pub(crate) mod temperature;
@@ -104,6 +105,8 @@ const SOURCES: &[SourceRow] = &[
     SourceRow { columns: cycles::COLUMNS, open: cycles::open },
     SourceRow { columns: tsc::COLUMNS, open: tsc::open },
     SourceRow { columns: kernel::COLUMNS, open: kernel::open },
+    SourceRow { columns: interrupts::IRQ_COLUMNS, open: interrupts::by_table },
+    SourceRow { columns: interrupts::SMI_COLUMNS, open: interrupts::by_register },
     SourceRow { columns: idle::COLUMNS, open: idle::open },
     SourceRow { columns: events::CORE_COLUMNS, open: events::core_residency },
     SourceRow { columns: events::PACKAGE_COLUMNS, open: events::package_residency },

@@ -2,13 +2,14 @@
 //!
 //! # Source
 //! Linux, `Documentation/filesystems/proc.rst`: `/proc/interrupts` and `/proc/softirqs` have a column for each CPU;
-//! `arch/x86/kernel/irq.c` for the names that begin lines. Intel SDM volume 4: MSR 34h counts SMIs.
+//! `arch/x86/kernel/irq.c` for the names that begin lines.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use model::{CpuId, Obstacle, Reading, Unavailable};
 
+use crate::interrupts::{SmiCounter, TABLE};
 use crate::ports::Machine;
 
 /// What has come to a CPU so far.
@@ -52,7 +53,8 @@ enum InterruptLine {
 pub struct InterruptionCounters {
     interrupts: File,
     softirqs: Option<File>,
-    smis: Option<File>,
+    smis: Option<SmiCounter>,
+    cpu: CpuId,
     /// Of each line, in the order of the table.
     lines: Vec<InterruptLine>,
     /// The first line: while CPUs come or go, columns are another CPU's.
@@ -63,17 +65,16 @@ pub struct InterruptionCounters {
     softirq_column: usize,
 }
 
-/// A column for each CPU.
-const TABLE: &str = "/proc/interrupts";
-/// Where Intel's processors count SMIs.
-const MSR_SMI_COUNT: u64 = 0x34;
-
 impl InterruptionCounters {
-    /// Those of a CPU of this machine, which is no other and none that is simulated.
+    /// Those of a CPU of this machine, which is no other and none that is simulated, with SMIs where they are counted.
     ///
     /// # Error
     /// Where the kernel does not show them.
-    pub fn of(machine: &Machine, cpu: CpuId) -> Reading<InterruptionCounters> {
+    pub fn of(
+        machine: &Machine,
+        cpu: CpuId,
+        smis: Option<&SmiCounter>,
+    ) -> Reading<InterruptionCounters> {
         let absent =
             |why: String| Unavailable::new(Obstacle::Permission, "causes of interruptions", why);
         if machine.simulated.is_some() || machine.elsewhere.is_some() {
@@ -92,22 +93,16 @@ impl InterruptionCounters {
         });
         let (softirqs, softirq_column) = softirqs.unzip();
         let softirq_column = softirq_column.unwrap_or(0);
-        let counts_smis = |file: &File| eight_bytes(file, MSR_SMI_COUNT).is_some();
-        let smis = File::open(format!("/dev/cpu/{cpu}/msr")).ok().filter(counts_smis);
         Ok(InterruptionCounters {
             interrupts,
             softirqs,
-            smis,
+            smis: smis.cloned(),
+            cpu,
             lines,
             header,
             column,
             softirq_column,
         })
-    }
-
-    /// Whether SMIs are counted.
-    pub fn has_smis(&self) -> bool {
-        self.smis.is_some()
     }
 
     /// What has come so far.
@@ -118,7 +113,7 @@ impl InterruptionCounters {
         let softirqs = self.softirqs.as_ref().and_then(whole).map(|text| {
             text.lines().skip(1).filter_map(|line| cell(line, self.softirq_column)).sum::<u64>()
         });
-        let smis = self.smis.as_ref().and_then(|file| eight_bytes(file, MSR_SMI_COUNT));
+        let smis = self.smis.as_ref().and_then(|counter| counter.read(self.cpu).ok());
         Some(InterruptionCounts { lines: lines.collect(), softirqs, smis })
     }
 
@@ -191,12 +186,6 @@ fn whole(file: &File) -> Option<String> {
     }
 }
 
-/// A register of a CPU's file.
-fn eight_bytes(file: &File, at: u64) -> Option<u64> {
-    let mut bytes = [0; 8];
-    (file.read_at(&mut bytes, at).ok()? == bytes.len()).then(|| u64::from_le_bytes(bytes))
-}
-
 /// Which of the columns of numbers is a CPU's.
 fn column_of(table: &str, cpu: CpuId) -> Option<usize> {
     let name = format!("CPU{cpu}");
@@ -230,6 +219,7 @@ ERR:          4
             interrupts,
             softirqs: None,
             smis: None,
+            cpu: CpuId(cpu),
             lines,
             header: String::new(),
             column,

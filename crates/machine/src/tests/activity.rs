@@ -5,8 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use model::{CpuId, CpuSet, Obstacle, Reading, Seconds, Unavailable};
-use simulated::Files;
-use simulated::Model;
+use simulated::{Fault, Files, Model};
 
 use super::machine_of;
 use crate::activity::{Activity, Interval, Scope};
@@ -49,12 +48,50 @@ fn what_is_worked_on_a_simulated_machine_is_seen() {
     // Who never ran was busy for no time, which is a number, and has no clock.
     assert_eq!((of(&seen, "Busy%")[1], of(&seen, "Bzy_MHz")[1]), (Some(0.0), None));
     near(of(&seen, "TSC_MHz")[1], 2.0e9);
+    // 250 a second, by the kernel's timer; firmware is quiet.
+    assert_eq!(of(&seen, "IRQ"), [Some(500.0); 3]);
+    assert_eq!(of(&seen, "SMI"), [Some(0.0); 3]);
     near(of(&seen, "C6%")[0], 0.25);
     near(of(&seen, "C6%")[1], 1.0);
     // 62 W, and 1.4 W for each GHz of eight cores at 75 %.
     near(of(&seen, "PkgWatt")[0], 62.0 + 1.4 * 8.0 * 0.75 * most / 1e9);
     near(of(&seen, "RAMWatt")[1], 14.0);
     near(of(&seen, "PkgTmp")[0], 45.0 + 0.1 * 1.4 * 8.0 * 0.75 * most / 1e9);
+}
+
+#[test]
+fn smis_that_were_put_in_are_counted_where_the_processor_counts_them() {
+    let mut model = Model::named("2s-28c").unwrap();
+    model.noise.smis_per_second = 3.0;
+    assert_eq!(of(&watched(model, "0,29", 4.0), "SMI"), [Some(12.0); 2]);
+    let why = |name: &str, faults: &[Fault]| {
+        let mut model = Model::named(name).unwrap();
+        model.faults.extend_from_slice(faults);
+        let machine: Machine = model.into();
+        let activity = Activity::open(&machine, None).unwrap();
+        let missing = activity.missing().iter().find(|missing| missing.header == "SMI").cloned();
+        missing.expect("SMI is missing").reason.why
+    };
+    assert!(why("epyc", &[]).contains("only CPUs of Intel"), "{}", why("epyc", &[]));
+    assert!(why("vm-2c", &[]).contains("hypervisor"), "{}", why("vm-2c", &[]));
+    let refused = why("2s-28c", &[Fault::NoMsr]);
+    assert!(refused.contains("/dev/cpu/*/msr"), "{refused}");
+}
+
+#[test]
+fn interrupts_are_all_lines_of_a_cpus_column() {
+    let (files, machine) = two_packages();
+    let table = |network: u32, timer: u32| {
+        format!("  CPU0 CPU1\n 27: 3 {network} PCI-MSI eth0\nLOC: 100 {timer} Timer\nERR: 4\n")
+    };
+    files.put("/proc/interrupts", &table(5, 200));
+    let seen =
+        |later: &str| values(&files, &machine, "IRQ", &[("/proc/interrupts", later)]).unwrap().1;
+    assert_eq!(seen(&table(9, 260)), [Ok(0.0), Ok(64.0)]);
+    // One that fell is no number, nor is a sum without a line that came up.
+    assert!(seen(&table(8, 300))[1].clone().unwrap_err().contains("fell from 9 to 8"));
+    let grown = table(8, 300).replace("LOC", " 28: 1 0 new\nLOC");
+    assert!(seen(&grown)[0].clone().unwrap_err().contains("came or went"));
 }
 
 #[test]
@@ -71,7 +108,7 @@ fn a_guest_has_what_the_kernel_counts_and_reasons_for_the_rest() {
     let machine: Machine = Model::named("vm-2c").unwrap().into();
     let mut activity = Activity::open(&machine, None).unwrap();
     let names: Vec<&str> = activity.columns().iter().map(|c| c.header.as_ref()).collect();
-    assert_eq!(names, ["TSC_MHz", "Busy%", "Steal%"]);
+    assert_eq!(names, ["TSC_MHz", "Busy%", "Steal%", "IRQ"]);
     let reason = |header: &str| {
         let missing = activity.missing().iter().find(|missing| missing.header == header);
         missing.map(|missing| missing.reason.why.clone()).unwrap_or_default()

@@ -60,6 +60,20 @@ pub static QUANTITIES: &[Quantity] = &[
         "By /proc/stat in steps of 10 ms, as the hypervisor admits it.",
     ),
     Quantity::new(
+        "interrupts",
+        "IRQ: interrupts",
+        Unit::Count,
+        NEITHER,
+        "Growth of a CPU's column of /proc/interrupts, all lines together.",
+    ),
+    Quantity::new(
+        "smis",
+        "SMI: system management interrupts",
+        Unit::Count,
+        LOWER,
+        "Growth of MSR 34h of Intel's CPUs: how often firmware stopped them.",
+    ),
+    Quantity::new(
         "idle_share",
         "time in an idle state",
         Unit::One,

@@ -20,12 +20,9 @@ use crate::output;
 use crate::signals::Signals;
 
 pub(super) fn run(machine: &Machine, args: TopArgs) -> Result<ExitCode, Failure> {
-    let TopArgs { cpus, interval, intervals, once, show, output, command: program } = args;
+    let TopArgs { cpus, interval, intervals, once, show, hide, output, command: program } = args;
     let (sinks, look) = sinks(output)?;
     let presentation = presentation(&look, PageKind::Top);
-    let is_place = |name: &String| report::areas::top::PLACES.contains(&name.as_str());
-    let asked = !show.is_empty();
-    let shown: Vec<String> = show.into_iter().filter(|name| !is_place(name)).collect();
     let every = program.is_empty().then_some(interval);
     if let Some(asked) = &cpus {
         let online = machine::facts::topology(machine).online;
@@ -37,8 +34,7 @@ pub(super) fn run(machine: &Machine, args: TopArgs) -> Result<ExitCode, Failure>
     }
     let watch = Watch::begin(machine, cpus.as_ref(), every, command(), presentation);
     let mut watch = watch.map_err(refused)?;
-    if asked {
-        are_known(&shown, &watch)?;
+    if let Some(shown) = shown(show, &hide, &watch)? {
         watch.only(shown);
     }
     some_are_there(&watch)?;
@@ -80,6 +76,29 @@ pub(super) fn run(machine: &Machine, args: TopArgs) -> Result<ExitCode, Failure>
 fn refused(reason: Unavailable) -> Failure {
     let message = format!("cannot watch {}: {}", reason.what, reason.why);
     Failure { code: code::NOT_HERE, message, hint: reason.remedy }
+}
+
+/// The columns that were asked for; none: all of them.
+fn shown(
+    show: Vec<String>,
+    hide: &[String],
+    watch: &Watch<'_>,
+) -> Result<Option<Vec<String>>, Failure> {
+    let is_place = |name: &String| report::areas::top::PLACES.contains(&name.as_str());
+    if show.is_empty() && hide.is_empty() {
+        return Ok(None);
+    }
+    are_known(hide, watch)?;
+    let mut shown: Vec<String> = if show.is_empty() {
+        let (read, missing) = watch.columns();
+        let missing = missing.into_iter().map(|(name, _)| name);
+        read.into_iter().chain(missing).map(str::to_owned).collect()
+    } else {
+        show.into_iter().filter(|name| !is_place(name)).collect()
+    };
+    are_known(&shown, watch)?;
+    shown.retain(|name| !hide.contains(name));
+    Ok(Some(shown))
 }
 
 /// Every name is one of a column, here or elsewhere.

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use machine::instruments::interruptions::InterruptionCounters;
+use machine::interrupts::SmiCounter;
 use model::areas::jitter::{AREA, CAUSE, CPU, POLL, QUANTITIES, SHORTEST, cpu_of};
 use model::record::Presentation;
-use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable};
+use model::{CpuId, CpuSet, Seconds, Unavailable};
 
 use crate::run::area::Area;
 use crate::run::plan::{Cell, CellWork, CustomJob, JobContext, JobTarget, Planning, Proposal, Run};
@@ -47,8 +48,10 @@ fn watching(plan: &Planning<'_>, time: Seconds, shortest: Seconds) -> Proposal {
     let cpus = plan.placement.cpus.clone();
     let mut proposal = Proposal::default();
     let mut counters = BTreeMap::new();
+    let first = cpus.first().copied().unwrap_or(CpuId(0));
+    let smis = SmiCounter::of(plan.machine, first);
     for cpu in &cpus {
-        match InterruptionCounters::of(plan.machine, *cpu) {
+        match InterruptionCounters::of(plan.machine, *cpu, smis.as_ref().ok()) {
             Ok(found) => {
                 counters.insert(*cpu, Arc::new(found));
             }
@@ -58,9 +61,12 @@ fn watching(plan: &Planning<'_>, time: Seconds, shortest: Seconds) -> Proposal {
             Err(_) => {}
         }
     }
-    let counts_smis = counters.values().next().is_some_and(|it| it.has_smis());
-    if !counts_smis && plan.machine.simulated.is_none() {
-        proposal.absent.push((SMIS, without_smis(plan)));
+    if let Err(reason) = smis
+        && plan.machine.simulated.is_none()
+    {
+        let why = format!("{}: they are among gaps without a cause", reason.why);
+        let what = "SMIs as a cause of gaps".to_owned();
+        proposal.absent.push((SMIS, Unavailable { what, why, ..reason }));
     }
     let time = Seconds((time.0 / BLOCKS).min(BLOCK_MAX.0).max(time.0 / BLOCKS_MAX));
     let watch = Polling { cpus, time, shortest, counters };
@@ -73,19 +79,6 @@ fn watching(plan: &Planning<'_>, time: Seconds, shortest: Seconds) -> Proposal {
 
 /// What stands for SMIs among what was not measured.
 const SMIS: &str = "smis";
-
-fn without_smis(plan: &Planning<'_>) -> Unavailable {
-    let what = "SMIs as a cause of gaps";
-    let fact = plan.description.fact("cpu.vendor").and_then(|fact| fact.value.value());
-    let is_intel = fact.is_some_and(|value| format!("{value:?}").contains("Intel"));
-    if is_intel {
-        let why = "MSR 34h cannot be read: they are among gaps without a cause";
-        let remedy = "run it as root, after `modprobe msr`; in a guest there is no such count";
-        return Unavailable::new(Obstacle::Permission, what, why).with_remedy(remedy);
-    }
-    let why = "this CPU does not count them: they are among gaps without a cause";
-    Unavailable::new(Obstacle::Hardware, what, why)
-}
 
 impl CustomJob for Watching {
     fn aim(&self) -> JobTarget {

@@ -174,7 +174,7 @@ fn cell(value: Option<f64>, unit: Unit) -> Text {
     let Some(value) = value else { return Text::toned("-", Tone::Faint) };
     match unit {
         Unit::Hertz => format!("{:.0}", value / 1e6),
-        Unit::Celsius => format!("{value:.0}"),
+        Unit::Celsius | Unit::Count => format!("{value:.0}"),
         Unit::One => format!("{:.2}", value * 100.0),
         _ => format!("{value:.2}"),
     }
@@ -191,8 +191,8 @@ fn all_row(columns: &[TopColumn<'_>], index: usize) -> Vec<Text> {
     row
 }
 
-/// What a column says of all watched CPUs: watts add up, the hottest sensor counts, clocks are weighted by
-/// the time in which they ran, all else is a mean.
+/// What a column says of all watched CPUs: watts and interrupts add up, the hottest sensor counts, an SMI stops all CPUs
+/// at once, clocks are weighted by the time in which they ran, all else is a mean.
 fn of_all(columns: &[TopColumn<'_>], column: &TopColumn<'_>, index: usize) -> Option<f64> {
     let values: Vec<f64> = column.of.values().filter_map(|s| value(s, index)).collect();
     let sum = |values: &[f64]| values.iter().sum::<f64>();
@@ -209,8 +209,8 @@ fn of_all(columns: &[TopColumn<'_>], column: &TopColumn<'_>, index: usize) -> Op
     };
     let quantity = column.of.values().next().map(|series| series.quantity.as_str());
     match (column.unit, quantity) {
-        (Unit::Watt, _) => Some(sum(&values)),
-        (Unit::Celsius, _) => values.into_iter().reduce(f64::max),
+        (Unit::Watt, _) | (_, Some("interrupts")) => Some(sum(&values)),
+        (Unit::Celsius, _) | (_, Some("smis")) => values.into_iter().reduce(f64::max),
         (_, Some("busy_clock")) => Some(of("average_clock")? / of("busy_share")?),
         _ => Some(sum(&values) / values.len() as f64),
     }
@@ -246,6 +246,9 @@ mod tests {
         near(both("power", [10.0, 20.5]).unwrap(), 30.5);
         near(both("temperature", [50.0, 71.0]).unwrap(), 71.0);
         near(both("idle_share", [0.2, 0.6]).unwrap(), 0.4);
+        near(both("interrupts", [250.0, 40.0]).unwrap(), 290.0);
+        // One SMI stops all of them.
+        near(both("smis", [2.0, 1.0]).unwrap(), 2.0);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What interrupts a simulated CPU that is busy: its timer, its firmware, its hypervisor.
 
+use machine::interrupts::MSR_SMI_COUNT;
 use model::areas::jitter::cause;
 use model::{CpuId, Seconds};
 
@@ -23,7 +24,8 @@ pub(super) fn watch(sim: &mut Simulated, job: &Polling) -> Vec<RawPolling> {
 fn one(line: &mut CpuTimeline<'_>, job: &Polling, cpu: CpuId) -> RawPolling {
     let noise = &line.model.noise;
     // Firmware is counted where the register can be read; elsewhere the kernel knows nothing of it.
-    let firmware = if line.model.registers.is_some() { cause::SMI } else { cause::UNEXPLAINED };
+    let is_counted = line.model.register(cpu, MSR_SMI_COUNT).is_ok();
+    let firmware = if is_counted { cause::SMI } else { cause::UNEXPLAINED };
     let sources = [
         (cause::TIMER, noise.interrupts_per_second, noise.interrupt_seconds),
         (firmware, noise.smis_per_second, noise.smi_seconds),
