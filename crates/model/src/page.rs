@@ -380,7 +380,8 @@ pub struct Ruled {
     pub caption: String,
     /// Headers with their alignment, above each table.
     pub columns: Vec<(String, Align)>,
-    /// Places of columns that may be left out where the page is narrow, the first to go first.
+    /// Places of columns that may be left out where the page is narrow, the first to go first; all others that do not
+    /// fit stand in a further table below.
     pub optional: Vec<usize>,
     /// The rows of each table, with as many cells as there are columns.
     pub parts: Vec<Vec<Vec<Text>>>,

@@ -1,8 +1,8 @@
 //! Tables that scripts read: columns between ` | `, one row to a line, a header above each table.
 //!
-//! What is too wide loses its optional columns, and a note names them; only then is it cut, with the
-//! first two columns again. No cell is shortened, and none has a `|` of its own. A row takes more
-//! lines only where the page is too narrow for one column beside the first two.
+//! What is too wide loses its optional columns, and a note names them; what is too wide without them is cut, with the
+//! first two columns again, and then has those of them for which there is room. No cell is shortened, and none has a `|`
+//! of its own. A row takes more lines only where the page is too narrow for one column beside the first two.
 
 use anstyle::Style;
 use model::page::{Align, Ruled, Text, Tone};
@@ -18,8 +18,7 @@ const GRID: Grid = Grid { between: " | ", labels: 2 };
 /// The tables with their caption above and notes below.
 pub(super) fn lines(ruled: &Ruled, limit: usize) -> Vec<StyledLine> {
     let all = columns(ruled);
-    let (shown, left_out) = choose(all.clone(), &ruled.optional, limit);
-    let slices = if GRID.total(&shown) <= limit { vec![shown] } else { cut(&shown, limit) };
+    let (slices, left_out) = choose(&all, &ruled.optional, limit);
 
     let mut lines = toned(&ruled.caption, Tone::Plain, limit);
     let tables = ruled.parts.iter().flat_map(|rows| slices.iter().map(move |slice| (rows, slice)));
@@ -57,20 +56,36 @@ fn columns(ruled: &Ruled) -> Vec<GridColumn> {
     ruled.columns.iter().enumerate().map(column).collect()
 }
 
-/// The columns to show, and those to leave out.
+/// The columns of each slice, and those to leave out: an optional one stays where it makes no further slice.
 fn choose(
-    mut shown: Vec<GridColumn>,
+    all: &[GridColumn],
     optional: &[usize],
     limit: usize,
-) -> (Vec<GridColumn>, Vec<GridColumn>) {
-    let mut left_out = Vec::new();
-    for place in optional {
-        if GRID.total(&shown) <= limit {
+) -> (Vec<Vec<GridColumn>>, Vec<GridColumn>) {
+    let among = |kept: &[bool], is: bool| -> Vec<GridColumn> {
+        all.iter().zip(kept).filter(|(_, kept)| **kept == is).map(|(column, _)| *column).collect()
+    };
+    let mut kept: Vec<bool> = all.iter().map(|column| !optional.contains(&column.index)).collect();
+    let mut slices = slices(among(&kept, true), limit);
+    let is_whole = |column: &GridColumn| column.width == all[column.index].width;
+    for (order, place) in optional.iter().enumerate().rev() {
+        if *place >= all.len() || optional[..order].contains(place) {
+            continue;
+        }
+        kept[*place] = true;
+        let more = self::slices(among(&kept, true), limit);
+        if more.len() > slices.len() || !more.iter().flatten().all(is_whole) {
+            kept[*place] = false;
             break;
         }
-        left_out.extend(shown.extract_if(.., |column| column.index == *place));
+        slices = more;
     }
-    (shown, left_out)
+    (slices, among(&kept, false))
+}
+
+/// All columns beside each other, or as many in each slice as fit.
+fn slices(columns: Vec<GridColumn>, limit: usize) -> Vec<Vec<GridColumn>> {
+    if GRID.total(&columns) <= limit { vec![columns] } else { cut(&columns, limit) }
 }
 
 /// Rows stay one line each as long as the widest column fits beside the labels.
