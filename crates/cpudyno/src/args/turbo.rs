@@ -8,6 +8,7 @@ use rig::placement::Order;
 use super::BadValue;
 use super::common::{
     Measuring, Stream, THREADS_MAX, budget, count, cpu_list, duration, period, stream, sustained,
+    whole,
 };
 
 /// Measure clocks by instruction stream and active cores.
@@ -17,7 +18,7 @@ use super::common::{
 /// and from a chain of multiplies of known length in cycles, right after the stream and within its loop
 /// (MHz (chain); needs no rights). The cell of a shared or throttled core says so and has no number.
 /// Cells of more than two threads show the least, the middle and the greatest; -v, or --width 200, lists
-/// up to eight.
+/// up to eight. Columns that do not fit stand in a table below, all of them with -v.
 ///
 /// All chosen cores are fully loaded meanwhile. Nothing on the machine is changed.
 #[derive(Debug, Args)]
@@ -78,8 +79,7 @@ pub(crate) struct TurboArgs {
     /// Ops per repetition; by default 20 to 90 us of them.
     ///
     /// They are rounded up to whole iterations.
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000),
-          value_name = "OPS")]
+    #[arg(long, value_parser = ops, value_name = "OPS")]
     pub(crate) iters: Option<u64>,
 
     /// Least number of active cores; 1 by default.
@@ -97,8 +97,7 @@ pub(crate) struct TurboArgs {
     pub(crate) num_cpus: Option<usize>,
 
     /// Longest warm-up in ms (0 to 60000); it ends when timings agree.
-    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(0..=60_000),
-          value_name = "MS")]
+    #[arg(long, default_value_t = 20, value_parser = milliseconds, value_name = "MS")]
     pub(crate) warmup_ms: u32,
 
     /// Do not pin threads; a number may then mix CPUs.
@@ -118,6 +117,8 @@ pub(crate) struct TurboArgs {
     pub(crate) classic: bool,
 
     /// Measure the rate of the time stamp counter, whatever CPU and kernel say.
+    ///
+    /// The page shows it with its spread, and what they say.
     #[arg(long)]
     pub(crate) force_tsc_calibrate: bool,
 
@@ -207,6 +208,19 @@ impl std::fmt::Debug for MixPart {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}/{}", self.0.id, self.1)
     }
+}
+
+fn ops(text: &str) -> Result<u64, BadValue> {
+    whole(
+        text,
+        1..=1_000_000_000_000,
+        "such as --iters 100000; leave it out for 20 to 90 us of them",
+    )
+}
+
+fn milliseconds(text: &str) -> Result<u32, BadValue> {
+    whole(text, 0..=60_000, "milliseconds without a unit, such as --warmup-ms 20")
+        .map(|milliseconds| milliseconds as u32)
 }
 
 fn part(text: &str) -> Result<MixPart, BadValue> {

@@ -81,6 +81,55 @@ fn page(args: &[&str]) -> String {
     finish(cpudyno(&[&["turbo", "--width", "100"], args].concat())).success()
 }
 
+/// What `turbo` prints of a simulated machine with one stream.
+fn of_one_stream(machine: &str, more: &[&str]) -> String {
+    let args = ["turbo", "--machine", machine, "--test", "scalar_iadd"];
+    finish(cpudyno(&[&args[..], more].concat())).success()
+}
+
+/// The columns of all tables.
+fn columns(page: &str) -> Vec<&str> {
+    let headers = page.lines().filter(|line| line.starts_with("Cores |"));
+    headers.flat_map(|header| header.split('|').map(str::trim)).collect()
+}
+
+#[test]
+fn columns_that_do_not_fit_stand_in_a_table_below() {
+    const NEEDED: [&str; 4] = ["Mops", "A/M-MHz", "Cycles/op", "MHz (chain)"];
+    const ASKED: [&str; 5] = ["OVRLP", "A/M-ratio", "M/tsc-ratio", "Avg-MHz", "chain - A/M"];
+    for machine in ["sim:2s-56c", "sim:laptop"] {
+        for width in ["80", "100", "140"] {
+            let brief = of_one_stream(machine, &["--width", width]);
+            let shown = columns(&brief);
+            assert!(NEEDED.iter().all(|name| shown.contains(name)), "{machine} {width}: {brief}");
+            let left_out = ASKED.iter().any(|name| !shown.contains(name));
+            assert!(!left_out || brief.contains("no room for "), "{brief}");
+            let verbose = of_one_stream(machine, &["--width", width, "-v"]);
+            let shown = columns(&verbose);
+            let all = NEEDED.iter().chain(&ASKED).all(|name| shown.contains(name));
+            assert!(all, "{machine} {width}: {verbose}");
+        }
+    }
+}
+
+#[test]
+fn a_forced_calibration_says_its_rate_and_what_others_say() {
+    let said = |more: &[&str]| {
+        let more = [&["--max-threads", "1", "--width", "300"], more].concat();
+        let text = of_one_stream("sim:2s-28c", &more);
+        text.lines().find(|line| line.contains("Stamp clock")).expect(&text).to_owned()
+    };
+    let forced = said(&["--force-tsc-calibrate"]);
+    for part in [
+        "2000.004 MHz (CLOCK_MONOTONIC_RAW, simulated); other sources: CPUID 15h 2000.000 MHz (-2.0 ppm)",
+        "kernel's conversion 2000.000 MHz (-2.0 ppm)",
+        "NTP discipline (adjtimex) 2000.018 MHz (+7.0 ppm)",
+    ] {
+        assert!(forced.contains(part), "{part}: {forced}");
+    }
+    assert!(!said(&[]).contains("other sources"));
+}
+
 #[test]
 fn why_a_laptop_is_not_faster() {
     insta::assert_snapshot!("why-100", page(&["--why", "--machine", "sim:laptop"]));

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use model::record::CalibratedRate;
 use model::{Obstacle, Reading, Unavailable};
 use simulated::Model;
 use sys::clock::{Cntvct, Tsc};
@@ -39,7 +40,7 @@ pub(super) fn of_simulated(machine: &Machine, model: &Model) -> Vec<RateReading>
         let why = "this simulated machine has no such source";
         hertz.ok_or_else(|| Unavailable::new(Obstacle::Hardware, name, why))
     };
-    let raw = "CLOCK_MONOTONIC_RAW, simulated";
+    let raw = &*format!("{}, simulated", CalibratedRate::MEASURED);
     let mut sources = of_cpuid(machine);
     sources.extend([
         source(KERNEL, claimed(KERNEL, claims.kernel_hz), false, Role::Rate),
@@ -145,7 +146,7 @@ fn measured(
     let kernels = machine.tree.read(CLOCKSOURCE).unwrap_or_default();
     let independent =
         !kernels.is_empty() && !derived.iter().any(|clock| kernels.starts_with(clock));
-    let what = "CLOCK_MONOTONIC_RAW";
+    let what = CalibratedRate::MEASURED;
     let name = match regression {
         Some(Regression { spread_ppm, .. }) => format!(
             "{what}, {} windows of {} ms, spread {spread_ppm:.1} ppm",

@@ -621,6 +621,17 @@ pub enum InstrumentState {
     },
 }
 
+impl CalibratedRate {
+    /// How sources are called that measure a rate against the kernel's raw clock, with the spread of their windows
+    /// behind it; all others are announced.
+    pub const MEASURED: &'static str = "CLOCK_MONOTONIC_RAW";
+
+    /// Whether the rate that was used was measured.
+    pub fn is_calibrated(&self) -> bool {
+        self.chosen.starts_with(Self::MEASURED)
+    }
+}
+
 /// The rate of a clock: where it comes from, and what other sources say.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

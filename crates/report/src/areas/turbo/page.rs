@@ -8,7 +8,7 @@ use crate::kit::value_text;
 use model::page::{
     Align, Block, HeatCell, HeatMap, HeatRow, Outline, Page, Ruled, Table, Text, Tone,
 };
-use model::record::{Record, Series};
+use model::record::{Instrument, InstrumentState, Record, Series};
 use model::{Known, in_order};
 
 use super::super::published::{Comparison, FigureVerdict, citations};
@@ -32,7 +32,7 @@ pub fn page(record: &Record, verbosity: u8, width: u16) -> Page {
     blocks.extend([parts::quality(record), header(record)]);
     // A run that asks something else has no streams to tell of.
     if !rows(record).is_empty() {
-        blocks.push(table(record, verbosity > 0 || width >= WIDE));
+        blocks.push(table(record, verbosity > 0, width >= WIDE));
     }
     blocks.extend(notes(record));
     blocks.extend(map(record));
@@ -83,7 +83,7 @@ fn header(record: &Record) -> Block {
         ("Instruction sets", known("cpu.isa")),
         ("User", known("user")),
         ("Counters (MSR)", instrument("aperf_mperf")),
-        ("Stamp clock", record.instruments.first().map(parts::instrument_in_brief)),
+        ("Stamp clock", record.instruments.first().map(stamp_clock)),
         ("CPUs", Some(format!("{}: {}", plan.cpus, plan.placement))),
         (
             "Threads",
@@ -93,6 +93,25 @@ fn header(record: &Record) -> Block {
     ];
     let lines = lines.into_iter().filter_map(|(label, text)| Some((label, text?)));
     Block::Box(lines.map(|(label, text)| (label.to_owned(), Text::from(text))).collect())
+}
+
+/// The clock that stamps are taken of; where its rate was calibrated, what CPUID, kernel and NTP say.
+fn stamp_clock(instrument: &Instrument) -> String {
+    let brief = parts::instrument_in_brief(instrument);
+    let InstrumentState::Used { rate: Some(rate), .. } = &instrument.state else { return brief };
+    if !rate.is_calibrated() {
+        return brief;
+    }
+    let others = rate.sources.iter().filter(|source| source.source != rate.chosen);
+    let others = others.filter_map(|source| {
+        let (hertz, ppm) = (source.hertz.value()?, source.disagreement_ppm?);
+        Some(format!("{} {:.3} MHz ({ppm:+.1} ppm)", source.source, hertz / 1e6))
+    });
+    let others: Vec<String> = others.collect();
+    if others.is_empty() {
+        return format!("{brief}; no other source says it");
+    }
+    format!("{brief}; other sources: {}", others.join(", "))
 }
 
 /// What cells are made from.
@@ -108,7 +127,7 @@ struct ClockColumn {
     align: Align,
     /// Its text for a row.
     cell: CellFn,
-    /// Columns that a narrow page leaves out, the greatest number first.
+    /// Columns that a narrow page leaves out, the greatest number first; the others stand below, if not beside.
     optional: u8,
     /// Whether it comes from the counters of core cycles.
     needs_counters: bool,
@@ -125,17 +144,20 @@ const fn counted(title: &'static str, cell: CellFn, optional: u8) -> ClockColumn
     ClockColumn { title, align: Align::Right, cell, optional, needs_counters: true }
 }
 
+/// Of a column that a narrow page leaves out although it was asked for all of them: `cpudyno streams` says it.
+const WORDS: u8 = 9;
+
 /// Shown only where there are counters to compare with.
 const OFF: &str = "chain - A/M";
 
 static COLUMNS: &[ClockColumn] = &[
     column("Cores", Align::Left, cores, 0),
     column("ID", Align::Left, |_, row| row.workload.into(), 0),
-    column("Description", Align::Left, description, 9),
+    column("Description", Align::Left, description, WORDS),
     column("OVRLP", Align::Right, overlap, 5),
     column("Mops", Align::Right, mops, 0),
     counted("A/M-ratio", ratio, 7),
-    counted("A/M-MHz", unhalted_mhz, 1),
+    counted("A/M-MHz", unhalted_mhz, 0),
     counted("M/tsc-ratio", unhalted, 6),
     counted("Avg-MHz", average_mhz, 2),
     column("Cycles/op", Align::Right, cycles, 0),
@@ -143,8 +165,8 @@ static COLUMNS: &[ClockColumn] = &[
     counted(OFF, disagreement, 3),
 ];
 
-fn table(record: &Record, lists: bool) -> Block {
-    let from = CellContext { record, threads_max: if lists { 8 } else { 2 } };
+fn table(record: &Record, is_verbose: bool, is_wide: bool) -> Block {
+    let from = CellContext { record, threads_max: if is_verbose || is_wide { 8 } else { 2 } };
     let rows = rows(record);
     let shown: Vec<&ClockColumn> =
         COLUMNS.iter().filter(|column| column.title != OFF || counts(record)).collect();
@@ -155,7 +177,8 @@ fn table(record: &Record, lists: bool) -> Block {
     let counted = counts(record);
     let idle = |column: &ClockColumn| column.needs_counters && !counted;
     let rank = |column: &ClockColumn| if idle(column) { u8::MAX } else { column.optional };
-    let mut optional: Vec<usize> = (0..shown.len()).filter(|i| rank(shown[*i]) > 0).collect();
+    let least = if is_verbose { WORDS } else { 1 };
+    let mut optional: Vec<usize> = (0..shown.len()).filter(|i| rank(shown[*i]) >= least).collect();
     optional.sort_by_key(|index| std::cmp::Reverse(rank(shown[*index])));
     Block::Ruled(Ruled {
         caption: String::new(),
