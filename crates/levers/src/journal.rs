@@ -359,7 +359,7 @@ fn read(path: &Path) -> Result<Option<Pending>, Error> {
     let mut lines = bytes[..end].split(|&byte| byte == b'\n').enumerate();
     let Some((_, first)) = lines.next() else { return Ok(None) };
     let head: Head = serde_json::from_slice(first)
-        .map_err(|error| broken(format!("line 1 is no head: {error}")))?;
+        .map_err(|error| broken(format!("line 1 is no head: {}", model::json::refusal(&error))))?;
     if head.cpudyno_journal != VERSION {
         let why = format!("it is of version {}, known is {VERSION}", head.cpudyno_journal);
         return Err(broken(why));
@@ -378,7 +378,9 @@ fn read(path: &Path) -> Result<Option<Pending>, Error> {
                  with that version",
                 index + 1
             )),
-            Err(error) => pending.broken.push(format!("line {}: {error}", index + 1)),
+            Err(error) => {
+                pending.broken.push(format!("line {}: {}", index + 1, model::json::refusal(&error)))
+            }
         }
     }
     Ok(Some(pending))

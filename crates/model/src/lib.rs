@@ -14,6 +14,7 @@ pub mod counts;
 pub mod cpus;
 pub mod finding;
 pub mod isa;
+pub mod json;
 pub mod licence;
 pub mod memory;
 pub mod name;

@@ -44,7 +44,7 @@ pub(crate) struct PresentationArgs {
     pub(crate) format: Format,
 
     /// Columns of text (40 to 400); by default those of the terminal, or 100.
-    #[arg(long, global = true, value_parser = clap::value_parser!(u16).range(40..=400), value_name = "COLUMNS")]
+    #[arg(long, global = true, value_parser = width, value_name = "COLUMNS")]
     pub(crate) width: Option<u16>,
 
     /// Use of colours; the text is complete without them.
@@ -131,13 +131,31 @@ pub(super) const THREADS_MAX: usize = 1 << 20;
 
 /// A number of threads or CPUs.
 pub(super) fn count(text: &str) -> Result<usize, BadValue> {
+    counted(text, "give one number, such as 4; --cpus takes ranges of CPUs")
+}
+
+/// One of several numbers of threads.
+pub(super) fn one_of_counts(text: &str) -> Result<usize, BadValue> {
+    counted(text, "give numbers one by one, such as 1,2,4; --cpus takes ranges of CPUs")
+}
+
+/// A number of threads or CPUs; who typed a range wants to know what is taken instead.
+fn counted(text: &str, instead: &str) -> Result<usize, BadValue> {
     match text.parse::<usize>() {
         Ok(count) if (1..=THREADS_MAX).contains(&count) => Ok(count),
-        _ => Err(BadValue::new(
-            "expected a number of at least 1",
-            "`cpudyno info` says how many CPUs and cores there are",
-        )),
+        _ => {
+            let is_range = text.starts_with(char::is_numeric) && text.contains(['-', ',', ':']);
+            let known = "`cpudyno info` says how many CPUs and cores there are";
+            let hint = if is_range { instead } else { known };
+            Err(BadValue::new("expected a number of at least 1", hint))
+        }
     }
+}
+
+/// Columns of text.
+fn width(text: &str) -> Result<u16, BadValue> {
+    whole(text, 40..=400, "such as --width 100; by default it is as wide as the terminal")
+        .map(|columns| columns as u16)
 }
 
 /// A whole number in a range.

@@ -9,7 +9,7 @@ use model::record::ByteUnit;
 use model::{CpuSet, Pages, Seconds};
 
 use super::BadValue;
-use super::common::{Measuring, budget, count, cpu_list};
+use super::common::{Measuring, budget, count, cpu_list, whole};
 use super::turbo::OrderWord;
 
 /// Measure bandwidth and latency of caches and memory.
@@ -126,7 +126,7 @@ pub(crate) enum QuestionArgs {
     /// the machine says the same.
     Sweep {
         /// Run the kernels with arrays of 1 to N times the caches instead (N: 1 to 64).
-        #[arg(long, value_parser = clap::value_parser!(u32).range(1..=64), value_name = "N")]
+        #[arg(long, value_parser = factors, value_name = "N")]
         factors: Option<u32>,
     },
     /// Measure the latency of each cache and of memory.
@@ -164,9 +164,16 @@ pub(crate) struct OriginalArgs {
     pub(crate) compiler: Option<String>,
 
     /// Runs of each kernel (2 to 100); the first one does not count.
-    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=100),
-          value_name = "N")]
+    #[arg(long, default_value_t = 10, value_parser = repetitions, value_name = "N")]
     pub(crate) repetitions: u32,
+}
+
+fn factors(text: &str) -> Result<u32, BadValue> {
+    whole(text, 1..=64, "such as --factors 4").map(|factors| factors as u32)
+}
+
+fn repetitions(text: &str) -> Result<u32, BadValue> {
+    whole(text, 2..=100, "such as --repetitions 10").map(|repetitions| repetitions as u32)
 }
 
 fn sha256(text: &str) -> Result<Sha256, BadValue> {

@@ -8,6 +8,7 @@ mod compat;
 mod cores;
 mod doctor;
 mod fleet;
+mod formats;
 mod gate;
 mod help;
 mod info;
@@ -174,7 +175,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Fai
     matches.and_then(|matches| Cli::from_arg_matches(&matches)).map_err(|error| {
         match incomplete(&error, &words) {
             Some(failure) => failure,
-            None => refused(&error, help),
+            None => refused(&error, &words, help),
         }
     })
 }
@@ -231,7 +232,7 @@ fn command() -> clap::Command {
         *found = std::mem::take(found).args(hidden.map(|arg| arg.hide(true)));
     }
     let template = help::template(&command);
-    command.help_template(template)
+    formats::offered(command.help_template(template))
 }
 
 /// The commands that were named, one below the other, and those that are below the last of them.
@@ -277,8 +278,26 @@ fn incomplete(error: &clap::Error, path: &Path) -> Option<Failure> {
     Some(Failure::usage(format!("`cpudyno {words}` is followed by nothing")).hint(hint))
 }
 
+/// Options that people look for where there are none: the command, the option, what it takes instead.
+const INSTEAD: &[(&str, &str, &str)] = &[
+    (
+        "turbo",
+        "--threads",
+        "from the least to the greatest number: --min-threads 1 --max-threads 4",
+    ),
+    ("wake", "--threads", "two threads signal each other; which CPUs: --pairs 0:1"),
+];
+
+fn instead(error: &clap::Error, path: &Path) -> Option<String> {
+    let ContextValue::String(typed) = error.get(ContextKind::InvalidArg)? else { return None };
+    let is_it = |row: &&(&str, &str, &str)| {
+        path.named.first().is_some_and(|it| it == row.0) && typed == row.1
+    };
+    INSTEAD.iter().find(is_it).map(|row| row.2.to_owned())
+}
+
 /// One line and a hint, whatever clap has to say.
-fn refused(error: &clap::Error, help: String) -> Failure {
+fn refused(error: &clap::Error, path: &Path, help: String) -> Failure {
     let rendered = error.render();
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
@@ -294,9 +313,16 @@ fn refused(error: &clap::Error, help: String) -> Failure {
                 text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
             let message = lines.join(" ");
             let message = message.strip_prefix("error: ").unwrap_or(&message);
+            let message = match message.split_once(" [possible values: ") {
+                Some((refused, known)) => {
+                    format!("{refused}: expected one of {}", known.trim_end_matches(']'))
+                }
+                None => message.to_owned(),
+            };
             let refused_value = error.source().and_then(|source| source.downcast_ref::<BadValue>());
             let hint = refused_value
                 .map(|bad| bad.hint.clone())
+                .or_else(|| instead(error, path))
                 .or_else(|| suggestion(error))
                 .unwrap_or(help);
             Failure::usage(message).hint(hint)
@@ -354,4 +380,40 @@ fn suggestion(error: &clap::Error) -> Option<String> {
         let same = known.iter().find(|known| known.eq_ignore_ascii_case(typed))?;
         Some(format!("did you mean `{same}`?"))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every command with the words that name it.
+    fn all(command: &clap::Command, above: &[String]) -> Vec<(Vec<String>, clap::Command)> {
+        let named = |at: &clap::Command| [above, &[at.get_name().to_owned()]].concat();
+        let below = command.get_subcommands().flat_map(|at| all(at, &named(command)));
+        [(named(command), command.clone())].into_iter().chain(below).collect()
+    }
+
+    /// Whatever clap says by itself of a value is "invalid digit found in string", or "0 is not in 1..=64".
+    #[test]
+    fn every_option_says_itself_what_it_expects() {
+        let mut root = command();
+        root.build();
+        let mut tried = 0;
+        for (words, at) in all(&root, &[]) {
+            let valued = at.get_arguments().filter(|arg| arg.get_action().takes_values());
+            for long in valued.filter_map(Arg::get_long) {
+                for bad in ["nonsense", "", "-1", "1e99", "99999999999999999999999", "1-4"] {
+                    let typed = words.iter().cloned().chain([format!("--{long}={bad}")]);
+                    let Err(error) = command().try_get_matches_from(typed) else { continue };
+                    if error.kind() != ErrorKind::ValueValidation {
+                        continue;
+                    }
+                    let own = error.source().and_then(|source| source.downcast_ref::<BadValue>());
+                    assert!(own.is_some(), "{words:?} --{long}={bad}: {error}");
+                    tried += 1;
+                }
+            }
+        }
+        assert!(tried > 200, "{tried}");
+    }
 }

@@ -5,7 +5,7 @@ use model::name::did_you_mean;
 use model::{CpuSet, Seconds};
 
 use super::BadValue;
-use super::common::{Measuring, budget, count, cpu_list, whole};
+use super::common::{Measuring, budget, cpu_list, one_of_counts, whole};
 
 /// Measure the cost of OpenMP parallel regions.
 ///
@@ -34,7 +34,7 @@ pub(crate) struct OpenmpArgs {
     pub(crate) small: bool,
 
     /// Numbers of threads, such as 1,2,4; by default one, and then all.
-    #[arg(long, value_delimiter = ',', value_parser = count, value_name = "LIST")]
+    #[arg(long, value_delimiter = ',', value_parser = one_of_counts, value_name = "LIST")]
     pub(crate) threads: Option<Vec<usize>>,
 
     /// Runtimes: libgomp, libomp, libiomp5, spin_barrier, futex_barrier; by default all.

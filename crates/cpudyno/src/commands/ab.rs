@@ -33,7 +33,7 @@ pub(super) fn run(machine: &Machine, args: &AbArgs) -> Result<ExitCode, Failure>
     let (sinks, look) = sinks(args.changing.output.clone())?;
     if look.format == Format::Csv {
         return Err(Failure::usage("a comparison has no table of samples")
-            .hint("print it as text, markdown or json: --format json"));
+            .hint("print it as text, markdown, html or json: --format json"));
     }
     let (mut comparing, [asked_a, asked_b]) = comparing(machine, args)?;
     let signals = Signals::listen()?;

@@ -107,7 +107,7 @@ impl<'a> Delivery<'a> {
             Format::Json => views::json::render(record).map_err(|error| broken(&error)),
             Format::Csv if is_told(presentation.page) => {
                 Err(Failure::usage("a record without measurements has no samples for a table")
-                    .hint("print it as text, markdown or json: --format json"))
+                    .hint("print it as text, markdown, html or json: --format json"))
             }
             Format::Csv => views::csv::render(record).map_err(|error| broken(&error)),
             format => unrecorded("a page", self.page(), format, *presentation),

@@ -14,7 +14,7 @@ use crate::output;
 pub(super) fn run(machine: &Machine, args: &DoctorArgs) -> Result<ExitCode, Failure> {
     if args.look.format == Format::Csv {
         return Err(Failure::usage("csv has a line per sample, and doctor measures nothing")
-            .hint("print it as text, markdown or json: --format json"));
+            .hint("print it as text, markdown, html or json: --format json"));
     }
     let presentation = presentation(&args.look, PageKind::Doctor);
     let record = machine::describe(machine, command(), presentation);

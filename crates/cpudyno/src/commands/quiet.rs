@@ -30,7 +30,7 @@ pub(super) fn run(machine: &Machine, args: QuietArgs) -> Result<ExitCode, Failur
     let (sinks, look) = sinks(output)?;
     if look.format == Format::Csv {
         return Err(Failure::usage("a command that is watched has no table of samples")
-            .hint("print it as text, markdown or json: --format json"));
+            .hint("print it as text, markdown, html or json: --format json"));
     }
     if words.is_empty() {
         return Err(Failure::usage("there is no command to run")

@@ -337,7 +337,7 @@ pub(super) fn told_to(output: Output) -> Result<(Sinks, PresentationArgs), Failu
     let (sinks, look) = super::sinks(output)?;
     if look.format == Format::Csv {
         return Err(Failure::usage("csv has a line per sample, and nothing was measured")
-            .hint("print it as text, markdown or json: --format json"));
+            .hint("print it as text, markdown, html or json: --format json"));
     }
     Ok((sinks, look))
 }

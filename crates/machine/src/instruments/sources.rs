@@ -40,7 +40,7 @@ pub(super) fn of_simulated(machine: &Machine, model: &Model) -> Vec<RateReading>
         let why = "this simulated machine has no such source";
         hertz.ok_or_else(|| Unavailable::new(Obstacle::Hardware, name, why))
     };
-    let raw = &*format!("{}, simulated", CalibratedRate::MEASURED);
+    let raw = &format!("{}, simulated", CalibratedRate::MEASURED);
     let mut sources = of_cpuid(machine);
     sources.extend([
         source(KERNEL, claimed(KERNEL, claims.kernel_hz), false, Role::Rate),

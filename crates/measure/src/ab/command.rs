@@ -161,8 +161,10 @@ fn number(metric: &Metric, output: &str, seconds: f64) -> Result<f64, String> {
             text.parse().map_err(|_| format!("the command printed `{text}`, which is no number"))
         }
         Metric::Json(path) => {
-            let json: serde_json::Value = serde_json::from_str(output)
-                .map_err(|error| format!("the command's output is no JSON: {error}"))?;
+            let json: serde_json::Value = serde_json::from_str(output).map_err(|error| {
+                let why = model::json::refusal(&error);
+                format!("cannot read the command's output as JSON: {why}")
+            })?;
             let value = path.iter().try_fold(&json, |value, key| match key.parse::<usize>() {
                 Ok(index) if value.is_array() => value.get(index),
                 _ => value.get(key),

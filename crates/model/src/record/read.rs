@@ -3,13 +3,15 @@
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use crate::json;
+
 use super::{Outcome, Record, SCHEMA, Samples, Series};
 
 /// Why a text is no record that this version can read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// It is not JSON, or cut off.
-    #[error("not a record: {}", in_words(.0))]
+    #[error("not a record: {}", json::refusal(.0))]
     Json(serde_json::Error),
     /// It is JSON, but says nothing of a schema.
     #[error("not a record: it has no `schema`")]
@@ -26,14 +28,6 @@ pub enum ReadError {
     /// It keeps the schema, but says what no run can have measured.
     #[error("the record contradicts itself: {0}")]
     Contradiction(String),
-}
-
-/// Where a text is no JSON, or that it ends too early.
-fn in_words(error: &serde_json::Error) -> String {
-    if error.is_syntax() {
-        return format!("it is no JSON from line {}, column {} on", error.line(), error.column());
-    }
-    error.to_string()
 }
 
 /// No run is longer: a hundred years.

@@ -45,7 +45,9 @@ impl Settings {
     pub(crate) fn open(file: PathBuf) -> Result<Settings, Error> {
         let broken = |why: String| Error::Broken { file: file.display().to_string(), why };
         let set = match std::fs::read_to_string(&file) {
-            Ok(text) => serde_json::from_str(&text).map_err(|error| broken(error.to_string()))?,
+            Ok(text) => {
+                serde_json::from_str(&text).map_err(|error| broken(model::json::refusal(&error)))?
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Set::default(),
             Err(error) => return Err(broken(sys::errno::words(&error))),
         };

@@ -149,7 +149,7 @@ pub(super) fn not_csv(format: Format) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::usage("counts are no samples for a table of them")
-        .hint("print them as text, markdown or json: --format json"))
+        .hint("print them as text, markdown, html or json: --format json"))
 }
 
 pub(super) fn cannot_count(reason: Unavailable) -> Failure {
@@ -196,7 +196,8 @@ pub(super) fn read_budget(file: &Path) -> Result<Budget, Failure> {
             .hint("`cpudyno pmu kernel loop --save-budget FILE` writes one")
     };
     let text = std::fs::read_to_string(file).map_err(|error| named(sys::errno::words(&error)))?;
-    let budget: Budget = serde_json::from_str(&text).map_err(|error| named(error.to_string()))?;
+    let budget: Budget =
+        serde_json::from_str(&text).map_err(|error| named(model::json::refusal(&error)))?;
     match budget.check() {
         Ok(()) => Ok(budget),
         Err(Unavailable { why, remedy: None, .. }) => Err(named(why)),

@@ -41,7 +41,7 @@ pub(super) fn run(machine: &Machine, args: &PmuListArgs) -> Result<ExitCode, Fai
         }
         Format::Csv => {
             return Err(Failure::usage("the list of events is no table of samples")
-                .hint("print it as text, markdown or json: --format json"));
+                .hint("print it as text, markdown, html or json: --format json"));
         }
         format => {
             let page = page(&events, &found, &missing, args);

@@ -25,7 +25,7 @@ pub(super) fn run(machine: &Machine, args: SstArgs) -> Result<ExitCode, Failure>
     let (sinks, look) = sinks(args.output.clone())?;
     if look.format == Format::Csv || args.out.is_some() {
         return Err(Failure::usage("cannot tell a comparison as csv or to the file of -o").hint(
-            "print it as text, markdown or json: --format json; --json FILE keeps the record",
+            "print it as text, markdown, html or json: --format json; --json FILE keeps the record",
         ));
     }
     let question = args.question();

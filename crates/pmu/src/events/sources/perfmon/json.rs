@@ -68,8 +68,8 @@ impl JsonEvent {
 /// The events of a list: an array, or an object that has one. Entries without an event's name are
 /// formulas.
 pub(super) fn parse(text: &str) -> Result<Vec<JsonEvent>, String> {
-    let whole: Value =
-        serde_json::from_str(text).map_err(|error| format!("is no JSON: {error}"))?;
+    let whole: Value = serde_json::from_str(text)
+        .map_err(|error| format!("is no JSON of events: {}", model::json::refusal(&error)))?;
     let events = match whole {
         Value::Array(events) => events,
         Value::Object(mut object) => {
