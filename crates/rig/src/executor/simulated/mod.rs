@@ -311,6 +311,8 @@ struct SimulatedCore<'a> {
     ceiling: f64,
     /// The clock that priorities leave it, in hertz, by licence.
     clips: Vec<f64>,
+    /// The clock that it is granted, in hertz, by licence: asked for once, since nothing is set within a job.
+    granted: Vec<Option<f64>>,
     /// What its package may draw, where that is known.
     budget: Option<Budget>,
     /// What its neighbours leave it.
@@ -363,6 +365,7 @@ impl<'a> SimulatedCore<'a> {
             active: model.active_cores(cpu, cpus),
             ceiling: model.ceiling_hz(cpu),
             clips: (0..model.licence.len()).map(|it| model.clip_hz(cpu, it)).collect(),
+            granted: vec![None; model.licence.len()],
             budget: None,
             left: model.left_by(cpu, &[]),
             beside: 0,
@@ -532,12 +535,14 @@ impl<'a> SimulatedCore<'a> {
     }
 
     /// The clock of this moment, in hertz.
-    fn clock(&self) -> f64 {
+    fn clock(&mut self) -> f64 {
         let noise = &self.line.model.noise;
         let phase = TAU * self.line.now.0 / noise.drift_period_seconds;
         let swing = phase.sin() * noise.drift_amplitude;
         let licence = self.licence.max(self.beside);
-        let bin = self.line.model.granted_hz(self.raw.cpu, licence, self.active);
+        let (model, cpu, active) = (self.line.model, self.raw.cpu, self.active);
+        let bin =
+            *self.granted[licence].get_or_insert_with(|| model.granted_hz(cpu, licence, active));
         let clip = self.clips.get(licence).copied().unwrap_or(f64::INFINITY);
         let power = self.budget.map_or(f64::INFINITY, |budget| budget.ceiling(self.line.now));
         let bin = bin * (1.0 + swing) * self.left.clock;

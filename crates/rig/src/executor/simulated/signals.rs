@@ -22,6 +22,8 @@ pub(super) fn exchange(sim: &mut Simulated, job: &Exchange) -> RawExchange {
         cost,
         since: [begun; 2],
         cpus: [job.first, job.second],
+        slowdowns: [job.first, job.second]
+            .map(|cpu| sim.model.slowdown(cpu, &[job.first, job.second])),
         sleeps: [0; 2],
         awake: [Seconds(0.0); 2],
         raw: RawExchange {
@@ -52,6 +54,8 @@ struct Game<'a> {
     /// Since when each side waits.
     since: [Seconds; 2],
     cpus: [CpuId; 2],
+    /// How much longer the way to each side takes. Nothing is set meanwhile.
+    slowdowns: [f64; 2],
     sleeps: [u64; 2],
     /// For how long each side was not halted.
     awake: [Seconds; 2],
@@ -113,7 +117,7 @@ impl Game<'_> {
             Some(seconds) => Seconds(seconds),
             None => Seconds(cost.seconds) + model.distance(from, cpu),
         };
-        let seconds = seconds * model.slowdown(cpu, &self.cpus);
+        let seconds = seconds * self.slowdowns[to];
         // Who polls is awake while the other one works.
         let polls = !cost.sleeps && !alone;
         for (side, awake) in self.awake.iter_mut().enumerate() {
