@@ -17,6 +17,7 @@ pub mod change;
 pub mod commands;
 pub mod compat;
 mod error;
+pub mod lessons;
 pub mod model;
 mod processor;
 mod query;

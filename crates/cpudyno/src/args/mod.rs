@@ -13,6 +13,7 @@ mod gate;
 mod help;
 mod info;
 mod jitter;
+mod lessons;
 mod memory;
 mod openmp;
 mod pause;
@@ -173,10 +174,9 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Fai
     let words = path_of(&command, &args);
     let matches = command.try_get_matches_from(args);
     matches.and_then(|matches| Cli::from_arg_matches(&matches)).map_err(|error| {
-        match incomplete(&error, &words) {
-            Some(failure) => failure,
-            None => refused(&error, &words, help),
-        }
+        incomplete(&error, &words)
+            .or_else(|| lessons::lacking(&error, &words.named))
+            .unwrap_or_else(|| refused(&error, &words, help))
     })
 }
 
@@ -220,7 +220,7 @@ pub(crate) fn help(args: &HelpArgs) -> Result<ExitCode, Failure> {
 }
 
 fn command() -> clap::Command {
-    let mut command = Cli::command();
+    let mut command = Cli::command().mut_subcommand("sst", lessons::taught);
     for (path, options) in NOT_TAKEN {
         let (name, above) = path.split_last().expect("BUG: a command has a name");
         let above = above.iter().try_fold(&mut command, |at, name| at.find_subcommand_mut(name));

@@ -44,6 +44,13 @@ pub(crate) struct SstArgs {
     #[arg(short, long)]
     pub(crate) debug: bool,
 
+    /// Take the arguments of intel-speed-select, and print its text and JSON.
+    ///
+    /// As version 1.20 unless told otherwise; `--compat --help` has its help. A link of its name does the same.
+    // Words with it are those of the reference tool, and `compat` takes them before these are read.
+    #[arg(long, value_name = "VERSION", num_args = 0..=1, require_equals = true)]
+    compat: Option<String>,
+
     #[command(flatten)]
     pub(crate) output: Output,
 
@@ -59,34 +66,24 @@ pub(crate) enum SstFeature {
     /// Also the driver.
     Info(Elsewhere),
     /// Show and set performance levels (SST-PP).
-    ///
-    /// A level has fewer cores at a higher base frequency, or more at a lower one.
     #[command(subcommand)]
     PerfProfile(PerfProfile),
     /// Show and set priorities of cores (SST-CP).
-    ///
-    /// There are four classes of cores. They decide which cores are throttled last.
     #[command(subcommand)]
     CorePower(CorePower),
     /// Show and set base frequencies of two kinds (SST-BF).
-    ///
-    /// Some cores get a higher one, the others a lower one.
     #[command(subcommand)]
     BaseFreq(BaseFreq),
     /// Show and set turbo frequencies (SST-TF).
-    ///
-    /// Few cores of your choice get a higher limit; the others are clipped.
     #[command(subcommand)]
     TurboFreq(TurboFreq),
     /// Allow or forbid clocks above the base frequency.
-    ///
-    /// Limits of the clock do it.
     #[command(subcommand)]
     TurboMode(TurboMode),
     /// Show which cores would gain clock, and which would lose.
     ///
     /// Nothing is changed. The numbers are the firmware's own; `cpudyno sst try` measures the effect.
-    #[command(subcommand)]
+    #[command(subcommand, after_long_help = PLAN)]
     Plan(Planned),
     Try(Box<TryArgs>),
 }
@@ -170,6 +167,12 @@ Examples:
   sudo cpudyno sst try turbo-freq -l 4 --on 0,1             at another level
   sudo cpudyno sst try turbo-freq --on 12,13 -- ./job       by the time of a command
   cpudyno --machine sim:guide sst try turbo-freq --on 12,13   on a simulated machine, without root";
+
+const PLAN: &str = "\
+Examples:
+  sudo cpudyno sst plan base-freq
+  sudo cpudyno sst -c 12,13 plan turbo-freq    these two go first
+  sudo cpudyno sst plan perf-profile -l 4";
 
 /// CPUs by a list or by a word.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -263,10 +266,6 @@ pub(crate) enum PerfProfile {
     /// Show whether the level is locked, and by what.
     GetLockStatus(Elsewhere),
     /// Choose another level.
-    ///
-    /// A level has fewer cores at a higher base frequency, or more at a lower one. A new level switches base-freq
-    /// and turbo-freq off. Its base frequency holds only while no core is online that it does not allow: -o
-    /// takes those cores offline, brings the allowed ones back, and sets the limits of the uncore.
     SetConfigLevel {
         /// Level to choose.
         #[arg(short, long, value_parser = level, value_name = "N")]
@@ -293,13 +292,8 @@ pub(crate) enum CorePower {
         class: Option<u8>,
     },
     /// Show the class of each core.
-    ///
-    /// CPUs of a core, or of a module of several cores, share their class. Name them before the feature:
-    /// `cpudyno sst -c 10 core-power get-assoc`.
     GetAssoc(Elsewhere),
     /// Switch priorities on.
-    ///
-    /// In all power domains of a package (with interface 1, of a die).
     Enable {
         /// Type: 0 shares power by weight; 1 throttles class 3 first, class 0 last.
         #[arg(short, long, value_parser = priority, default_value = "0", value_name = "TYPE")]
@@ -309,8 +303,6 @@ pub(crate) enum CorePower {
         change: Change,
     },
     /// Switch priorities off.
-    ///
-    /// base-freq and turbo-freq must be off before.
     Disable {
         /// Type to leave, 0 or 1 as for enable; it has no effect while off.
         #[arg(short, long, value_parser = priority, default_value = "0", value_name = "TYPE")]
@@ -320,9 +312,6 @@ pub(crate) enum CorePower {
         change: Change,
     },
     /// Configure a class.
-    ///
-    /// In all power domains of a package (with interface 1, of a die). Options that are left out get their
-    /// defaults.
     Config {
         /// Class to configure (0 to 3).
         #[arg(short, long = "clos", alias = "class", value_parser = class, value_name = "N")]
@@ -348,9 +337,6 @@ pub(crate) enum CorePower {
         change: Change,
     },
     /// Put CPUs into a class.
-    ///
-    /// CPUs that share a core go with them. Name the CPUs before the feature:
-    /// `cpudyno sst -c 10 core-power assoc -c 3`.
     Assoc {
         /// Class of the CPUs (0 to 3).
         #[arg(short, long = "clos", alias = "class", value_parser = class, value_name = "N")]
@@ -365,16 +351,10 @@ pub(crate) enum CorePower {
 #[derive(Debug, Subcommand)]
 pub(crate) enum BaseFreq {
     /// Show cores with a higher base frequency, and the cost.
-    ///
-    /// The cost is the lower base frequency of the others.
     Info(AtLevel),
     /// Switch base-freq on at the present level.
-    ///
-    /// -a also sets everything that it needs.
     Enable(Switch),
     /// Switch base-freq off.
-    ///
-    /// -a also switches core-power off, and sets the lowest clocks as low as they go.
     Disable(Switch),
 }
 
@@ -382,8 +362,6 @@ pub(crate) enum BaseFreq {
 #[derive(Debug, Subcommand)]
 pub(crate) enum TurboFreq {
     /// Show turbo limits by number of chosen cores.
-    ///
-    /// Also the limit at which the others are clipped.
     Info {
         #[command(flatten)]
         at: AtLevel,
@@ -397,9 +375,6 @@ pub(crate) enum TurboFreq {
         licence: Option<String>,
     },
     /// Switch turbo-freq on at the present level.
-    ///
-    /// -a also gives priority to the CPUs that are named before the feature:
-    /// `cpudyno sst -c 12,13 turbo-freq enable -a`.
     Enable {
         /// Highest turbo limits then, a ratio of 100 MHz in each byte; none by default.
         #[arg(short = 't', long = "trl", value_parser = limits, value_name = "0xHEX")]
@@ -409,8 +384,6 @@ pub(crate) enum TurboFreq {
         switch: Switch,
     },
     /// Switch turbo-freq off.
-    ///
-    /// -a also switches core-power off.
     Disable {
         /// Highest turbo limits then; by default those of the level.
         #[arg(short = 't', long = "trl", value_parser = limits, value_name = "0xHEX")]
@@ -472,6 +445,7 @@ Examples:
   sudo cpudyno sst -c 12,13 turbo-freq enable -a     higher turbo limits for these CPUs
   sudo cpudyno undo                                  everything as it was
   cpudyno sst --machine sim:guide base-freq info     on a simulated machine, without root
+  sudo cpudyno sst --compat perf-profile info -l 0   as intel-speed-select prints it
   cpudyno sst --machine my.capture                   what a capture by root holds";
 
 /// What changes the machine asks nothing.

@@ -10,6 +10,7 @@ use super::layout::CompatOutput;
 use super::{Tool, changing, code, help};
 use crate::change::Wish;
 use crate::commands::{COMMANDS, Command};
+use crate::lessons::Lesson;
 
 /// What was asked for.
 #[derive(Debug)]
@@ -295,6 +296,18 @@ pub fn parse(tool: &Tool, arguments: &[String]) -> Result<CompatCommand, Refused
     of_feature(feature, rest, before)
 }
 
+/// A feature stands alone, or a command without its feature.
+fn no_command(word: &str) -> Refused {
+    let of: Vec<&str> = Lesson::of_commands(word).map(|lesson| lesson.words).collect();
+    if of.is_empty() {
+        return Refused::here(format!("no command was given for `{word}`"));
+    }
+    Refused::Here {
+        why: format!("`{word}` needs its feature before it"),
+        hint: format!("{}; `{} --help` has an example", of.join(", or "), of[0]),
+    }
+}
+
 fn is_json(format: &str) -> Result<bool, Refused> {
     match format {
         "json" => Ok(true),
@@ -338,7 +351,7 @@ fn of_feature(feature: &str, mut rest: Rest<'_>, before: Before) -> Result<Compa
     let Some(word) = rest.0.first().filter(|word| !word.starts_with('-')) else {
         return match rest.option(&[HELP])? {
             Some(_) => help::feature(feature).map(CompatCommand::Help).ok_or_else(invalid),
-            None => Err(Refused::here(format!("no command was given for `{feature}`"))),
+            None => Err(no_command(feature)),
         };
     };
     rest.next();
@@ -347,6 +360,9 @@ fn of_feature(feature: &str, mut rest: Rest<'_>, before: Before) -> Result<Compa
         return of_change(row, rest, before);
     }
     if words == TURBO_LIMITS {
+        if rest.option(&[HELP])?.is_some() {
+            return Ok(CompatCommand::Help(help::command(&words, &[HELP])));
+        }
         if let Some(word) = rest.next() {
             return Err(Refused::here(format!("`{word}` is too much behind `{words}`")));
         }
@@ -364,7 +380,7 @@ fn of_feature(feature: &str, mut rest: Rest<'_>, before: Before) -> Result<Compa
             'b' => query.bucket = Some(Refused::number("bucket", value)?),
             'c' => class = Some(Refused::number::<u32>("clos", value)?),
             'r' => query.licence = Some(licence(value)?),
-            _ => return Ok(CompatCommand::Help(help::command(command))),
+            _ => return Ok(CompatCommand::Help(help::command(&words, &known))),
         }
     }
     if let Some(word) = rest.next() {
@@ -385,7 +401,7 @@ fn of_change(
     let mut given = changing::Given::default();
     while let Some(Given { word, value }) = rest.option(&known)? {
         if word == HELP {
-            return Ok(CompatCommand::Help(help::change(row)));
+            return Ok(CompatCommand::Help(help::command(row.words, &known)));
         }
         given.take(&word, value)?;
     }

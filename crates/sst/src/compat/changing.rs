@@ -6,9 +6,9 @@
 use model::CpuSet;
 
 use super::args::{Refused, Word};
+use super::code;
 use super::layout::{CompatOutput, Node, OutputEntry};
 use super::render::RenderContext;
-use super::{Tool, code};
 use crate::change::{ClassWish, What, Wish};
 use crate::model::{DomainKind, Priority};
 
@@ -169,36 +169,24 @@ impl ChangeCommand {
         Ok(Wish { what, cpus, lenient: true })
     }
 
-    /// What is told when it was done, of each power domain or of each CPU that was named.
+    /// What is told when it was done, of each power domain or of each CPU that was named; of all of them with the last.
     pub(super) fn told(&self, seen: &RenderContext<'_>, wish: &Wish) -> CompatOutput {
         let mut shown = CompatOutput::default();
-        let success = || vec![Node::leaf(self.title, &"success")];
+        let success = |section| Node::section(section, vec![Node::leaf(self.title, &"success")]);
+        let is_auto = matches!(wish.what, What::TurboFreq { on: true, auto: true, .. });
         let of_cores = !matches!(wish.what, What::Level { .. } | What::CorePower { .. });
         for at in super::render::places(seen.snapshot, wish.cpus.as_ref()) {
             if of_cores && at.domain.kind() != DomainKind::Compute {
                 continue;
             }
-            seen.put(&mut shown, at, vec![Node::section(self.section, success())]);
+            seen.put(&mut shown, at, vec![success(self.section)]);
         }
-        if matches!(wish.what, What::TurboFreq { on: true, auto: true, .. }) {
-            let part = Node::section("turbo-freq --auto", vec![Node::leaf("enable", &"success")]);
-            shown.entries.push(OutputEntry::Place(nowhere(seen.tool, seen), vec![part]));
+        // The newer version gives this a place of its own, `package--1`, which no machine has.
+        if let Some(OutputEntry::Place(_, parts)) = shown.entries.last_mut().filter(|_| is_auto) {
+            parts.push(success("turbo-freq --auto"));
         }
         shown
     }
-}
-
-/// Where the whole of a command is told.
-fn nowhere(tool: &Tool, seen: &RenderContext<'_>) -> Vec<String> {
-    if !tool.newer_titles {
-        return Vec::new();
-    }
-    let mut place = vec!["package--1".to_owned(), "die--1".to_owned()];
-    if seen.snapshot.platform.api_version > 1 {
-        place.push("powerdomain--1".to_owned());
-    }
-    place.push("cpu-None".to_owned());
-    place
 }
 
 fn small(of: &str, text: &str, most: u8) -> Result<u8, Refused> {

@@ -3,9 +3,10 @@
 use std::fmt::Write;
 
 use super::Tool;
-use super::args::{GLOBAL, Word, options};
+use super::args::{GLOBAL, Word};
 use super::changing::{self, ROWS};
 use crate::commands::{COMMANDS, Command};
+use crate::lessons::Lesson;
 
 const NAME: &str = "intel-speed-select";
 
@@ -57,18 +58,36 @@ pub(super) fn top(tool: &Tool) -> String {
 pub(super) fn feature(name: &str) -> Option<String> {
     let reading = commands(name).map(|command| (command.words.to_owned(), command.doc));
     let all = lines(reading.chain(changes(name).map(|row| (row.words.to_owned(), row.doc))));
-    (!all.is_empty()).then(|| format!("Commands of {name}:\n{all}"))
+    let all = format!("Commands:\n{all}\n`{name} COMMAND --help` says more of each.\n");
+    Lesson::of(name).map(|lesson| page(&format!("{name} COMMAND"), lesson, &all))
 }
 
-/// A command.
-pub(super) fn command(command: &Command) -> String {
-    let Command { words, doc, .. } = command;
-    format!("{NAME} {words}\n\n{doc}.\n\nOptions:\n{}", lines(options(command).map(option)))
+/// A command, with the options that stand behind it.
+pub(super) fn command(words: &str, known: &[Word]) -> String {
+    let options = format!("Options:\n{}", lines(known.iter().map(|word| option(*word))));
+    Lesson::of(words).map_or_else(String::new, |lesson| page(words, lesson, &options))
 }
 
-/// A command that changes the machine.
-pub(super) fn change(row: &changing::ChangeCommand) -> String {
-    let changing::ChangeCommand { words, doc, .. } = row;
-    let all = row.options().iter().copied().map(option);
-    format!("{NAME} {words}\n\n{doc}.\n\nOptions:\n{}", lines(all))
+/// How it is called, what it does, what stands behind it, and a call of it.
+fn page(call: &str, lesson: &Lesson, rest: &str) -> String {
+    let mut text = format!("{NAME} {call}\n\n{}\n{rest}", wrapped(lesson.text));
+    if !lesson.example.is_empty() {
+        let _ = write!(text, "\nExample:\n  {NAME} {}\n", lesson.example);
+    }
+    text
+}
+
+/// How wide a text becomes, in characters.
+const WIDTH: usize = 100;
+
+fn wrapped(text: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        match lines.last_mut().filter(|line| line.len() + 1 + word.len() <= WIDTH) {
+            Some(line) if !line.is_empty() => *line = format!("{line} {word}"),
+            Some(line) => line.push_str(word),
+            None => lines.push(word.to_owned()),
+        }
+    }
+    lines.join("\n") + "\n"
 }

@@ -63,8 +63,7 @@ impl CompatOutput {
                     for (place, depth) in places.iter().zip(1..) {
                         let _ = writeln!(text, "{}{place}", indent(depth));
                     }
-                    let depth = if places.is_empty() { NOWHERE } else { places.len() + 1 };
-                    text_of(parts, depth, &mut text);
+                    text_of(parts, places.len() + 1, &mut text);
                     Ok(())
                 }
                 OutputEntry::Error(message) => writeln!(text, "Error: {message}"),
@@ -98,9 +97,6 @@ impl CompatOutput {
         json.text
     }
 }
-
-/// How deep the older version writes what is of no place.
-const NOWHERE: usize = 4;
 
 /// The first level begins with one blank, the second with two, the third with four.
 fn indent(depth: usize) -> String {

@@ -246,18 +246,21 @@ fn changed(
     Ok(row.told(&seen, wish).written(json))
 }
 
-fn not_changed(mut answer: CompatAnswer, error: &NotChanged) -> CompatAnswer {
-    let _ = writeln!(answer.stderr, "error: {error}");
-    answer.code = match error {
+/// Nothing comes before the reason: what was refused was not executed on any CPU.
+fn refusal(answer: CompatAnswer, code: u8, why: &str, hint: Option<&str>) -> CompatAnswer {
+    let hint = hint.map(|hint| format!("hint: {hint}\n")).unwrap_or_default();
+    let stderr = format!("{}error: {why}\n{hint}", answer.stderr);
+    CompatAnswer { stdout: String::new(), stderr, code, ..answer }
+}
+
+fn not_changed(answer: CompatAnswer, error: &NotChanged) -> CompatAnswer {
+    let code = match error {
         NotChanged::Refused(Rejected::NotHere { .. }) => code::NOT_HERE,
         NotChanged::Refused(Rejected::Order { .. }) => code::REFUSED,
         NotChanged::Refused(Rejected::Usage { .. }) => code::USAGE,
         _ => code::FAILED,
     };
-    if let Some(hint) = error.hint() {
-        let _ = writeln!(answer.stderr, "hint: {hint}");
-    }
-    answer
+    refusal(answer, code, &error.to_string(), error.hint())
 }
 
 /// An older version refuses what it does not know, and so do its titles.
@@ -293,28 +296,21 @@ fn refused_arguments(mut answer: CompatAnswer, refused: &Refused) -> CompatAnswe
             answer.stderr.push_str(text);
             answer.code = *code;
         }
-        Refused::Here { why, hint } => {
-            let _ = writeln!(answer.stderr, "error: {why}\nhint: {hint}");
-            answer.code = code::USAGE;
-        }
+        Refused::Here { why, hint } => return refusal(answer, code::USAGE, why, Some(hint)),
     }
     answer
 }
 
-fn failed(mut answer: CompatAnswer, error: &Error) -> CompatAnswer {
-    let _ = writeln!(answer.stderr, "error: {error}");
+fn failed(answer: CompatAnswer, error: &Error) -> CompatAnswer {
     let hint = match error {
         Error::Unavailable(reason) | Error::Unplaced { reason, .. } => reason.remedy.clone(),
         Error::Cpus { online, .. } => Some(format!("choose among -c {online}")),
         Error::Level { .. } => None,
     };
-    if let Some(hint) = hint {
-        let _ = writeln!(answer.stderr, "hint: {hint}");
-    }
-    answer.code = match error {
+    let code = match error {
         _ if error.is_right() => code::REFUSED,
         Error::Unavailable(_) | Error::Unplaced { .. } => code::NOT_HERE,
         Error::Cpus { .. } | Error::Level { .. } => code::USAGE,
     };
-    answer
+    refusal(answer, code, &error.to_string(), hint.as_deref())
 }

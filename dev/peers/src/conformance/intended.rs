@@ -364,6 +364,16 @@ pub(super) const TABLE: &[Difference] = &[
         },
     },
     Difference {
+        id: "place-of-all",
+        is_general: false,
+        there: "1.20 ends turbo-freq enable -a with a place that no machine has: package--1, cpu-None",
+        here: "with the last CPU, as 1.13",
+        expects: |case, run| {
+            let stderr = at_last_place(case.json, &run.stderr);
+            (stderr != run.stderr).then(|| Edited(Run { stderr, ..run.clone() }))
+        },
+    },
+    Difference {
         id: "failed-reads",
         is_general: false,
         there: "what could not be read is left out, or shown as zero, as locked, or as old memory",
@@ -497,6 +507,22 @@ fn raised(case: &Case, state: &[String]) -> Vec<String> {
     lines
 }
 
+/// What is said of place `package--1`, as a part of the place before it.
+fn at_last_place(json: bool, stderr: &str) -> String {
+    let Some((before, after)) =
+        stderr.split_once(if json { "\"package--1" } else { " package--1\n" })
+    else {
+        return stderr.to_owned();
+    };
+    if json {
+        let before = before.strip_suffix("    }\n  }\n,\n\n  ").unwrap_or(before);
+        let after = after.split_once("{\n").map_or(after, |(_, parts)| parts);
+        return format!("{before}    }},\n{after}");
+    }
+    let is_place = |line: &&str| line.ends_with("--1") || line.ends_with("cpu-None");
+    before.to_owned() + &lines_of(after.lines().filter(|line| !is_place(line)))
+}
+
 /// The state of a machine with these lines for the highest clocks.
 fn with_limits(state: &[String], limits: &[String]) -> Vec<String> {
     let is_limit = |line: &&String| line.contains("/cpufreq/scaling_max_freq");
@@ -605,6 +631,20 @@ mod tests {
         } else {
             assert!(page == expected, "stale: UPDATE_GENERATED=1 cargo test -p peers conformance");
         }
+    }
+
+    #[test]
+    fn what_is_said_of_no_place_is_a_part_of_the_last_one() {
+        let place = " package-0\n  die-0\n    cpu-12\n      turbo-freq\n        enable:success\n";
+        let auto = "      turbo-freq --auto\n        enable:success\n";
+        let nowhere = format!("{place} package--1\n  die--1\n    cpu-None\n{auto}");
+        assert_eq!(at_last_place(false, &nowhere), format!("{place}{auto}"));
+        assert_eq!(at_last_place(false, place), place);
+        let first = "{\n  \"package-0:die-0:cpu-12\": {\n    \"turbo-freq\": {\n      \"enable\": \"success\"\n";
+        let auto = "    \"turbo-freq --auto\": {\n      \"enable\": \"success\"\n    }\n  }\n\n}\n";
+        let nowhere =
+            format!("{first}    }}\n  }}\n,\n\n  \"package--1:die--1:cpu-None\": {{\n{auto}");
+        assert_eq!(at_last_place(true, &nowhere), format!("{first}    }},\n{auto}"));
     }
 
     #[test]
