@@ -54,3 +54,36 @@ fn without_the_option_it_is_our_own_face() {
     let page = finish(cpudyno(&["--machine", "sim:guide", "sst", "info"])).success();
     assert!(page.contains("SIMULATED") && !page.contains("Executing on CPU model"), "{page}");
 }
+
+#[test]
+fn a_machine_may_be_named_at_any_place_of_the_line() {
+    let words = ["sst", "--compat", "core-power", "info"];
+    let ended = |place: usize| {
+        let line = [&words[..place], &["--machine", "sim:guide"], &words[place..]].concat();
+        let ended = finish(cpudyno(&line));
+        assert_eq!(ended.code, Some(0), "{line:?}: {ended:?}");
+        (ended.stdout, ended.stderr)
+    };
+    let first = ended(0);
+    assert!(first.1.contains("support-status:supported"), "{first:?}");
+    for place in 1..=words.len() {
+        assert_eq!(ended(place), first, "{place}");
+    }
+}
+
+#[test]
+fn where_there_is_no_speed_select_nothing_comes_before_the_reason() {
+    for line in [&["--info"][..], &["perf-profile", "info"], &["core-power", "disable"]] {
+        let ended =
+            finish(cpudyno(&[&["sst", "--compat", "--machine", "sim:epyc"], line].concat()));
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(3), ""), "{line:?}: {ended:?}");
+        let reason = "error: cannot read Speed Select: there is no `/dev/isst_interface`";
+        assert!(ended.stderr.starts_with(reason), "{line:?}: {ended:?}");
+    }
+}
+
+#[test]
+fn our_own_help_names_it() {
+    let help = finish(cpudyno(&["sst", "--help"])).success();
+    assert!(help.contains("--compat[=<VERSION>]") && help.contains("intel-speed-select"), "{help}");
+}

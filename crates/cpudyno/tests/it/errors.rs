@@ -31,6 +31,10 @@ const REFUSED: i32 = 4;
 const ARGUMENTS: &[Case] = &[
     case("sst plan", USAGE,
         "`cpudyno sst plan` is followed by nothing", "one of perf-profile, base-freq, turbo-freq, such as `cpudyno sst plan base-freq`"),
+    case("sst config", USAGE,
+        "`config` needs its feature before it: core-power", "sudo cpudyno sst core-power config -c 0 -n 2600"),
+    case("sst core-power config", USAGE,
+        "`cpudyno sst core-power config` needs --clos <N>", "sudo cpudyno sst core-power config -c 0 -n 2600"),
     case("sst core-power config -c 1 -e 16", USAGE,
         "invalid value '16' for '--epp <N>'", "such as -e 2"),
     case("top -n 0", USAGE,

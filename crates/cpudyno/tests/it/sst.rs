@@ -267,16 +267,32 @@ fn recorded_registers_without_those_of_cpus_say_what_cannot_be_told() {
     fails(&none, 3, "`/sys/kernel/debug/tpmi-*/tpmi-id-05/mem_dump`", "sudo cpudyno capture");
 }
 
-/// The help has three levels, of which none asks a machine.
+/// The help has three levels, of which none asks a machine; each teaches what it is for, by a call, too.
 #[test]
-fn help_has_three_levels() {
-    for words in [
-        &["sst", "--help"][..],
-        &["sst", "perf-profile", "--help"],
-        &["sst", "perf-profile", "info", "--help"],
-        &["sst", "core-power", "get-config", "--help"],
-    ] {
-        let help = finish(cpudyno(words)).success();
+fn help_has_three_levels_and_each_has_its_lesson() {
+    let features = ["perf-profile", "core-power", "base-freq", "turbo-freq", "turbo-mode"];
+    let shown = |words: &[&str]| {
+        let help = finish(cpudyno(&[words, &["--help"]].concat())).success();
         assert!(help.contains("Usage: cpudyno sst"), "{words:?}: {help}");
+        help
+    };
+    shown(&["sst"]);
+    for feature in features {
+        let help = shown(&["sst", feature]);
+        let list = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+        let commands = list.take_while(|line| !line.is_empty());
+        let commands = commands.filter_map(|line| line.split_whitespace().next());
+        let deeper = commands.map(|command| vec!["sst", feature, command]);
+        for words in deeper.chain([vec!["sst", feature]]) {
+            let help = shown(&words);
+            let (text, _) = help.split_once("\n\nUsage").unwrap();
+            // The line of the list, and what one uses it for.
+            assert!(
+                text.split_once("\n\n").is_some_and(|(_, lesson)| lesson.ends_with('.')),
+                "{help}"
+            );
+            let (_, example) = help.split_once("\nExample:\n  sudo cpudyno sst ").expect(&help);
+            assert!(example.contains(feature), "{help}");
+        }
     }
 }
