@@ -82,6 +82,33 @@ fn a_column_that_was_asked_for_stays_without_a_number_and_says_why() {
 }
 
 #[test]
+fn a_column_that_nothing_reads_stays_where_it_was_named() {
+    let asked = ["--machine", "sim:guide", "top", "-c", "0-1", "--show", "C1%,CoreTmp,PkgWatt"];
+    let page = finish(cpudyno(&[&asked[..], &["-n", "1"]].concat())).success();
+    let cells = |begin: &str| -> Vec<String> {
+        let line = page.lines().find(|line| line.starts_with(begin)).expect(&page);
+        line.split_whitespace().map(str::to_owned).collect()
+    };
+    assert_eq!(cells("Package"), ["Package", "Core", "CPU", "C1%", "CoreTmp", "PkgWatt"], "{page}");
+    for core in ["0", "1"] {
+        assert_eq!(
+            cells(&format!("0        {core} ")),
+            ["0", core, core, "0.00", "-", "-"],
+            "{page}"
+        );
+    }
+    let (_, missing) = page.split_once("Not measured").expect(&page);
+    for (column, why) in
+        [("CoreTmp", "no temperature sensor"), ("PkgWatt", "no zone that counts energy")]
+    {
+        assert!(
+            missing.contains(&format!("[unavailable] {column}: ")) && missing.contains(why),
+            "{page}"
+        );
+    }
+}
+
+#[test]
 fn a_command_is_watched_and_its_code_is_passed_on() {
     let done = finish(cpudyno(&["top", "--", "sh", "-c", "echo said; exit 7"]));
     assert_eq!(done.code, Some(7));

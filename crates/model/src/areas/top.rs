@@ -10,6 +10,8 @@ pub const AREA: &str = "top";
 pub const COLUMN: &str = "column";
 /// The parameter of a column that is read and not shown.
 pub const HIDDEN: &str = "hidden";
+/// The parameter that says where a column is read; one that was named and cannot be read has none.
+pub const SOURCE: &str = "source";
 /// What is done on the CPUs, nobody knows.
 pub const WORKLOAD: &str = "whatever runs";
 /// The quantity that says how long intervals were.
@@ -106,5 +108,6 @@ pub static QUANTITIES: &[Quantity] = &[
 /// What a series without numbers is called.
 pub(super) fn name_of(series: &Series) -> Option<String> {
     let column = series.parameters.get(COLUMN)?;
-    Some(format!("{column} of CPU {}", series.active))
+    let is_read = series.parameters.contains_key(SOURCE);
+    Some(if is_read { format!("{column} of CPU {}", series.active) } else { column.clone() })
 }

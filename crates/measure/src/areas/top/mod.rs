@@ -7,7 +7,7 @@ mod watch;
 
 pub use model::areas::top::AREA;
 use model::areas::top::QUANTITIES;
-pub(super) use model::areas::top::{COLUMN, HIDDEN, INTERVAL, WORKLOAD};
+pub(super) use model::areas::top::{COLUMN, HIDDEN, INTERVAL, SOURCE, WORKLOAD};
 
 use crate::run::area::{Area, Needs};
 use crate::run::plan::Proposal;

@@ -8,7 +8,7 @@ use machine::activity::{Activity, Column, Interval};
 use model::record::{Disturbance, Outcome, PageKind, Presentation, Record, Samples, Series};
 use model::{CpuId, CpuSet, Seconds, Unavailable, Unit};
 
-use super::{AREA, COLUMN, HIDDEN, INTERVAL, WORKLOAD};
+use super::{AREA, COLUMN, HIDDEN, INTERVAL, SOURCE, WORKLOAD};
 
 /// CPUs under watch, and the record of it.
 pub struct Watch<'a> {
@@ -174,7 +174,9 @@ fn series(
     series.extend(activity.missing().iter().map(|missing| {
         let unavailable = Unavailable { what: missing.header.into(), ..missing.reason.clone() };
         let outcome = Outcome::Unavailable { unavailable };
-        of_all(missing.quantity, missing.unit, BTreeMap::new(), outcome)
+        // One that was named keeps its column.
+        let named = shown.map(|_| (COLUMN.to_owned(), missing.header.to_owned()));
+        of_all(missing.quantity, missing.unit, named.into_iter().collect(), outcome)
     }));
     series
 }
@@ -226,7 +228,7 @@ fn measured(blocks: Vec<Vec<f64>>, reason: Option<&Unavailable>) -> Outcome {
 fn parameters(column: &Column, shown: Option<&[String]>) -> BTreeMap<String, String> {
     let mut parameters = BTreeMap::from([
         (COLUMN.to_owned(), column.header.clone().into_owned()),
-        ("source".to_owned(), column.source.clone().into_owned()),
+        (SOURCE.to_owned(), column.source.clone().into_owned()),
     ]);
     let part = if column.quantity == "power" || column.quantity == "temperature" {
         "domain"

@@ -6,7 +6,7 @@ use model::page::{Align, Block, Page, Table, Text, Tone};
 use model::record::{Record, Samples, Series};
 use model::{CpuId, Unit};
 
-use super::{AREA, COLUMN, HIDDEN, INTERVAL};
+use super::{AREA, COLUMN, HIDDEN, INTERVAL, SOURCE};
 use crate::parts::{self, known};
 
 /// The columns that say where a CPU sits.
@@ -69,7 +69,8 @@ pub fn interval(record: &Record, index: usize) -> Block {
         let shown = columns.iter().filter(|column| !column.hidden);
         row.extend(shown.map(|column| match column.of.get(&cpu) {
             // Another CPU of its core or package carries it.
-            None => Text::default(),
+            None if !column.unread => Text::default(),
+            None => cell(None, column.unit),
             Some(series) => cell(value(series, index), column.unit),
         }));
         rows.push(row);
@@ -100,8 +101,7 @@ pub fn end(record: &Record, verbosity: u8) -> Vec<Block> {
 /// Where columns come from.
 fn sources(record: &Record) -> Block {
     let of = |series: &Series| {
-        let source = series.parameters.get("source").cloned().unwrap_or_default();
-        Some((series.parameters.get(COLUMN)?.clone(), source))
+        Some((series.parameters.get(COLUMN)?.clone(), series.parameters.get(SOURCE)?.clone()))
     };
     let mut rows: Vec<(String, String)> = all(record).filter_map(of).collect();
     rows.dedup();
@@ -136,6 +136,8 @@ struct TopColumn<'a> {
     name: &'a str,
     unit: Unit,
     hidden: bool,
+    /// Named, and not read of any CPU.
+    unread: bool,
     of: BTreeMap<CpuId, &'a Series>,
 }
 
@@ -151,12 +153,13 @@ fn columns(record: &Record) -> Vec<TopColumn<'_>> {
                 name,
                 unit: series.unit,
                 hidden,
+                unread: !series.parameters.contains_key(SOURCE),
                 of: BTreeMap::from([(series.cpu, series)]),
             }),
         }
     }
     // Where some were named, these stay: who asked for one sees that it has no number.
-    let are_named = columns.iter().any(|column| column.hidden);
+    let are_named = columns.iter().any(|column| column.hidden || column.unread);
     let has_number =
         |column: &TopColumn<'_>| column.of.values().any(|series| series.samples().is_some());
     columns.retain(|column| has_number(column) || are_named && !column.hidden);
