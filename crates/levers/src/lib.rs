@@ -18,6 +18,7 @@ mod outcome;
 pub mod overrides;
 pub mod plan;
 pub mod port;
+pub mod presets;
 mod restore;
 pub mod rows;
 mod session;

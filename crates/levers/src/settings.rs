@@ -29,6 +29,9 @@ pub struct Setting {
     pub settable: Known<()>,
     /// Who honours it here, in words.
     pub rule: Option<String>,
+    /// What asks for it as it is, on the command line or as lines of a plan; none of what holds no longer than
+    /// it is asked for.
+    pub asks: Vec<String>,
 }
 
 impl From<Setting> for model::record::Setting {
@@ -96,6 +99,7 @@ fn missing(lever: &'static Lever, reason: Unavailable) -> Setting {
         takes: String::new(),
         settable: Known::No { unavailable: reason },
         rule: None,
+        asks: Vec::new(),
     }
 }
 
@@ -153,23 +157,51 @@ fn folded(
             None => settable(machine, levers, name, &members[0].object),
         },
         rule: (lever.rule)(drivers),
+        asks: match lever.stuck_at(value) {
+            None if !members[0].object.is_held() => {
+                let at = if members.len() < targets.len() {
+                    places(machine, lever, &members)
+                } else {
+                    vec![String::new()]
+                };
+                let value = lever.in_words(value);
+                at.into_iter().map(|at| format!("{name}{at}={value}")).collect()
+            }
+            _ => Vec::new(),
+        },
     };
     groups.into_iter().map(setting).collect()
 }
 
+/// The CPUs whose settings these are.
+fn cpus(machine: &Machine, lever: &Lever, targets: &[&Target]) -> CpuSet {
+    let own = targets.iter().filter_map(|target| match target.of {
+        SettingOwner::Cpu(cpu) => Some(cpu),
+        _ => None,
+    });
+    own.flat_map(|cpu| match lever.scope {
+        Scope::Policy => targets::group(machine, cpu).iter().collect(),
+        _ => vec![cpu],
+    })
+    .collect()
+}
+
+/// Whose settings these are, each as it stands behind the name where they are asked for.
+fn places(machine: &Machine, lever: &Lever, targets: &[&Target]) -> Vec<String> {
+    let cpus = cpus(machine, lever, targets);
+    if !cpus.is_empty() {
+        return vec![format!("@{cpus}")];
+    }
+    let part = |target: &&Target| match &target.of {
+        SettingOwner::Part(part) => Some(format!("@{part}")),
+        SettingOwner::Cpu(_) | SettingOwner::Machine => None,
+    };
+    targets.iter().filter_map(part).collect()
+}
+
 /// Whose settings these are, in words.
 pub(crate) fn whose(machine: &Machine, lever: &Lever, targets: &[&Target]) -> String {
-    let cpus: CpuSet = targets
-        .iter()
-        .filter_map(|target| match target.of {
-            SettingOwner::Cpu(cpu) => Some(cpu),
-            _ => None,
-        })
-        .flat_map(|cpu| match lever.scope {
-            Scope::Policy => targets::group(machine, cpu).iter().collect(),
-            _ => vec![cpu],
-        })
-        .collect();
+    let cpus = cpus(machine, lever, targets);
     let parts: Vec<String> = targets
         .iter()
         .filter(|target| matches!(target.of, SettingOwner::Part(_)))

@@ -10,7 +10,7 @@ use model::name::did_you_mean;
 
 use super::BadValue;
 use super::common::long_budget;
-use super::settings::{self, Changing, LIST};
+use super::settings::{self, Asked, Changing, LIST};
 
 /// Compare two settings by a command or a measurement.
 ///
@@ -22,13 +22,15 @@ use super::settings::{self, Changing, LIST};
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct AbArgs {
-    /// Setting of A; repeat it for more. Without it, A is the machine as it is.
+    /// Setting of A, or @PLAN; repeat it for more. Without it, A is the machine as it is.
+    ///
+    /// A plan is several settings under one name, as for `cpudyno set`.
     #[arg(long = "a", value_parser = arm, value_name = "SETTING=VALUE")]
-    pub(crate) a: Vec<ArmSetting>,
+    pub(crate) a: Vec<Asked<ArmSetting>>,
 
-    /// Setting of B; repeat it for more. Without it, B is the machine as it is.
+    /// Setting of B, or @PLAN; repeat it for more. Without it, B is the machine as it is.
     #[arg(long = "b", value_parser = arm, value_name = "SETTING=VALUE")]
-    pub(crate) b: Vec<ArmSetting>,
+    pub(crate) b: Vec<Asked<ArmSetting>>,
 
     /// Area to measure, such as turbo, memory, wake, openmp.
     ///
@@ -71,6 +73,7 @@ Examples:
   cpudyno ab --a env.LANG=C --b env.LANG=en_US.UTF-8 -- sort words
   cpudyno ab --b nice=10 --metric 'regex:([0-9.]+) ops/s' --better more -- ./bench
   sudo cpudyno ab --a thp=never --b thp=always --area memory  settings of the machine
+  sudo cpudyno ab --a @efficient --b @throughput --area memory  plans: cpudyno settings --plans
   cpudyno ab --area turbo                                     A and B equal: noise of this machine
 
 Exit codes: 0 decided, 3 cannot tell.";
@@ -84,18 +87,9 @@ pub(crate) enum Direction {
     More,
 }
 
-/// A setting of an arm.
+/// A setting of an arm: of the machine, or of how the arm runs.
 #[derive(Debug, Clone)]
-pub(crate) struct ArmSetting {
-    /// As it was typed.
-    pub(crate) text: String,
-    /// What it is.
-    pub(crate) kind: ArmKind,
-}
-
-/// A setting of the machine, or one of how the arm runs.
-#[derive(Debug, Clone)]
-pub(crate) enum ArmKind {
+pub(crate) enum ArmSetting {
     /// Of the machine.
     Lever(Box<SettingSpec>),
     /// Of the arm alone: name and value.
@@ -124,20 +118,20 @@ fn area(name: &str) -> Result<Area, BadValue> {
     })
 }
 
-fn arm(text: &str) -> Result<ArmSetting, BadValue> {
+fn arm(text: &str) -> Result<Asked<ArmSetting>, BadValue> {
+    Asked::read(text, arm_setting)
+}
+
+/// A setting of an arm with its value.
+pub(crate) fn arm_setting(text: &str) -> Result<ArmSetting, BadValue> {
     if let Some((name, value)) = text.split_once('=')
         && let Some(taken) = arm_env::ArmEnv::default().take(name.trim(), value)
     {
         taken.map_err(|why| BadValue::new(why, LIST))?;
-        let kind = ArmKind::ArmEnv(name.trim().to_owned(), value.to_owned());
-        return Ok(ArmSetting { text: text.to_owned(), kind });
+        return Ok(ArmSetting::ArmEnv(name.trim().to_owned(), value.to_owned()));
     }
-    match text.parse() {
-        Ok(asked) => {
-            Ok(ArmSetting { text: text.to_owned(), kind: ArmKind::Lever(Box::new(asked)) })
-        }
-        Err(error) => Err(settings::refused(&error, settings::all_names())),
-    }
+    let asked = text.parse().map_err(|error| settings::refused(&error, settings::all_names()))?;
+    Ok(ArmSetting::Lever(Box::new(asked)))
 }
 
 fn percent(text: &str) -> Result<f64, BadValue> {

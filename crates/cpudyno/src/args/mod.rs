@@ -29,7 +29,7 @@ mod turbo;
 mod wait;
 mod wake;
 
-pub(crate) use ab::{AbArgs, ArmKind, ArmSetting, Direction};
+pub(crate) use ab::{AbArgs, ArmSetting, Direction, arm_setting};
 pub(crate) use capture::CaptureArgs;
 pub(crate) use common::{Colour, Format, Measuring, Output, PresentationArgs, Stream};
 pub(crate) use compare::CompareArgs;
@@ -49,7 +49,7 @@ pub(crate) use pmu::{
     PmuKernelArgs, PmuListArgs, PmuSelftestArgs, PmuStatArgs, PmuUpdateArgs, SavedBudget,
 };
 pub(crate) use quiet::QuietArgs;
-pub(crate) use settings::{Changing, SetArgs, SettingsArgs, UndoArgs};
+pub(crate) use settings::{Asked, Changing, SetArgs, SettingsArgs, UndoArgs, setting};
 pub(crate) use sheet::SheetArgs;
 pub(crate) use show::ShowArgs;
 pub(crate) use sst::{
@@ -335,7 +335,7 @@ fn refused(error: &clap::Error, path: &Path, help: String) -> Failure {
 #[error("{why}")]
 pub(crate) struct BadValue {
     why: String,
-    hint: String,
+    pub(crate) hint: String,
 }
 
 impl BadValue {

@@ -3,8 +3,9 @@
 use std::ffi::OsString;
 
 use clap::Args;
+use levers::ask::SettingSpec;
 
-use super::settings::{Changing, Wanted, asked};
+use super::settings::{Asked, Changing, asked};
 
 /// Run a command and show what disturbed it.
 ///
@@ -21,9 +22,9 @@ use super::settings::{Changing, Wanted, asked};
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct QuietArgs {
-    /// Settings to make while the command runs, as for `cpudyno set`.
+    /// Settings to make while the command runs, or plans, as for `cpudyno set`.
     #[arg(value_parser = asked, value_name = "SETTING[@CPUS]=VALUE")]
-    pub(crate) settings: Vec<Wanted>,
+    pub(crate) settings: Vec<Asked<SettingSpec>>,
 
     /// Do not run the command unless every setting was made.
     #[arg(long)]
@@ -45,6 +46,7 @@ const EXAMPLES: &str = "\
 Examples:
   cpudyno quiet -- make bench                                only watch
   sudo cpudyno quiet governor=performance no_turbo=on -- ./bench
+  sudo cpudyno quiet @latency -- ./server-test               a plan: cpudyno settings --plans
   sudo cpudyno quiet cpu_dma_latency=20 -- ./server-test     a limit while it runs
   cpudyno quiet --json noise.json -- ./bench > result.txt
   cpudyno quiet governor=performance --dry-run -- ./bench    what would be set

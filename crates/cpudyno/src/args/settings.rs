@@ -1,5 +1,7 @@
 //! Arguments of `cpudyno settings`, `set` and `undo`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use levers::ask::SettingSpec;
 use levers::{Error, Lever};
@@ -21,6 +23,16 @@ pub(crate) struct SettingsArgs {
     #[arg(value_parser = name, value_name = "SETTING")]
     pub(crate) names: Vec<String>,
 
+    /// List the built-in plans, each several settings under one name.
+    #[arg(long, conflicts_with_all = ["names", "save", "json", "html"])]
+    pub(crate) plans: bool,
+
+    /// Also write the listed settings as they are to this file, as a plan.
+    ///
+    /// `cpudyno set @FILE` brings them back.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save: Option<PathBuf>,
+
     #[command(flatten)]
     pub(crate) output: Output,
 }
@@ -29,7 +41,9 @@ const SETTINGS: &str = "\
 Examples:
   cpudyno settings                 all of them
   sudo cpudyno settings -v         those of root, and what each one does
-  cpudyno settings governor thp    these two";
+  cpudyno settings governor thp    these two
+  cpudyno settings --plans         built-in plans, such as @latency
+  cpudyno settings --save my.plan  all of them as they are, for `cpudyno set @my.plan`";
 
 /// Change settings and prove that the machine obeys.
 ///
@@ -42,9 +56,11 @@ Examples:
 pub(crate) struct SetArgs {
     /// Settings to change, such as governor=performance.
     ///
-    /// @CPUS chooses CPUs where each has a value: max_freq@0-3=2.4GHz.
+    /// @CPUS chooses CPUs where each has a value: max_freq@0-3=2.4GHz. @PLAN stands for several settings: those
+    /// of a built-in plan (`cpudyno settings --plans`), or of a file with one a line. There # begins a comment,
+    /// and a ? before a setting leaves it out on machines that do not have it.
     #[arg(required = true, value_parser = asked, value_name = "SETTING[@CPUS]=VALUE")]
-    pub(crate) settings: Vec<Wanted>,
+    pub(crate) settings: Vec<Asked<SettingSpec>>,
 
     /// Hold the settings for this time (1s to 24h), then restore them.
     ///
@@ -84,6 +100,8 @@ Examples:
   sudo cpudyno set idle.C6=off --for 10m              restored after ten minutes
   sudo cpudyno set cpu_dma_latency=20 --for 10m       a limit that holds only meanwhile
   sudo cpudyno set thp=never --dry-run                what would be written
+  sudo cpudyno set @latency epb=4                     a built-in plan, but for epb
+  sudo cpudyno set @my.plan                           the settings of a file
   sudo cpudyno undo                                   everything as it was";
 
 /// Restore the settings that cpudyno changed.
@@ -107,12 +125,40 @@ pub(crate) struct UndoArgs {
     pub(crate) output: Output,
 }
 
-/// A setting with its value.
+/// A setting with its value, or a plan.
 #[derive(Debug, Clone)]
-pub(crate) struct Wanted(pub(crate) SettingSpec);
+pub(crate) struct Asked<T> {
+    /// As it was typed.
+    pub(crate) text: String,
+    /// What it is; none: `@` and the name of a plan.
+    pub(crate) setting: Option<T>,
+}
 
-pub(super) fn asked(text: &str) -> Result<Wanted, BadValue> {
-    text.parse().map(Wanted).map_err(|error| refused(&error, levers()))
+impl<T> Asked<T> {
+    /// What was typed, where a setting is read by this function.
+    pub(super) fn read(
+        text: &str,
+        setting: fn(&str) -> Result<T, BadValue>,
+    ) -> Result<Asked<T>, BadValue> {
+        let is_plan = text.starts_with('@');
+        if text == "@" {
+            return Err(BadValue::new("the name of the plan is missing", PLANS));
+        }
+        let setting = (!is_plan).then(|| setting(text)).transpose()?;
+        Ok(Asked { text: text.to_owned(), setting })
+    }
+}
+
+/// Where all plans are that need no file.
+const PLANS: &str = "`cpudyno settings --plans` lists those that are built in; @FILE names another";
+
+pub(super) fn asked(text: &str) -> Result<Asked<SettingSpec>, BadValue> {
+    Asked::read(text, setting)
+}
+
+/// A setting with its value.
+pub(crate) fn setting(text: &str) -> Result<SettingSpec, BadValue> {
+    text.parse().map_err(|error| refused(&error, levers()))
 }
 
 /// Where all names are.

@@ -10,14 +10,15 @@ use machine::Machine;
 use measure::ab::{self, AbSubject, Comparing, Metric};
 use measure::run::arm_env::ArmEnv;
 use measure::run::{Progress, refuse_elsewhere};
-use model::Known;
 use model::record::{PageKind, Record};
 use model::stats::paired::Better;
+use model::{Known, in_order};
 use regex_lite::Regex;
 
 use super::measuring::{Naming, refused_of};
+use super::plans::{self, Wishes};
 use super::{Delivery, Sinks, command, presentation, settings, sinks};
-use crate::args::{AbArgs, ArmKind, ArmSetting, Direction, Format};
+use crate::args::{AbArgs, ArmSetting, Asked, Direction, Format, arm_setting};
 use crate::failure::{Failure, code};
 use crate::output;
 use crate::signals::Signals;
@@ -35,13 +36,15 @@ pub(super) fn run(machine: &Machine, args: &AbArgs) -> Result<ExitCode, Failure>
         return Err(Failure::usage("a comparison has no table of samples")
             .hint("print it as text, markdown, html or json: --format json"));
     }
-    let (mut comparing, [asked_a, asked_b]) = comparing(machine, args)?;
+    let (mut comparing, wishes) = comparing(machine, args)?;
     let signals = Signals::listen()?;
     let shelf;
     let mut session = None;
-    if !(asked_a.is_empty() && asked_b.is_empty()) {
+    if wishes.iter().any(|wishes| !wishes.all.is_empty()) {
         let levers = settings::writer(machine)?;
-        let asked = [asked_a.as_slice(), asked_b.as_slice()];
+        let [a, b] = wishes.map(|wishes| wishes.here(machine, &*levers, args.changing.force));
+        let (a, b) = (a?, b?);
+        let asked = [a.asked.as_slice(), b.asked.as_slice()];
         let planned = |levers: &dyn Levers| {
             Plan::arms(machine, levers, asked, args.changing.force).map_err(settings::refused)
         };
@@ -51,7 +54,8 @@ pub(super) fn run(machine: &Machine, args: &AbArgs) -> Result<ExitCode, Failure>
         let who = format!("cpudyno ab, process {}", std::process::id());
         let opened = Session::open(machine, levers, &shelf, &who).map_err(settings::refused)?;
         let (changes, remarks) = planned(opened.levers())?;
-        for remark in remarks {
+        comparing.remarks = in_order(a.remarks().into_iter().chain(b.remarks()));
+        for remark in in_order(a.left_out.into_iter().chain(b.left_out).chain(remarks)) {
             output::remark(&format!("note: {remark}"));
         }
         comparing.changes = changes;
@@ -115,12 +119,12 @@ pub(super) fn compared<'m>(
 fn comparing(
     machine: &Machine,
     args: &AbArgs,
-) -> Result<(Comparing, [Vec<SettingSpec>; 2]), Failure> {
+) -> Result<(Comparing, [Wishes<SettingSpec>; 2]), Failure> {
     let what = what(machine, args)?;
-    let [(mut a, asked_a), (mut b, asked_b)] = [arm(&args.a)?, arm(&args.b)?];
+    let [(mut a, wishes_a), (mut b, wishes_b)] = [arm(&args.a)?, arm(&args.b)?];
     a.beside = b.variables.keys().cloned().collect();
     b.beside = a.variables.keys().cloned().collect();
-    let words = [&args.a, &args.b].map(|arm| arm.iter().map(|s| s.text.clone()).collect());
+    let words = [&args.a, &args.b].map(|arm| arm.iter().map(|s| plans::called(&s.text)).collect());
     let better = args.better.map(|direction| match direction {
         Direction::Less => Better::Less,
         Direction::More => Better::More,
@@ -132,9 +136,10 @@ fn comparing(
         band: args.band,
         better,
         prove: !args.changing.no_proof,
+        remarks: in_order(wishes_a.told.iter().chain(&wishes_b.told).cloned()),
         ..Comparing::usual(what)
     };
-    Ok((comparing, [asked_a, asked_b]))
+    Ok((comparing, [wishes_a, wishes_b]))
 }
 
 fn is_decided(record: &Record) -> bool {
@@ -143,22 +148,28 @@ fn is_decided(record: &Record) -> bool {
 }
 
 /// How an arm runs, and what is set for it on the machine.
-fn arm(settings: &[ArmSetting]) -> Result<(ArmEnv, Vec<SettingSpec>), Failure> {
-    let (mut own, mut asked, mut names) = (ArmEnv::default(), Vec::new(), BTreeSet::new());
-    for setting in settings {
-        match &setting.kind {
-            ArmKind::Lever(lever) => asked.push((**lever).clone()),
-            ArmKind::ArmEnv(name, value) => {
-                if !names.insert(name) {
+fn arm(settings: &[Asked<ArmSetting>]) -> Result<(ArmEnv, Wishes<SettingSpec>), Failure> {
+    let (mut own, mut names) = (ArmEnv::default(), BTreeSet::new());
+    let Wishes { all, told } = plans::read(settings.to_vec(), arm_setting)?;
+    let mut wishes = Wishes { all: Vec::new(), told };
+    for wish in all {
+        match &wish.setting {
+            ArmSetting::Lever(lever) => {
+                let lever = (**lever).clone();
+                wishes.all.push(wish.with(|_| lever));
+            }
+            ArmSetting::ArmEnv(name, value) => {
+                if !names.insert(name.clone()) {
                     return Err(Failure::usage(format!("an arm has one `{name}`, and not two")));
                 }
                 if let Some(Err(why)) = own.take(name, value) {
                     return Err(Failure::usage(why));
                 }
+                wishes.told.extend(wish.told());
             }
         }
     }
-    Ok((own, asked))
+    Ok((own, wishes))
 }
 
 fn what(machine: &Machine, args: &AbArgs) -> Result<AbSubject, Failure> {

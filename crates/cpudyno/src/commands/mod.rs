@@ -17,6 +17,7 @@ mod measuring;
 mod memory;
 mod openmp;
 mod pause;
+mod plans;
 mod pmu;
 mod quiet;
 mod records;

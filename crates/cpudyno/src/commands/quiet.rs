@@ -18,8 +18,9 @@ use model::record::{
 };
 use model::{Known, Obstacle, Seconds, Unavailable};
 
+use super::plans::{self, Fate, Found, Wishes};
 use super::{Delivery, Sinks, child, command, measuring, presentation, settings, sinks};
-use crate::args::{Changing, Format, QuietArgs};
+use crate::args::{Changing, Format, QuietArgs, setting};
 use crate::failure::{Failure, code};
 use crate::output;
 use crate::signals::Signals;
@@ -37,14 +38,16 @@ pub(super) fn run(machine: &Machine, args: QuietArgs) -> Result<ExitCode, Failur
             .hint("name it after two dashes: cpudyno quiet -- make bench"));
     }
     refuse_elsewhere(machine).map_err(|reason| measuring::refused(machine, reason.into()))?;
-    let asked: Vec<SettingSpec> = wanted.into_iter().map(|wanted| wanted.0).collect();
+    let wishes = plans::read(wanted, setting)?;
     let described = machine::describe(machine, brief(&words), presentation(&look, PageKind::Quiet));
     let mut told = ReportOutput { record: described, format: look.format, sinks };
-    let (asked, mut lost) = possible(machine, asked, force)?;
+    let (plans, mut lost) = possible(machine, wishes, force)?;
+    let asked = plans.asked.as_slice();
     if dry_run {
         let levers = settings::writer(machine)?;
-        let plan = Plan::new(machine, &*levers, &asked, force).map_err(settings::refused)?;
-        told.record.settings = Some(settings::told(&plan, &ChangeOutcome::Planned));
+        let plan = Plan::new(machine, &*levers, asked, force).map_err(settings::refused)?;
+        let found = settings::told(&plan, &ChangeOutcome::Planned);
+        told.record.settings = Some(Settings { remarks: plans.remarks(), ..found });
         told.record.findings = not_set(&lost);
         told.record.quiet = Some(planned(machine, &words, lost));
         told.print()?;
@@ -54,11 +57,11 @@ pub(super) fn run(machine: &Machine, args: QuietArgs) -> Result<ExitCode, Failur
     let held = if asked.is_empty() || strict && !lost.is_empty() {
         None
     } else {
-        match hold(machine, &asked, force) {
+        match hold(machine, asked, force) {
             Ok(held) => Some(held),
             Err(failure) if strict => return Err(failure),
             Err(failure) => {
-                lost.push(of_failure(&asked, failure));
+                lost.push(of_failure(asked, failure));
                 None
             }
         }
@@ -68,6 +71,9 @@ pub(super) fn run(machine: &Machine, args: QuietArgs) -> Result<ExitCode, Failur
             hint: reason.remedy.clone(),
             ..Failure::new(code::REFUSED, format!("cannot set {}: {}", reason.what, reason.why))
         });
+    }
+    for remark in &plans.left_out {
+        output::remark(&format!("note: {remark}"));
     }
     watched(machine, &words, held, lost, (&signals, no_proof), told)
 }
@@ -105,27 +111,38 @@ struct HeldSettings<'m> {
 /// What can be planned here, and what not, with the reason. What was typed wrongly is an error.
 fn possible(
     machine: &Machine,
-    asked: Vec<SettingSpec>,
+    wishes: Wishes<SettingSpec>,
     force: bool,
-) -> Result<(Vec<SettingSpec>, Vec<Unavailable>), Failure> {
-    if asked.is_empty() {
-        return Ok((asked, Vec::new()));
+) -> Result<(Found, Vec<Unavailable>), Failure> {
+    let (mut found, mut cannot) = (Found::default(), Vec::new());
+    if wishes.all.is_empty() {
+        return Ok((found, cannot));
     }
     let levers = settings::writer(machine)?;
-    let (mut can, mut cannot) = (Vec::new(), Vec::new());
-    for one in asked {
-        match Plan::new(machine, &*levers, std::slice::from_ref(&one), force) {
-            Ok(_) => can.push(one),
-            Err(error @ (Error::Absent { .. } | Error::Rights { .. } | Error::Refused { .. })) => {
-                let what = format!("{}={}", one.name, one.value);
-                cannot.push(reason(what, settings::refused(error)));
+    found.told = wishes.told;
+    for wish in wishes.all {
+        match wish.fate(machine, &*levers, force) {
+            Fate::Here(setting, told) => {
+                found.asked.push(setting);
+                found.told.extend(told);
             }
-            Err(error) => return Err(settings::refused(error)),
+            Fate::LeftOut(why) => found.left_out.push(why),
+            Fate::Refused(one, refusal) => {
+                let is_of_machine = matches!(
+                    refusal.error,
+                    Error::Absent { .. } | Error::Rights { .. } | Error::Refused { .. }
+                );
+                let failure = refusal.failure();
+                if !is_of_machine {
+                    return Err(failure);
+                }
+                cannot.push(reason(format!("{}={}", one.name, one.value), failure));
+            }
         }
     }
     // What goes wrong together is wrong, whatever can be made here.
-    Plan::new(machine, &*levers, &can, force).map_err(settings::refused)?;
-    Ok((can, cannot))
+    Plan::new(machine, &*levers, &found.asked, force).map_err(settings::refused)?;
+    Ok((found, cannot))
 }
 
 fn reason(what: String, failure: Failure) -> Unavailable {

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use levers::ask::SettingSpec;
 use levers::journal::JournalDir;
 use levers::plan::{Change, Plan};
 use levers::rows::Loss;
@@ -21,8 +20,11 @@ use model::record::{
 };
 use tempfile::TempDir;
 
-use super::{Delivery, Sinks, command, presentation};
-use crate::args::{Changing, Format, Output, PresentationArgs, SetArgs, SettingsArgs, UndoArgs};
+use super::plans::{self, Found};
+use super::{Delivery, Sinks, command, presentation, unrecorded};
+use crate::args::{
+    Changing, Format, Output, PresentationArgs, SetArgs, SettingsArgs, UndoArgs, setting,
+};
 use crate::failure::{Failure, code};
 use crate::output;
 use crate::signals::Signals;
@@ -31,15 +33,25 @@ use crate::signals::Signals;
 const STATE: &str = "CPUDYNO_STATE";
 
 pub(super) fn settings(machine: &Machine, args: SettingsArgs) -> Result<ExitCode, Failure> {
-    let SettingsArgs { names, output } = args;
+    let SettingsArgs { names, plans, save, output } = args;
+    if plans {
+        let presentation = presentation(&output.look, PageKind::Settings);
+        let text =
+            unrecorded("the list of plans", &plans::page(), output.look.format, presentation)?;
+        output::data(&text)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let levers = port::of(machine);
-    let levers = settings::settings(machine, levers.as_deref());
-    let mut listed: Vec<Setting> = levers.into_iter().map(Into::into).collect();
+    let mut levers = settings::settings(machine, levers.as_deref());
+    let mut listed: Vec<Setting> = levers.iter().cloned().map(Into::into).collect();
     listed.extend(measure::run::arm_env::listed());
-    let is_asked = |name: &String, setting: &Setting| {
-        *name == setting.id
-            || *name == "env.NAME" && setting.id.starts_with("env.")
-            || *name == "idle.STATE" && setting.id.starts_with("idle.")
+    let is_asked = |id: &str| {
+        let is_it = |name: &String| {
+            name == id
+                || name == "env.NAME" && id.starts_with("env.")
+                || name == "idle.STATE" && id.starts_with("idle.")
+        };
+        names.is_empty() || names.iter().any(is_it)
     };
     let unknown = |name: &&String| {
         name.starts_with("idle.")
@@ -52,23 +64,34 @@ pub(super) fn settings(machine: &Machine, args: SettingsArgs) -> Result<ExitCode
         return Err(Failure::new(code::NOT_HERE, format!("there is no setting `{name}` here"))
             .hint(format!("idle states of this machine: {}", states.join(", "))));
     }
-    if !names.is_empty() {
-        listed.retain(|setting| names.iter().any(|name| is_asked(name, setting)));
-    }
+    listed.retain(|setting| is_asked(&setting.id));
+    levers.retain(|setting| is_asked(&setting.name));
     let found = Settings { listed, ..Settings::default() };
+    let files = &output.files;
+    output::are_apart(&[
+        ("--json", files.json.as_deref()),
+        ("--html", files.html.as_deref()),
+        ("--save", save.as_deref()),
+    ])?;
+    let save = save.as_deref().map(output::Sink::open).transpose()?;
     let (sinks, look) = told_to(output)?;
     print(machine, sinks, &look, PageKind::Settings, found)?;
+    if let Some(save) = save {
+        save.write(&plans::text(levers.iter()))?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
 pub(super) fn set(machine: &Machine, args: SetArgs) -> Result<ExitCode, Failure> {
     let SetArgs { settings, hold, dry_run, changing } = args;
     let Changing { no_proof, force, output } = changing;
-    let asked: Vec<SettingSpec> = settings.into_iter().map(|wanted| wanted.0).collect();
+    let wishes = plans::read(settings, setting)?;
     let levers = if dry_run { port::to_plan(machine) } else { writer(machine)? };
     // What cannot be told afterwards is not done.
     let (sinks, look) = told_to(output)?;
-    let plan = Plan::new(machine, &*levers, &asked, force).map_err(refused)?;
+    let found = wishes.here(machine, &*levers, force)?;
+    let asked = found.asked.as_slice();
+    let plan = Plan::new(machine, &*levers, asked, force).map_err(refused)?;
     if let Some(change) = plan.changes.iter().find(|c| c.object.is_held() && hold.is_none()) {
         let why = format!(
             "cannot set `{}` for good: it holds as long as a process asks for it",
@@ -77,21 +100,19 @@ pub(super) fn set(machine: &Machine, args: SetArgs) -> Result<ExitCode, Failure>
         return Err(Failure::usage(why).hint("say how long: --for 10m"));
     }
     if dry_run {
-        let found =
-            Settings { remarks: plan.remarks.clone(), ..told(&plan, &ChangeOutcome::Planned) };
+        let remarks = [found.remarks(), plan.remarks.clone()].concat();
+        let found = Settings { remarks, ..told(&plan, &ChangeOutcome::Planned) };
         print(machine, sinks, &look, PageKind::Changes, found)?;
         return Ok(ExitCode::SUCCESS);
     }
-    for remark in &plan.remarks {
-        output::remark(&format!("note: {remark}"));
-    }
+    tell_before(&found, &plan)?;
     let signals = Signals::listen()?;
     let shelf = shelf(machine)?;
     let who = format!("cpudyno set, process {}", std::process::id());
     let mut session = Session::open(machine, levers, &shelf, &who).map_err(refused)?;
     // From here on the first wish to stop is heard everywhere, and a second one would leave a mess.
     let _deaf = signals.ignore();
-    let plan = Plan::new(machine, session.levers(), &asked, force).map_err(refused)?;
+    let plan = Plan::new(machine, session.levers(), asked, force).map_err(refused)?;
     let mut observer = None;
     if !no_proof && !plan.changes.is_empty() {
         observer = Some(Observer::new(machine, signals.stop()));
@@ -131,6 +152,18 @@ pub(super) fn set(machine: &Machine, args: SetArgs) -> Result<ExitCode, Failure>
             Ok(answer)
         }
     }
+}
+
+/// What to know before anything is set; nothing left of all plans is no success.
+fn tell_before(found: &Found, plan: &Plan) -> Result<(), Failure> {
+    for remark in found.left_out.iter().chain(&plan.remarks) {
+        output::remark(&format!("note: {remark}"));
+    }
+    if found.asked.is_empty() {
+        return Err(Failure::new(code::NOT_HERE, "nothing of these plans is on this machine")
+            .hint(LISTS.all));
+    }
+    Ok(())
 }
 
 /// What becomes of what was set.

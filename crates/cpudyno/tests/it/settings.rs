@@ -1,5 +1,7 @@
 //! `settings`, `set` and `undo`, on simulated machines that keep what is set in a file.
 
+mod plans;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -27,7 +29,7 @@ impl Sim {
 
     fn command(&self, args: &[&str]) -> std::process::Command {
         let machine = format!("sim:{}@{}", self.name, self.state().display());
-        cpudyno(&[args, &["--machine", &machine]].concat())
+        cpudyno(&[&["--machine", &machine], args].concat())
     }
 
     fn record(&self, args: &[&str]) -> Record {

@@ -37,6 +37,8 @@ pub struct Comparing {
     pub own: [ArmEnv; 2],
     /// What A and B were asked to be, as it was typed.
     pub words: [Vec<String>; 2],
+    /// What they come to, where one word stands for several settings.
+    pub remarks: Vec<String>,
     /// What is set on the machine for each, whatever is there already.
     pub changes: [Vec<Change>; 2],
     /// What is measured.
@@ -75,6 +77,7 @@ impl Comparing {
         Comparing {
             own: [ArmEnv::default(), ArmEnv::default()],
             words: [Vec::new(), Vec::new()],
+            remarks: Vec::new(),
             changes: [Vec::new(), Vec::new()],
             what,
             budget: Seconds(60.0),
@@ -136,8 +139,9 @@ pub fn run<'m>(
         record.findings.extend(heat(machine, &changes));
     }
     proofs.extend(looked);
-    if !proofs.is_empty() {
-        record.settings = Some(Settings { proofs, ..Settings::default() });
+    let remarks = comparing.remarks.clone();
+    if !(proofs.is_empty() && remarks.is_empty()) {
+        record.settings = Some(Settings { proofs, remarks, ..Settings::default() });
     }
     record.findings.extend(equal(comparing));
     record.findings.extend(lost);

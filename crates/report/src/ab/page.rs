@@ -34,6 +34,7 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
     blocks.extend(crate::speed_select::expected(record));
     if let Some(settings) = &record.settings {
         blocks.extend(crate::settings::proofs(&settings.proofs));
+        blocks.extend(plans(&settings.remarks));
     }
     blocks.push(Block::Heading("How noisy it was".to_owned()));
     blocks.push(Block::List(noise(record, run)));
@@ -55,6 +56,15 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
         blocks.extend(parts::details(record));
     }
     Page { blocks }
+}
+
+/// What plans of several settings come to.
+fn plans(lines: &[String]) -> Vec<Block> {
+    if lines.is_empty() {
+        return Vec::new();
+    }
+    let lines = lines.iter().map(|line| line.as_str().into()).collect();
+    vec![Block::Heading("What the plans set".to_owned()), Block::List(lines)]
 }
 
 /// The settings of an arm.
