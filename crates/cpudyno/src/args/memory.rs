@@ -87,7 +87,7 @@ pub(crate) struct MemoryArgs {
 
     /// Time to measure (1s to 1h); each subcommand has its own default.
     ///
-    /// The defaults: 8.5s; `scaling` 30s, `sweep` 17s, `sweep --factors` and `numa` 10s, `latency` and `loaded`
+    /// The defaults: 8.5s; `scaling` 30s, `scaling --all` 5m, `sweep` 17s, `sweep --factors` and `numa` 10s, `latency` and `loaded`
     /// 12s.
     #[arg(long, global = true, allow_hyphen_values = true, value_parser = budget,
           value_name = "TIME")]
@@ -107,6 +107,7 @@ Examples:
   cpudyno memory --write-allocate off          counted as STREAM does
   cpudyno memory --kernels load,store --threads 1
   cpudyno memory scaling                       how many cores does it take to use all bandwidth?
+  cpudyno memory scaling --all                 the same with every number of threads
   cpudyno memory sweep                         where do caches really end?
   cpudyno memory latency                       how long does one access take?
   cpudyno memory loaded                        the same while other CPUs use memory
@@ -118,8 +119,13 @@ Examples:
 pub(crate) enum QuestionArgs {
     /// Measure bandwidth by number of threads.
     ///
-    /// Threads are packed, and spread. The page shows how many of them reach 95 % of the bandwidth.
-    Scaling,
+    /// Threads are packed, and spread. The page shows how many of them reach 95 % of the bandwidth. On machines
+    /// of many CPUs only some numbers of threads are measured, as many as fit into the time.
+    Scaling {
+        /// Measure every number of threads, and print every section.
+        #[arg(long)]
+        all: bool,
+    },
     /// Measure bandwidth and latency by size of the data.
     ///
     /// Sizes go from 4 KiB to four times the caches. The page shows where each cache really ends, and whether

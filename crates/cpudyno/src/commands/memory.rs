@@ -119,13 +119,14 @@ fn code_of(error: &original::Error) -> u8 {
 
 fn options(args: MemoryArgs) -> (MemoryOptions, Option<OriginalArgs>) {
     let mut original = None;
+    let every_count = matches!(args.question, Some(QuestionArgs::Scaling { all: true }));
     let question = match args.question {
         None => Question::Bandwidth,
         Some(QuestionArgs::Original(asked)) => {
             original = Some(asked);
             Question::Bandwidth
         }
-        Some(QuestionArgs::Scaling) => Question::Scaling,
+        Some(QuestionArgs::Scaling { .. }) => Question::Scaling,
         Some(QuestionArgs::Sweep { factors: None }) => Question::Sweep,
         Some(QuestionArgs::Sweep { factors: Some(most) }) => Question::Factors(most),
         Some(QuestionArgs::Latency) => Question::Latency,
@@ -139,6 +140,7 @@ fn options(args: MemoryArgs) -> (MemoryOptions, Option<OriginalArgs>) {
         }),
         variant: args.variant,
         threads: args.threads,
+        every_count,
         length: args.length,
         pages: args.pages,
         bytes: ByteCount {

@@ -1,5 +1,7 @@
 //! `cpudyno memory` on simulated machines: its pages, and that `show` prints the same.
 
+use std::collections::BTreeSet;
+
 use crate::common::{cpudyno, finish};
 use crate::record::checked;
 
@@ -38,6 +40,76 @@ fn arrays_within_caches_are_called_so() {
 #[test]
 fn scaling_of_two_packages() {
     insta::assert_snapshot!("scaling-80", memory("sim:2s-56c", &["scaling", "--width", "80"]));
+}
+
+#[test]
+fn scaling_of_all_has_every_number_of_threads() {
+    let counts = |more: &[&str]| {
+        let asked = ["scaling", "--threads", "24", "--kernels", "copy", "--budget", "1s"];
+        let plan =
+            memory("sim:2s-56c", &[&asked, more, &["--dry-run", "--format", "json"]].concat());
+        let plan: serde_json::Value = serde_json::from_str(&plan).unwrap();
+        let cells = plan["cells"].as_array().unwrap();
+        let count = |cell: &serde_json::Value| cell["cpus"].as_array().map(Vec::len);
+        let counts: BTreeSet<usize> = cells.iter().map(|cell| count(cell).unwrap()).collect();
+        counts.into_iter().collect::<Vec<_>>()
+    };
+    assert_eq!(counts(&["--all"]), (1..=24).collect::<Vec<_>>());
+    assert!(counts(&[]).len() < 12);
+}
+
+#[test]
+fn verbose_pages_have_the_lines_of_the_original_from_the_same_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("r.json");
+    let page = memory("sim:4c", &["-v", "--json", file.to_str().unwrap()]);
+    let record = model::record::read(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    for (active, count) in [("0", 1), ("0-3", 4)] {
+        let table = page.split("As STREAM prints it: ").find(|part| {
+            part.starts_with(&format!("Single-threaded, CPU {active},"))
+                || part.starts_with(&format!("{count} threads, CPUs {active},"))
+        });
+        let table = table.unwrap_or_else(|| panic!("{page}"));
+        for (kernel, label, arrays) in [
+            ("copy", "Copy:", 2.0),
+            ("scale", "Scale:", 2.0),
+            ("add", "Add:", 3.0),
+            ("triad", "Triad:", 3.0),
+        ] {
+            let series = record.series.iter().find(|it| {
+                let is =
+                    |key: &str, value: &str| it.parameters.get(key).is_some_and(|it| it == value);
+                (it.workload.as_str(), it.quantity.as_str()) == (kernel, "bandwidth")
+                    && it.active == active.parse().unwrap()
+                    && is("question", "bandwidth")
+                    && is("choice", model::areas::memory::choice::ORDINARY)
+            });
+            let series = series.unwrap();
+            let rates = series.samples().unwrap().all();
+            let bytes = series.parameters["elements"].parse::<f64>().unwrap() * 8.0 * arrays;
+            let best = rates.iter().copied().fold(0.0, f64::max);
+            let worst = rates.iter().copied().fold(f64::INFINITY, f64::min);
+            let mean = rates.iter().map(|rate| bytes / rate).sum::<f64>() / rates.len() as f64;
+            let times = [mean, bytes / best, bytes / worst].map(|time| format!("{time:.6}"));
+            let line = table.lines().find(|line| line.starts_with(label)).unwrap();
+            let found: Vec<&str> = line.split_whitespace().skip(1).collect();
+            assert_eq!(found, [&[format!("{:.1}", best / 1e6)], &times[..]].concat(), "{line}");
+        }
+    }
+    assert!(!memory("sim:4c", &[]).contains("As STREAM prints it"));
+}
+
+#[test]
+fn advice_on_pinning_stands_where_it_matters() {
+    let advice = |machine: &str| {
+        let page = memory(machine, &["--kernels", "copy", "--budget", "1s"]);
+        let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = words.split("that does not pin them may run ").nth(1)?;
+        Some(text.split(": ").next()?.to_owned())
+    };
+    assert_eq!(advice("sim:2s-56c").as_deref(), Some("far from their memory"));
+    assert_eq!(advice("sim:hybrid").as_deref(), Some("on slower cores"));
+    assert_eq!((advice("sim:4c"), advice("sim:vm-2c")), (None, None));
 }
 
 #[test]

@@ -72,6 +72,8 @@ pub struct MemoryOptions {
     pub variant: Option<String>,
     /// The number of threads; none: one, and all.
     pub threads: Option<usize>,
+    /// Of scaling: every number of threads, and not only as many as fit into the time.
+    pub every_count: bool,
     /// The length of each array; none: four times the caches in use.
     pub length: Option<Length>,
     /// The pages; none: transparent huge ones where the kernel has them.
@@ -92,6 +94,7 @@ impl MemoryOptions {
             kernels: None,
             variant: None,
             threads: None,
+            every_count: false,
             length: None,
             pages: None,
             bytes: ByteCount::USUAL,
@@ -117,7 +120,10 @@ impl MemoryOptions {
 
     /// How long it may take.
     pub(super) fn time(&self) -> Seconds {
-        self.budget.unwrap_or(self.question.time())
+        /// A sweep takes so long where there are hundreds of CPUs.
+        const EVERY_COUNT: Seconds = Seconds(300.0);
+        let usual = if self.every_count { EVERY_COUNT } else { self.question.time() };
+        self.budget.unwrap_or(usual)
     }
 
     /// The question on that machine, where it may take that part of free memory.

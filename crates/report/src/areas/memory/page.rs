@@ -1,9 +1,8 @@
 //! The page of `cpudyno memory`, a pure function of the record (invariant I2).
 
-use model::Known;
-use model::Unit;
 use model::page::{Block, Page, Table, Text, si};
-use model::record::{Record, Series};
+use model::record::{CpuPlace, Record, Series};
+use model::{CpuId, Known, Unit};
 
 use super::byte_accounting::Counting;
 use super::read::{cells, in_order};
@@ -18,8 +17,12 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
     blocks.extend(parts::answer(super::SECTION.sentences(record)));
     blocks.extend([parts::quality(record), header(record)]);
     blocks.extend(shown::bandwidth::blocks(record));
+    if verbosity > 0 {
+        blocks.extend(shown::stream_lines::blocks(record));
+    }
     blocks.extend(super::stream_comparison::section(record));
     blocks.extend(shown::scaling::blocks(record));
+    blocks.extend(pinning(record));
     blocks.extend(shown::factors::blocks(record));
     blocks.extend(shown::sweep::blocks(record));
     blocks.extend(shown::latency::blocks(record, verbosity));
@@ -43,6 +46,29 @@ fn title(record: &Record) -> Block {
         None => "Bandwidth and latency of caches and memory".to_owned(),
     };
     Block::Title { text, subtitle: parts::subtitle(record) }
+}
+
+/// What programs of several threads need to get what was measured, where it matters on which CPUs they run.
+fn pinning(record: &Record) -> Option<Block> {
+    let cells: Vec<_> =
+        ["bandwidth", "scaling"].iter().flat_map(|question| cells(record, question)).collect();
+    let topology = &record.machine.topology;
+    let used =
+        |cpu: &CpuId| cells.iter().any(|cell| cell.active.len() > 1 && cell.active.contains(*cpu));
+    let of: Vec<&CpuPlace> = topology.cpus.iter().filter(|place| used(&place.cpu)).collect();
+    let nodes = in_order(of.iter().filter_map(|place| place.node)).len();
+    let kinds = in_order(of.iter().filter_map(|place| place.kind.as_deref())).len();
+    let strays = match (nodes > 1, kinds > 1) {
+        (true, true) => "far from their memory, or on slower cores",
+        (true, false) => "far from their memory",
+        (false, true) => "on slower cores",
+        (false, false) => return None,
+    };
+    let text = format!(
+        "All threads were pinned here; those of a program that does not pin them may run {strays}: with \
+         OpenMP set OMP_PLACES=cores OMP_PROC_BIND=spread, else use taskset or numactl."
+    );
+    Some(Block::Paragraph(text.into()))
 }
 
 /// What a reader of such numbers asks first.

@@ -89,6 +89,9 @@ impl QuestionContext<'_> {
     }
 
     pub(super) fn scaling(&self) -> Result<Proposal, Error> {
+        if self.options.every_count {
+            return self.scaling_at(&Thinning::NONE);
+        }
         self.in_time(|thinning| self.scaling_at(thinning))
     }
 

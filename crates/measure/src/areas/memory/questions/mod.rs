@@ -235,6 +235,9 @@ const THINNINGS: [Thinning; 6] = [
 ];
 
 impl Thinning {
+    /// Every one, whatever time there is.
+    const NONE: Thinning = Thinning { dense: u64::MAX, ratio: 1.0, sweeps: 0.0 };
+
     /// Numbers from 1 to this one, which comes last.
     fn numbers(&self, most: u64) -> Vec<u64> {
         let mut numbers: Vec<u64> = (1..=most.min(self.dense)).collect();

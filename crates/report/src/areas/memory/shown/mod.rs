@@ -6,6 +6,7 @@ pub(super) mod latency;
 pub(super) mod loaded;
 pub(super) mod numa;
 pub(super) mod scaling;
+pub(super) mod stream_lines;
 pub(super) mod sweep;
 
 use super::read::{Cell, in_order};
