@@ -33,6 +33,18 @@ fn a_guest_sees_no_idle_states() {
 }
 
 #[test]
+fn plain_pages_say_whether_deep_sleep_is_included() {
+    let page = |machine: &str| {
+        let page = wake(machine, &["--budget", "1s", "--methods", "futex"]);
+        page.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let four = page("sim:4c");
+    assert!(four.contains("too short for C6, the deepest idle state allowed here"), "{four}");
+    let guest = page("sim:vm-2c");
+    assert!(guest.contains("in a guest the host decides how deep a CPU sleeps"), "{guest}");
+}
+
+#[test]
 fn alarms() {
     insta::assert_snapshot!("timer-80", wake("sim:4c", &["timer", "--width", "80"]));
 }

@@ -1,6 +1,7 @@
 //! Wake-ups, as people read them.
 
 mod claims;
+mod deep_sleep;
 mod figures;
 mod findings;
 mod page;

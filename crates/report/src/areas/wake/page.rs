@@ -1,6 +1,6 @@
 //! The page of `cpudyno wake`, a pure function of the record (invariant I2).
 
-use model::page::Page;
+use model::page::{Page, Text};
 use model::record::Record;
 
 use super::shown;
@@ -21,9 +21,7 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
         ("Other busy CPUs", known(record, "busy.cpus")),
     ];
     let (title, simulated) = ("What waking a thread costs", "wake-ups");
-    parts::leaf(
-        record,
-        verbosity,
-        Leaf { answer: super::SECTION.sentences(record), title, simulated, lines, blocks },
-    )
+    let mut answer = super::SECTION.sentences(record);
+    answer.extend(super::deep_sleep::sentence(record).map(Text::from));
+    parts::leaf(record, verbosity, Leaf { answer, title, simulated, lines, blocks })
 }
