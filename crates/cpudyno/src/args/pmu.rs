@@ -32,17 +32,25 @@ pub(crate) enum PmuCommand {
     ///
     /// Each line is what stands behind `cpudyno pmu`: kernel loop -e cycles. A line that begins with # says nothing;
     /// `quit` or the end of the input ends it. A file ends at the first line that fails, with its exit code.
-    #[command(after_long_help = REPL_EXAMPLES)]
-    Repl,
+    Repl(PmuReplArgs),
     /// Fetch published lists of events.
     #[command(subcommand)]
     Events(PmuEventsCommand),
 }
 
+/// Where the lines are.
+#[derive(Debug, Args)]
+#[command(after_long_help = REPL_EXAMPLES)]
+pub(crate) struct PmuReplArgs {
+    /// File of lines; by default standard input.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+}
+
 const REPL_EXAMPLES: &str = "\
 Examples:
   cpudyno pmu repl                     lines that you type
-  cpudyno pmu repl < tries.txt         lines of a file
+  cpudyno pmu repl tries.txt           lines of a file
   printf 'kernel loop\nkernel triad\n' | cpudyno pmu --machine sim:2s-28c repl";
 
 /// What can be done with lists of events.

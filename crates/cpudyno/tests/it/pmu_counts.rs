@@ -76,14 +76,18 @@ fn a_kernel_waits_for_the_cache_that_its_data_is_in() {
     assert!((found - put_in).abs() < 0.1, "{found} is not {put_in}");
 }
 
-/// What `pmu repl` answers to these lines.
+/// What `pmu repl` answers to these lines: of standard input, and of a file that is named, the same.
 fn repl(lines: &str) -> Finished {
-    let mut command = cpudyno(&["pmu", "--machine", "sim:2s-28c", "repl"]);
+    let repl = ["pmu", "--machine", "sim:2s-28c", "repl"];
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("lines");
     std::fs::write(&file, lines).unwrap();
-    command.stdin(std::fs::File::open(file).unwrap());
-    finish(command)
+    let mut command = cpudyno(&repl);
+    command.stdin(std::fs::File::open(&file).unwrap());
+    let finished = finish(command);
+    let named = finish(cpudyno(&[&repl[..], &[file.to_str().unwrap()]].concat()));
+    assert_eq!((named.code, &named.stdout), (finished.code, &finished.stdout), "{named:?}");
+    finished
 }
 
 #[test]
@@ -99,6 +103,9 @@ fn lines_of_a_file_are_counted_until_one_fails() {
     assert!(failed.stderr.contains("nosuch") && !failed.stdout.contains("triad"), "{failed:?}");
     let other = repl("--machine sim:4c kernel loop\n");
     assert!(other.stderr.contains("all lines are of one machine"), "{}", other.stderr);
+    let absent = pmu(&["repl", "no/such/file", "--machine", "sim:4c"]);
+    assert_eq!(absent.code, Some(2), "{absent:?}");
+    assert!(absent.stderr.contains("cannot read lines from `no/such/file`"), "{absent:?}");
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub(super) fn run(machine: &Machine, args: PmuArgs) -> Result<ExitCode, Failure>
         PmuCommand::Kernel(args) => kernel::run(machine, &args),
         PmuCommand::Selftest(args) => selftest::run(machine, &args),
         PmuCommand::Check(args) => check::run(machine, args),
-        PmuCommand::Repl => repl::run(machine),
+        PmuCommand::Repl(args) => repl::run(machine, args.file.as_deref()),
         PmuCommand::List(args) => list::run(machine, &args),
         PmuCommand::Events(PmuEventsCommand::Update(args)) => update::run(machine, &args),
     }

@@ -1,7 +1,9 @@
 //! `cpudyno pmu repl`: sub-commands line by line.
 
 use std::ffi::OsString;
-use std::io::{BufRead, IsTerminal};
+use std::fs::File;
+use std::io::{BufRead, BufReader, IsTerminal};
+use std::path::Path;
 use std::process::ExitCode;
 
 use machine::Machine;
@@ -13,14 +15,18 @@ use crate::output;
 /// What people type where nothing else is asked.
 const PROMPT: &str = "pmu> ";
 
-pub(super) fn run(machine: &Machine) -> Result<ExitCode, Failure> {
-    let (input, is_typed) = (std::io::stdin(), std::io::stdin().is_terminal());
+pub(super) fn run(machine: &Machine, file: Option<&Path>) -> Result<ExitCode, Failure> {
+    let is_typed = file.is_none() && std::io::stdin().is_terminal();
     let prompt = || if is_typed { output::data(PROMPT) } else { Ok(()) };
+    let input: Box<dyn BufRead> = match file {
+        Some(file) => Box::new(BufReader::new(opened(file)?)),
+        None => Box::new(std::io::stdin().lock()),
+    };
     prompt()?;
-    for line in input.lock().lines() {
+    for line in input.lines() {
         let line = line.map_err(|error| {
             Failure::usage(format!("cannot read a line: {}", sys::errno::words(&error)))
-                .hint("lines are text in UTF-8: cpudyno pmu repl < FILE")
+                .hint("lines are text in UTF-8: cpudyno pmu repl FILE")
         })?;
         let line = line.trim();
         if ["quit", "exit"].contains(&line) {
@@ -39,6 +45,14 @@ pub(super) fn run(machine: &Machine) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+fn opened(file: &Path) -> Result<File, Failure> {
+    File::open(file).map_err(|error| {
+        let why = sys::errno::words(&error);
+        Failure::usage(format!("cannot read lines from `{}`: {why}", file.display()))
+            .hint("name a file of lines such as: kernel loop -e cycles")
+    })
+}
+
 fn one(machine: &Machine, words: &[String]) -> Result<ExitCode, Failure> {
     let line = ["cpudyno", "pmu"].into_iter().chain(words.iter().map(String::as_str));
     let cli = args::parse(line.map(OsString::from))?;
@@ -47,7 +61,7 @@ fn one(machine: &Machine, words: &[String]) -> Result<ExitCode, Failure> {
             Err(Failure::usage("all lines are of one machine")
                 .hint("name it before: cpudyno pmu --machine NAME repl"))
         }
-        Command::Pmu(args) if matches!(args.command, PmuCommand::Repl) => {
+        Command::Pmu(args) if matches!(args.command, PmuCommand::Repl(_)) => {
             Err(Failure::usage("this is `pmu repl` already").hint("`quit` ends it"))
         }
         Command::Pmu(args) => super::run(machine, args),
