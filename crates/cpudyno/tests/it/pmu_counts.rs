@@ -52,7 +52,7 @@ fn a_kernel_waits_for_the_cache_that_its_data_is_in() {
     let page = pmu(&[&asked[..], &["--width", "200"]].concat()).success();
     for (size, waits) in [
         ("24 KiB", "hits in the L1 cache"),
-        ("1 MiB", "hits in the L2 cache"),
+        ("1020 KiB", "hits in the L2 cache"),
         ("52.5 MiB", "hits in the L3 cache"),
         ("210 MiB", "memory"),
     ] {
@@ -67,7 +67,7 @@ fn a_kernel_waits_for_the_cache_that_its_data_is_in() {
         found.get("count").or(found.get("value")).unwrap().as_f64().unwrap()
     };
     let tables = record["counts"]["tables"].as_array().unwrap();
-    let second = |table: &&Value| table["circumstances"].to_string().contains("1 MiB");
+    let second = |table: &&Value| table["circumstances"].to_string().contains("1020 KiB");
     let table = tables.iter().find(second).unwrap();
     let [instructions, cycles] =
         ["instructions", "cycles"].map(|it| named(&table["events"], "event", it));
@@ -307,8 +307,13 @@ fn unknown_events_are_no_rows() {
 fn a_data_sheet_compares_circumstances() {
     let args = ["kernel", "triad", "--sheet", "--size", "16K,1M", "--machine", "sim:2s-56c"];
     let page = pmu(&[&args[..], &["--width", "160"]].concat()).success();
-    for header in ["16 KiB, warm", "16 KiB, cold", "16 KiB, neighbour busy", "1 MiB, warm"] {
+    // The data is of whole blocks, and its size is what it is, also without a sheet.
+    for header in ["12 KiB, warm", "12 KiB, cold", "12 KiB, neighbour busy", "1020 KiB, warm"] {
         assert!(page.contains(header), "{header}: {page}");
+    }
+    for (asked, is) in [("16K", "12 KiB"), ("1M", "1020 KiB"), ("24K", "24 KiB")] {
+        let alone = pmu(&["kernel", "triad", "--size", asked, "--machine", "sim:2s-56c"]).success();
+        assert!(alone.contains(&format!("profiling: triad, {is}\n")), "{alone}");
     }
     assert!(page.contains("counts of each element"), "{page}");
     // Cold data comes from memory, a line for each eight numbers of three arrays.

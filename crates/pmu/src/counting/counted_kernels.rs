@@ -147,13 +147,25 @@ impl Spec {
         matches!(self, Spec::Memory(..) | Spec::Chase(_))
     }
 
-    /// The same with so many bytes of data, where it has any.
+    /// The same with about so many bytes of data, where it has any; [`Spec::data_bytes`] says with how
+    /// many.
     #[must_use]
     pub fn of_size(self, bytes: u64) -> Spec {
         match self {
             Spec::Memory(kernel, _) => Spec::Memory(kernel, bytes),
             Spec::Chase(_) => Spec::Chase(bytes),
             other => other,
+        }
+    }
+
+    /// The bytes of its data, where it has any.
+    pub fn data_bytes(self) -> Option<u64> {
+        match self {
+            Spec::Memory(kernel, bytes) => {
+                Some(elements_of(kernel, bytes) * bytes_of_element(kernel))
+            }
+            Spec::Chase(bytes) => Some(chased(bytes)),
+            _ => None,
         }
     }
 
@@ -554,19 +566,38 @@ fn variant(
     }))
 }
 
+/// Bytes of a number.
+const ELEMENT: u64 = 8;
+
+/// Bytes of an element in all arrays.
+fn bytes_of_element(kernel: &MemoryKernel) -> u64 {
+    ELEMENT * u64::from(kernel.arrays)
+}
+
+/// Elements of each array where all have so many bytes, or the few less of whole blocks.
+fn elements_of(kernel: &MemoryKernel, bytes: u64) -> u64 {
+    /// Elements of the largest block that machine code takes at once, in all of its sub-streams.
+    const BLOCK: u64 = 512;
+    (bytes / bytes_of_element(kernel) / BLOCK).max(1) * BLOCK
+}
+
+/// Bytes of a ring, of as many or a few more.
+fn chased(bytes: u64) -> u64 {
+    /// Lines that a ring has at least.
+    const LINES_MIN: u64 = 64;
+    let line = LINE_BYTES as u64;
+    bytes.next_multiple_of(2 * line).max(LINES_MIN * line)
+}
+
 fn moved<R>(
     kernel: &'static MemoryKernel,
     bytes: u64,
     model: Option<&Model>,
     doing: impl FnOnce(&mut Kernel<'_>) -> R,
 ) -> Reading<R> {
-    /// Bytes of an element, and elements of the largest block that machine code takes at once.
-    const ELEMENT: u64 = 8;
-    const BLOCK: u64 = 1024;
     let (variant, mover) = variant(kernel, model)?;
-    let arrays = u64::from(kernel.arrays);
-    let elements = (bytes / ELEMENT / arrays).max(BLOCK).next_multiple_of(BLOCK);
-    let bytes = elements * ELEMENT * arrays;
+    let elements = elements_of(kernel, bytes);
+    let bytes = elements * bytes_of_element(kernel);
     let width = f64::from(variant.width_bits.unwrap_or(64));
     let per_element = |number: u32| f64::from(number) * 64.0 / width;
     let (reads, writes) = (per_element(kernel.reads), per_element(kernel.writes));
@@ -645,10 +676,8 @@ fn chase<R>(
     model: Option<&Model>,
     doing: impl FnOnce(&mut Kernel<'_>) -> R,
 ) -> Reading<R> {
-    /// Lines that a ring has at least.
-    const LINES_MIN: u64 = 64;
     const SEED: u64 = 1;
-    let bytes = bytes.next_multiple_of(2 * LINE_BYTES as u64).max(LINES_MIN * LINE_BYTES as u64);
+    let bytes = chased(bytes);
     let each = 1.0 / STEPS_AT_ONCE as f64;
     // On x86-64 the trips are counted in memory: a load and a store that hit, in each of them.
     let counting = if cfg!(target_arch = "x86_64") { each } else { 0.0 };

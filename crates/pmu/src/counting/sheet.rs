@@ -92,7 +92,7 @@ impl Sheet {
         circumstance: Circumstance,
     ) -> Counts {
         let spec = self.spec.of_size(size);
-        let size = spec.has_data().then_some(size);
+        let size = spec.data_bytes();
         let neighbour = (self.neighbour, spec);
         let count = |under| self.way(session, plan, spec, under);
         under(session, circumstance, neighbour, count).named(spec.name(), size, circumstance, plan)

@@ -82,7 +82,8 @@ pub(crate) struct PmuKernelArgs {
 
     /// Size of a packet, or of the data, in bytes: 1440, 32K, 1M.
     ///
-    /// Memory kernels and the walk have data. With --sheet it may be several sizes.
+    /// Memory kernels and the walk have data, of whole blocks: the title says how much. With --sheet it may be
+    /// several sizes.
     #[arg(long = "size", value_parser = size, value_delimiter = ',', value_name = "BYTES")]
     pub(crate) sizes: Vec<u64>,
 
