@@ -5,6 +5,12 @@ use std::fmt;
 use crate::record::{CountedBy, CountedUnit, Counts, EventCount, MetricValue};
 use crate::{Known, Unavailable};
 
+/// The row of the energy that the package drew meanwhile, in nanojoules.
+pub const PACKAGE_ENERGY: &str = "package-energy";
+
+/// What a reader must know of it.
+const OF_ENERGY: &str = "package-energy is of all that the package did meanwhile, idling included";
+
 /// A table of counts as text: `EVENT`, `TOTAL` with thousands, one column by unit with three decimals,
 /// the units themselves as rows. Events without a count have a dash, and their reasons stand below.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,7 +77,9 @@ impl Report {
         Report {
             columns: columns.collect(),
             rows: events.iter().map(row).collect(),
-            notes: vec![format!("counts of each {unit}")],
+            notes: std::iter::once(format!("counts of each {unit}"))
+                .chain(tables.iter().find_map(of_energy))
+                .collect(),
         }
     }
 
@@ -148,7 +156,15 @@ fn notes(counts: &Counts) -> Vec<String> {
     if !ways.is_empty() {
         notes.push(format!("counters read by {}", ways.join(" and ")));
     }
+    notes.extend(of_energy(counts));
     notes
+}
+
+/// What to know of the energy, where there is some.
+fn of_energy(counts: &Counts) -> Option<String> {
+    let row = counts.events.iter().find(|row| row.event == PACKAGE_ENERGY)?;
+    let way = row.way.as_deref().filter(|_| row.count.value().is_some())?;
+    Some(format!("{OF_ENERGY} ({way})"))
 }
 
 /// What is missing, with reason and remedy, of events and of what follows from them.

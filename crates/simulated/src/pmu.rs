@@ -347,6 +347,12 @@ impl Model {
         self.elapsed.advance(seconds);
         let mut state = self.counting.state();
         state.executed += 1;
+        if let Some(power) = self.power {
+            // Idling is counted by the time that passed.
+            let joules = power.core_watts_per_ghz * total("cycles") * 1e-9;
+            let package = self.package_of(state.cpu.unwrap_or(CpuId(0)));
+            self.worked.note(package, |drawn| drawn.package_joules += joules);
+        }
         let placed = self.placed(&mut state);
         let share = if self.has(Fault::PmuMultiplexes) { 0.8 } else { 1.0 };
         let nanoseconds = seconds.0 * 1e9;

@@ -176,6 +176,7 @@ fn a_dry_run_has_reasons_and_executes_nothing() {
     let page = pmu(&[&words[..], &["--width", "100"]].concat()).success();
     assert!(page.contains("pass 1: task-clock, page-faults"), "{page}");
     assert!(page.contains("not counted") && page.contains("hypervisor"), "{page}");
+    assert!(page.contains("counters  the kernel has no PMU of the core"), "{page}");
     assert!(!page.contains("work whose counts are known"), "an answer was tested: {page}");
     let shown = |machine: &[&str]| {
         let words = [&["stat", "--dry-run", "--tested", "--width", "100"], machine].concat();

@@ -10,6 +10,7 @@ mod energy;
 mod events;
 mod idle;
 mod interrupts;
+mod joules;
 mod kernel;
 mod residency;
 pub(crate) mod temperature;
@@ -24,6 +25,7 @@ use model::{CpuId, CpuSet, Obstacle, Reading, Seconds, Unavailable, Unit};
 
 use crate::facts;
 use crate::ports::{Machine, Tree};
+pub use joules::{EnergyMeter, EnergyReading};
 
 /// Whose number a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -13,6 +13,7 @@ use sys::perf_open::{Attributes, Begin, Count, Modes, Scope as Whose};
 use sys::process::Usage;
 
 use super::derived::Core;
+use super::energy::{self, EnergyWatch};
 use super::plan::with_slots;
 use super::{counted_by, is_share, is_slots, modes_of, needs_counter, sanity_loop, unit_of};
 use crate::events::{Encoded, EventScope, plain};
@@ -56,12 +57,15 @@ pub fn stat(
     let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let events = &complete(events);
     let refused = [refused, sanity_loop::before(machine, events).as_slice()].concat();
+    let energy = EnergyWatch::open();
     let counters = open_all(machine, events, &refused);
     let before = sys::process::usage_of_children()?;
     let begun = sys::clock::monotonic_raw();
+    energy.begin();
     let mut child = Command::new(program).args(arguments).spawn()?;
     let status = wait(&mut child)?;
     let elapsed = sys::clock::monotonic_raw().saturating_sub(begun);
+    let energy = energy.end();
     let usage = sys::process::usage_of_children()?.since(before);
     let counted: Vec<Reading<Count>> =
         events.iter().zip(&counters).map(|(event, counter)| read(event, counter)).collect();
@@ -76,6 +80,7 @@ pub fn stat(
         own: None,
         way: Some(if event == "elapsed" { "clock_gettime" } else { "getrusage" }.to_owned()),
     }));
+    rows.extend(energy.and_then(|reading| energy::row(&reading, metrics)));
     rows.sort_by_key(|row| row.by);
     let table = Counts {
         title: program.clone(),

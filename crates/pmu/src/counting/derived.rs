@@ -1,6 +1,7 @@
 //! What follows from counts: the metrics of `data/metrics.toml`, for the core that was counted on.
 
 use machine::{Machine, facts, perf};
+use model::counts::PACKAGE_ENERGY;
 use model::record::{Counts, MetricValue};
 use model::{CpuId, Known, Unavailable};
 
@@ -85,6 +86,10 @@ impl Core {
     /// What an event counted on this kind of core: by that name of its PMU, or by its name alone.
     /// That name of another PMU is another event.
     fn count(&self, counts: &Counts, name: &str) -> Option<f64> {
+        // The energy of all kinds of cores is that of none.
+        if name == PACKAGE_ENERGY && self.is_one_of_several {
+            return None;
+        }
         let own = self.pmu.as_ref().map(|pmu| format!("{pmu}/{name}/"));
         let called = |name: &str| counts.events.iter().find(|row| row.event == name);
         let row = own.as_deref().and_then(called).or_else(|| called(name))?;

@@ -11,6 +11,7 @@ mod budget;
 mod command;
 mod counted_kernels;
 mod derived;
+mod energy;
 pub mod examples;
 mod known_answers;
 mod pass;
@@ -30,7 +31,7 @@ pub use derived::{Core, needed};
 pub use known_answers::{difference, refused, selftest, with_unknown};
 pub use model::counts::{Report, report};
 pub use plan::{
-    Absent, CountingPlan, always, anchors, base, base_of_all, in_words, plan, software,
+    Absent, CountingPlan, always, anchors, base, base_of_all, counters_of, plan, software,
 };
 pub use sections::{CounterSet, PartIndex};
 pub use session::{Executable, Session, Work};

@@ -397,8 +397,20 @@ impl CountingPlan {
     }
 }
 
+/// The counters of a CPU's core, in words. CPUID tells guests of counters that they have not.
+///
+/// # Error
+/// Where the kernel has no PMU of that core, or the CPU does not say how many counters it has.
+pub fn counters_of(machine: &Machine, cpu: CpuId) -> Reading<String> {
+    if core_pmu(machine, cpu).is_none() {
+        let why = "the kernel has no PMU of the core";
+        return Err(Unavailable::new(Obstacle::Hardware, "number of counters", why));
+    }
+    limits(machine, cpu).map(in_words)
+}
+
 /// The counters of a core in words.
-pub fn in_words(limits: Limits) -> String {
+fn in_words(limits: Limits) -> String {
     let Limits { general, fixed_bits, watchdog, .. } = limits;
     let fixed = fixed_bits.count_ones();
     let held = if watchdog { ", one of them used by the kernel's watchdog" } else { "" };

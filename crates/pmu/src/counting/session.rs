@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 
 use machine::Machine;
+use machine::activity::{EnergyMeter, EnergyReading};
 use machine::perf::{Wanted, core_pmu};
 use model::record::{AnchorSpread, CountedBy, CountedUnit, Counts, CountsRun, EventCount};
 use model::{CpuId, CpuSet, Isa, Known, Obstacle, Reading, Unavailable};
@@ -10,8 +11,9 @@ use simulated::Model;
 use sys::perf_open::{Attributes, Modes};
 
 use super::derived::Core;
+use super::energy;
 use super::pass::{CounterReading, Execution, OpenCounters};
-use super::plan::{Absent, CountingPlan, in_words, plan};
+use super::plan::{Absent, CountingPlan, counters_of, plan};
 use super::{counted_by, is_share, modes_of, needs_counter, sanity_loop, unit_of};
 use crate::events::Encoded;
 
@@ -180,7 +182,7 @@ impl<'a> Session<'a> {
 
     /// What is known before anything is counted.
     pub fn outline(&self, subject: &str, plan: &CountingPlan) -> CountsRun {
-        let limits = plan.limits.clone().map(in_words);
+        let limits = counters_of(self.machine, self.cpu);
         let modes = if self.modes == Modes::User { "user mode" } else { "user and kernel mode" };
         CountsRun {
             subject: subject.to_owned(),
@@ -210,11 +212,16 @@ impl<'a> Session<'a> {
             return Err(Unavailable::new(Obstacle::Cpudyno, title, why)
                 .with_remedy("count on a real machine, or a demonstration: `cpudyno pmu kernel`"));
         }
+        let is_work = !matches!(work, Work::Nothing);
+        let asked = self.metrics.as_ref().filter(|_| is_work);
+        let mut meter = asked.map(|_| EnergyMeter::new(self.machine, Some(self.cpu)));
         let mut passes = Vec::with_capacity(plan.passes.len());
         for pass in &plan.passes {
-            passes.push(self.pass(plan, pass, &mut work)?);
+            passes.push(self.pass(plan, pass, &mut work, meter.as_mut())?);
         }
-        let counts = table(title, plan, &passes, units);
+        let mut counts = table(title, plan, &passes, units);
+        let drawn = passes.first().and_then(|pass| pass.energy.as_ref()).zip(asked);
+        counts.events.extend(drawn.and_then(|(reading, asked)| energy::row(reading, asked)));
         let of_core = |row: &EventCount| matches!(row.by, CountedBy::Fixed | CountedBy::General);
         let is_counted = |row: &EventCount| of_core(row) && row.count.value().is_some();
         let Some(asked) = &self.metrics else { return Ok(counts) };
@@ -225,7 +232,13 @@ impl<'a> Session<'a> {
         Ok(Counts { metrics, ..counts })
     }
 
-    fn pass(&self, plan: &CountingPlan, pass: &[usize], work: &mut Work<'_>) -> Reading<Passed> {
+    fn pass(
+        &self,
+        plan: &CountingPlan,
+        pass: &[usize],
+        work: &mut Work<'_>,
+        mut meter: Option<&mut EnergyMeter<'_>>,
+    ) -> Reading<Passed> {
         let events: Vec<&Encoded> = pass.iter().map(|&at| &plan.events[at]).collect();
         if let Work::Known(known) = work {
             known.before();
@@ -248,6 +261,9 @@ impl<'a> Session<'a> {
             });
             sanity_loop::without(heard, &own)
         });
+        if let Some(meter) = &mut meter {
+            meter.begin();
+        }
         let done = match work {
             Work::Nothing => Execution { counts: own.counts.clone(), ticks: own.ticks },
             Work::Function(function) => open.execute(&mut || function()),
@@ -261,13 +277,14 @@ impl<'a> Session<'a> {
                 }),
             },
         };
+        let energy = meter.map(EnergyMeter::end);
         if let Some(reason) = failed.into_inner() {
             return Err(reason);
         }
         if matches!(work, Work::Nothing) {
             own = Execution { counts: vec![Ok(NOTHING); own.counts.len()], ticks: Some(0) };
         }
-        let mut passed = Passed { events: pass.to_vec(), own, done };
+        let mut passed = Passed { events: pass.to_vec(), own, done, energy };
         passed.doubt(plan);
         if let Some(heard) = heard {
             sanity_loop::hear(&events, &heard, self.modes, &mut passed.done.counts);
@@ -283,6 +300,8 @@ struct Passed {
     events: Vec<usize>,
     own: Execution,
     done: Execution,
+    /// What the CPU's package drew meanwhile, where that is of interest.
+    energy: Option<EnergyReading>,
 }
 
 impl Passed {

@@ -512,6 +512,64 @@ fn shares_of_slots_are_led_by_slots() {
     assert!(why(&counts, "topdown-retiring").contains("counted only together with `slots`"));
 }
 
+/// A machine whose package draws 62 W where it idles, and 1.4 W more for each GHz of a core at work.
+#[test]
+fn the_energy_of_a_package_is_what_the_model_draws() {
+    let machine: Machine = Model::named("2s-56c").unwrap().into();
+    let of = |iterations: u64, asked: &[String]| {
+        let session = Session::on(&machine, None).unwrap().with_metrics(asked);
+        examples::counted_loop(&session, &session.plan(&software()), iterations).unwrap()
+    };
+    let counts = of(2_000_000_000, &[]);
+    let cycles = count(&counts, "cycles") as f64;
+    let seconds = count(&counts, "task-clock") as f64 * 1e-9;
+    let nanojoules = 1e9 * 62.0 * seconds + 1.4 * cycles;
+    let found = count(&counts, "package-energy") as f64;
+    assert!((found / nanojoules - 1.0).abs() < 1e-5, "{found} is not {nanojoules}");
+    let metric = counts.metrics.iter().find(|it| it.id == "energy-per-instruction").unwrap();
+    let each = *metric.value.value().unwrap();
+    assert!((each - found / count(&counts, "instructions") as f64).abs() < 1e-9, "{each}");
+    let text = report(&counts, &[("loop", 2_000_000_000)]).to_string();
+    assert!(text.contains("package-energy (nJ)") && text.contains("idling included"), "{text}");
+    // A budget is of the program, and this is not.
+    let kept = Budget::of(&[counts], 0.1);
+    assert!(kept.expected.iter().all(|it| it.event != "package-energy"), "{kept:?}");
+}
+
+#[test]
+fn energy_of_a_moment_is_no_number() {
+    let asked = ["energy-per-instruction".to_owned()];
+    let of = |machine: &Machine, iterations: u64, asked: &[String]| {
+        let session = Session::on(machine, None).unwrap().with_metrics(asked);
+        examples::counted_loop(&session, &session.plan(&[]), iterations).unwrap()
+    };
+    let machine: Machine = Model::named("2s-56c").unwrap().into();
+    let counts = of(&machine, 1_000_000, &asked);
+    let reason = why(&counts, "package-energy");
+    assert!(reason.contains("ms: counters of energy move once a millisecond"), "{reason}");
+    let metric = counts.metrics.iter().find(|it| it.id == asked[0]).unwrap();
+    assert!(metric.value.value().is_none(), "{metric:?}");
+    // Nobody asked for it.
+    let row = |counts: &Counts| counts.events.iter().any(|row| row.event == "package-energy");
+    assert!(!row(&of(&machine, 1_000_000, &[])));
+    // A machine without counters of energy says so, however long it took.
+    let without: Machine = Model::named("4c").unwrap().into();
+    let reason = why(&of(&without, 2_000_000_000, &asked), "package-energy");
+    assert!(reason.contains("no zone that counts energy"), "{reason}");
+}
+
+/// Where CPUID tells of counters, and the kernel has no PMU: in guests.
+#[test]
+fn counters_without_a_pmu_are_not_there() {
+    let mut model = Model::named("epyc").unwrap();
+    model.pmu.clear();
+    let machine: Machine = model.into();
+    let session = Session::on(&machine, None).unwrap();
+    let outline = session.outline("loop", &session.plan(&[]));
+    let Some(Known::No { unavailable }) = outline.limits else { panic!("{:?}", outline.limits) };
+    assert_eq!(unavailable.why, "the kernel has no PMU of the core");
+}
+
 #[test]
 fn a_function_of_this_program_is_not_executed_by_a_model() {
     let machine = machine(|_| {});

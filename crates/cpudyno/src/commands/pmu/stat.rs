@@ -3,10 +3,9 @@
 use std::process::{ExitCode, ExitStatus};
 
 use machine::Machine;
-use machine::perf::limits;
 use model::record::{CountsRun, Record};
 use model::{CpuId, Known};
-use pmu::counting::{Core, StatEvents, base_of_all, plan, rehearse, software, stat};
+use pmu::counting::{Core, StatEvents, base_of_all, counters_of, plan, rehearse, software, stat};
 use pmu::events::Encoded;
 
 use super::super::{Delivery, Sinks, child, sinks};
@@ -86,7 +85,7 @@ fn planned(
     record.counts = Some(CountsRun {
         subject: "a command".to_owned(),
         modes: format!("user mode; events of the kernel in all modes; {together}"),
-        limits: Some(Known::from(limits(machine, cpu).map(pmu::counting::in_words))),
+        limits: Some(Known::from(counters_of(machine, cpu))),
         passes: vec![able.into_iter().map(|event| event.name).collect()],
         absent,
         ..CountsRun::default()
