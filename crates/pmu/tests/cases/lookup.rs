@@ -73,6 +73,14 @@ fn patterns() -> Result<(), Failed> {
     }
     let found = haswell.resolve("mem_load_uops_retired.l[123]_(hit|miss)").unwrap();
     assert_eq!(found.len(), 6, "{found:?}");
+    // Abbreviations and numbers name the same families.
+    for (short, long) in
+        [("HSW", "GenuineIntel-6-3C"), ("n1", "neoverse-n1"), ("v1", "0x41-0xd40"), ("v2", "grace")]
+    {
+        let of =
+            |name| Events::of(Target::named(name).unwrap()).of_source(Source::Own).events.clone();
+        assert!(!of(short).is_empty() && of(short) == of(long), "{short} and {long}");
+    }
     Ok(())
 }
 
