@@ -27,3 +27,5 @@ pub use counting::{
     is_available, measure, profile, profile_to, report, sheet,
 };
 pub use events::Encoded;
+pub use machine::Machine;
+pub use model::Unavailable;

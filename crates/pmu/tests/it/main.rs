@@ -3,3 +3,4 @@
 mod answers;
 mod arm;
 mod counting;
+mod guide;
