@@ -1,5 +1,7 @@
 //! Why the command failed, as people and scripts read it.
 
+use model::CpuSet;
+
 /// Exit codes, as documented in `cpudyno --help`.
 pub(crate) mod code {
     /// Done, and the answer is no.
@@ -40,5 +42,11 @@ impl Failure {
     /// Wrong arguments.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Failure::new(code::USAGE, message)
+    }
+
+    /// CPUs that an option names and that are not online: said alike wherever CPUs need not be usable.
+    pub(crate) fn not_online(gone: &CpuSet, online: &CpuSet, option: &str) -> Self {
+        Failure::usage(format!("cannot use {}: online are {online}", gone.named()))
+            .hint(format!("choose among {option} {online}"))
     }
 }

@@ -7,7 +7,7 @@ pub enum Error {
     #[error("cannot read Speed Select: {}", .0.why)]
     Unavailable(Unavailable),
     /// CPUs were named that this machine has not.
-    #[error("cannot use {}: this machine has no such CPUs", .cpus.named())]
+    #[error("cannot use {}: online are {online}", .cpus.named())]
     Cpus {
         /// Which ones.
         cpus: CpuSet,

@@ -406,7 +406,7 @@ const ARGUMENTS: &[Case] = &[
     case("sst perf-profile info more --machine sim:guide", USAGE,
         "unexpected argument 'more' found", "`cpudyno sst perf-profile info --help`"),
     case("sst -c 60 info --machine sim:guide", USAGE,
-        "cannot use CPU 60: this machine has no such CPUs", "choose among -c 0-55"),
+        "cannot use CPU 60: online are 0-55", "choose among -c 0-55"),
     case("sst -c 3-1 info --machine sim:guide", USAGE,
         "invalid value '3-1' for '--cpu <LIST>': cannot read `3-1`", "looks like 0-3,8"),
     case("sst -c '' info --machine sim:guide", USAGE,

@@ -468,8 +468,8 @@ fn who_cannot_be_busy_or_measured_is_named() {
     for (line, code, why) in [
         ("turbo-freq --on 12,13 --busy 99", 2, "cannot keep CPU 99 busy"),
         ("turbo-freq --on 12,13 --busy 12,13", 2, "the workload runs there"),
-        ("turbo-freq --on 12,99", 2, "cannot measure on CPU 99: not on this machine"),
-        ("base-freq --on 99", 2, "cannot measure on CPU 99: not on this machine"),
+        ("turbo-freq --on 12,99", 2, "cannot use CPU 99: online are "),
+        ("base-freq --on 99", 2, "cannot use CPU 99: online are "),
         ("perf-profile -l 4 --on 4,6", 3, "cannot measure on CPUs 4,6: not in the level"),
         (
             "perf-profile -l 4 --on 0,1 --busy 2,4,6",

@@ -62,7 +62,7 @@ fn columns_have_names() {
         "read it on the host",
     );
     let refused = finish(cpudyno(&["top", "-c", "0,99", "--once", "--machine", "sim:4c"]));
-    fails(&refused, 2, "cannot watch CPU 99: it is not online", "choose among --cpus 0-7");
+    fails(&refused, 2, "cannot use CPU 99: online are 0-7", "choose among --cpus 0-7");
 }
 
 #[test]

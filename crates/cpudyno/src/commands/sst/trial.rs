@@ -162,11 +162,11 @@ fn is_sensible(machine: &Machine, tried: &TryArgs, named: Option<&CpuSet>) -> Re
     let option = if matches!(tried.on, Some(Chosen::Cpus(_))) { "--on" } else { "-c" };
     let measured = on.map(|cpus| (option, cpus));
     for (option, cpus) in measured.into_iter().chain(tried.on_a.iter().map(|it| ("--on-a", it))) {
-        are_online(machine, ["measure on", "", option], cpus)?;
+        are_online(machine, option, cpus)?;
         has_ends(tried, cpus)?;
     }
     if let Chosen::Cpus(list) = &tried.busy {
-        are_online(machine, ["keep", "busy", "--busy"], list)?;
+        are_online(machine, "--busy", list)?;
         // Where an arm runs is left alone while it does.
         for on in on.into_iter().chain(&tried.on_a) {
             is_left(list, on)?;
@@ -374,19 +374,10 @@ fn busy(
 }
 
 /// Whether CPUs that an option names are there.
-fn are_online(
-    machine: &Machine,
-    [verb, what, option]: [&str; 3],
-    cpus: &CpuSet,
-) -> Result<(), Failure> {
+fn are_online(machine: &Machine, option: &str, cpus: &CpuSet) -> Result<(), Failure> {
     let online = machine::facts::machine(machine).topology.online;
-    let missing = cpus.difference(&online);
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let text = format!("cannot {verb} {} {what}", missing.named());
-    let text = format!("{}: not on this machine, or not online", text.trim_end());
-    Err(Failure::usage(text).hint(format!("choose among {option} {online}")))
+    let gone = cpus.difference(&online);
+    if gone.is_empty() { Ok(()) } else { Err(Failure::not_online(&gone, &online, option)) }
 }
 
 /// What is expected where an arm runs. Where only A runs, nothing changes.

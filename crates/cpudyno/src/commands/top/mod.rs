@@ -28,8 +28,7 @@ pub(super) fn run(machine: &Machine, args: TopArgs) -> Result<ExitCode, Failure>
         let online = machine::facts::topology(machine).online;
         let gone = asked.difference(&online);
         if !gone.is_empty() && !online.is_empty() {
-            return Err(Failure::usage(format!("cannot watch CPU {gone}: it is not online"))
-                .hint(format!("choose among --cpus {online}")));
+            return Err(Failure::not_online(&gone, &online, "--cpus"));
         }
     }
     let watch = Watch::begin(machine, cpus.as_ref(), every, command(), presentation);
