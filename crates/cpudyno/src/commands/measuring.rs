@@ -42,15 +42,20 @@ pub(super) fn measure_after(
     bar.finish_and_clear();
     let original = original.map_err(|failure| signals.of(failure))?;
     let (mut record, signal) = measured(machine, request, &signals)?;
-    // Nothing of what was asked for could be had: the page says why, and scripts see it.
-    let is_nothing = original.is_none() && record.run.interrupted.is_none() && has_nothing(&record);
     record.original = original;
     let done = tell(&record, signal, (format, sinks))?;
-    Ok(if is_nothing { ExitCode::from(code::NOT_HERE) } else { done })
+    Ok(ended(&record, done))
+}
+
+/// How a run ends that was through: where nothing of what was asked for could be had, the page says why, and scripts see
+/// it.
+pub(super) fn ended(record: &Record, done: ExitCode) -> ExitCode {
+    let is_whole = record.original.is_none() && record.run.interrupted.is_none();
+    if is_whole && has_nothing(record) { ExitCode::from(code::NOT_HERE) } else { done }
 }
 
 /// Whether none of what areas were to measure has a number.
-pub(super) fn has_nothing(record: &Record) -> bool {
+fn has_nothing(record: &Record) -> bool {
     let own = |series: &&Series| series.area != model::areas::top::AREA;
     record.measured().filter(own).all(|series| series.summary().is_none())
 }

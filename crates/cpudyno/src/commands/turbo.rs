@@ -11,7 +11,7 @@ use model::record::PageKind;
 use rig::job::Manner;
 use rig::placement::Choice;
 
-use super::measuring::{ending, has_nothing, measure, measured, once_each, outline_after};
+use super::measuring::{ended, ending, measure, measured, once_each, outline_after};
 use super::{Delivery, command, presentation, sinks};
 use crate::args::{Measuring, MixPart, Stream, Test, TurboArgs};
 use crate::failure::{Failure, code};
@@ -43,8 +43,7 @@ pub(super) fn run(machine: &Machine, args: TurboArgs) -> Result<ExitCode, Failur
         let (record, signal) = measured(machine, &request, &signals)?;
         Delivery::of(&record).write(sinks)?;
         output::data(&report::areas::turbo::classic::classic(&record))?;
-        let is_nothing = record.run.interrupted.is_none() && has_nothing(&record);
-        return Ok(if is_nothing { ExitCode::from(code::NOT_HERE) } else { ending(signal) });
+        return Ok(ended(&record, ending(signal)));
     }
     measure(machine, &request, look.format, sinks)
 }
