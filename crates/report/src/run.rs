@@ -37,12 +37,12 @@ pub fn annotate(record: &mut Record) {
 
 /// Of the run.
 fn findings(record: &Record) -> Vec<Finding> {
-    let happened = record.run.events.iter().map(|event| of_event(event, &record.run.plan));
+    let happened = record.run.events.iter().filter_map(|event| of_event(event, &record.run.plan));
     happened.chain(of_numbers(record)).chain(of_others(record)).collect()
 }
 
 /// Of what happened.
-fn of_event(event: &Event, plan: &Plan) -> Finding {
+fn of_event(event: &Event, plan: &Plan) -> Option<Finding> {
     const RUN: &str = "this run";
     let finding = |id: &str, severity, about: &str, text, remedy: Option<&String>| {
         Finding::new(severity, id.to_owned(), about.to_owned(), text).remedy(remedy.cloned())
@@ -50,7 +50,7 @@ fn of_event(event: &Event, plan: &Plan) -> Finding {
     let done = plan.blocks_done;
     let until = format!("after {done} complete sweeps");
     let stands = "earlier numbers stand";
-    match event {
+    Some(match event {
         Event::NoRuler { cpus, told } => no_ruler(cpus, told.as_ref()),
         Event::RulersLate { cpus, of } => {
             let text = format!(
@@ -92,11 +92,9 @@ fn of_event(event: &Event, plan: &Plan) -> Finding {
             );
             finding("placement.changed", Severity::Note, "placement", text, None)
         }
-        Event::Unknown => {
-            let text = "the record has an event that this version of cpudyno does not know";
-            finding("run.unknown-event", Severity::Note, RUN, text.to_owned(), None)
-        }
-    }
+        // Only records of later versions have one, with what those found.
+        Event::Unknown => return None,
+    })
 }
 
 /// Clock and cycles are unknown there.

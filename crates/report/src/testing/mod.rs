@@ -8,7 +8,8 @@ use machine::Machine;
 use measure::areas::memory::{MemoryOptions, Question};
 use measure::run::{Request, measure};
 use model::record::{
-    PageKind, PlannedWorkload, Presentation, Record, Series, TurboLimit, TurboStep,
+    PageKind, PlannedWorkload, PowerLimit, PowerTerm, Presentation, Record, Series, TurboLimit,
+    TurboStep,
 };
 use model::{CpuId, CpuSet, Seconds};
 use rig::executor::Stop;
@@ -50,6 +51,21 @@ pub(crate) fn sheet(name: &str, budget: f64) -> Record {
 /// The same of another one of the active CPUs.
 pub(crate) fn on(cpu: u32, series: Series) -> Series {
     Series { cpu: CpuId(cpu), ..series }
+}
+
+/// So many watts of a package.
+pub(crate) fn power_limit(package: u32, term: PowerTerm, watts: f64) -> PowerLimit {
+    PowerLimit {
+        package,
+        term,
+        watts: Some(watts),
+        no_limit_watts: None,
+        seconds: None,
+        enabled: true,
+        locked: None,
+        source: String::new(),
+        beside: Vec::new(),
+    }
 }
 
 /// Promises so many MHz to CPUs of a package, each up to a number of active cores.

@@ -1,9 +1,9 @@
 //! Drops, their causes and shares of streams made by hand, windows of 2 s.
 
-use model::record::{ClockRecord, PowerLimit};
+use model::record::ClockRecord;
 
 use super::*;
-use crate::testing::{blank, near, series};
+use crate::testing::{blank, near, power_limit, series};
 
 #[test]
 fn a_clock_that_came_back_has_not_dropped() {
@@ -69,19 +69,10 @@ fn heated(stream: &str, mhz: &[f64]) -> Vec<Series> {
 
 /// Two packages of 50 W each for long, and 75 W for short.
 fn limited(series: Vec<Series>) -> Record {
-    let limit = |package, (term, watts)| PowerLimit {
-        package,
-        term,
-        watts: Some(watts),
-        no_limit_watts: None,
-        seconds: None,
-        enabled: true,
-        locked: None,
-        source: String::new(),
-        beside: Vec::new(),
+    let of = |package| {
+        [(PowerTerm::Long, 50.0), (PowerTerm::Short, 75.0)]
+            .map(|(term, watts)| power_limit(package, term, watts))
     };
-    let of =
-        |package| [(PowerTerm::Long, 50.0), (PowerTerm::Short, 75.0)].map(|it| limit(package, it));
     let clock = ClockRecord { power: [of(0), of(1)].concat(), ..ClockRecord::default() };
     Record { series, clock: Some(clock), ..blank() }
 }

@@ -2,12 +2,11 @@
 
 use model::Hertz;
 use model::record::{
-    CalibratedRate, ClockRecord, Fact, Instrument, InstrumentState, LimitState, PowerLimit,
-    ToldCell,
+    CalibratedRate, ClockRecord, Fact, Instrument, InstrumentState, LimitState, ToldCell,
 };
 
 use super::*;
-use crate::testing::{blank, near, place, say, series, turbo};
+use crate::testing::{blank, near, place, power_limit, say, series, turbo};
 use model::Unit;
 
 const LIGHT: &str = "scalar_iadd";
@@ -193,17 +192,7 @@ fn reasons_without_a_clock_take_the_rest_together() {
 fn power_limit_is_named_with_its_watts() {
     let mut record = turbo(&[(LIGHT, "0-3", 2500.0)]);
     limits(&mut record).reasons = vec![reason("pl2")];
-    let watts = |term, watts| PowerLimit {
-        package: 0,
-        term,
-        watts: Some(watts),
-        no_limit_watts: None,
-        seconds: None,
-        enabled: true,
-        locked: None,
-        source: String::new(),
-        beside: Vec::new(),
-    };
+    let watts = |term, watts| power_limit(0, term, watts);
     limits(&mut record).power = vec![watts(PowerTerm::Long, 45.0), watts(PowerTerm::Short, 64.0)];
     let account = account(&record, LIGHT);
     // 3,500 - 3,000 for four cores; 3,000 - 2,500 at 64 W.
