@@ -18,6 +18,7 @@ mod power;
 mod simulations;
 mod surroundings;
 mod topology;
+mod topology_bent;
 
 use std::sync::Arc;
 
