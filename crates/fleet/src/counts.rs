@@ -4,10 +4,29 @@
 
 use model::Known;
 use model::page::{Block, Page, Table, Text, Tone};
-use model::record::{Counts, Record};
+use model::record::{Counts, CountsRun, Record};
+use serde::Serialize;
+
+use crate::compare::Comparison;
 
 /// A record of counts, and its file.
 pub type NamedCounts<'a> = (&'a str, &'a Record);
+
+/// The comparison of two records of counts for programs: with what each of them counted, in their order.
+#[derive(Debug, Serialize)]
+pub struct WithCounts<'a> {
+    #[serde(flatten)]
+    comparison: &'a Comparison,
+    counts: Vec<&'a CountsRun>,
+}
+
+impl<'a> WithCounts<'a> {
+    /// Of these records, of which the comparison is.
+    pub fn of(comparison: &'a Comparison, records: [&'a Record; 2]) -> WithCounts<'a> {
+        let counts = records.iter().filter_map(|record| record.counts.as_ref()).collect();
+        WithCounts { comparison, counts }
+    }
+}
 
 /// The page of two records of counts: the second less the first.
 pub fn page([first, second]: [NamedCounts<'_>; 2]) -> Page {

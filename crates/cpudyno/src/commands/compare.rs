@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use fleet::compare::{self, Comparison, Named};
+use fleet::counts::WithCounts;
 use model::record::{Digest, PageKind, Record};
 
 use super::records::each;
@@ -35,7 +36,10 @@ pub(super) fn run(args: CompareArgs) -> Result<ExitCode, Failure> {
         let page = fleet::counts::page([(&names[0], &a), (&names[1], &b)]);
         let presentation = presentation(&look, PageKind::Pmu);
         let told = |format| match format {
-            Format::Json => written(&compare::compare(&records)),
+            Format::Json => {
+                let comparison = compare::compare(&records);
+                json(serde_json::to_string_pretty(&WithCounts::of(&comparison, [&a, &b])))
+            }
             format => unrecorded("a comparison of counts", &page, format, presentation),
         };
         let wrote = sinks.write(told);
@@ -105,6 +109,9 @@ fn judged(comparison: &Comparison, limit: f64) -> Result<ExitCode, Failure> {
 }
 
 fn written(comparison: &Comparison) -> Result<String, Failure> {
-    let text = serde_json::to_string_pretty(comparison);
+    json(serde_json::to_string_pretty(comparison))
+}
+
+fn json(text: serde_json::Result<String>) -> Result<String, Failure> {
     Ok(text.map_err(|error| Failure::new(code::BUG, error.to_string()))? + "\n")
 }

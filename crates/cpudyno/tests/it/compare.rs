@@ -509,3 +509,24 @@ fn digests_are_short() {
         }
     }
 }
+
+#[test]
+fn json_of_two_records_of_counts_has_what_each_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = ["a.json", "b.json"].map(|name| folder.path().join(name).display().to_string());
+    for file in &files {
+        let words = ["pmu", "kernel", "loop", "--machine", "sim:4c", "--json", file];
+        assert_eq!(finish(cpudyno(&words)).code, Some(0));
+    }
+    let words = ["compare", &files[0], &files[1], "--format", "json"];
+    let text = finish(cpudyno(&words)).success();
+    let json: Value = serde_json::from_str(&text).unwrap();
+    let counts = json["counts"].as_array().unwrap();
+    assert_eq!(counts.len(), 2);
+    for of_one in counts {
+        let events = of_one["tables"][0]["events"].as_array().unwrap();
+        let instructions = events.iter().find(|row| row["event"] == "instructions").unwrap();
+        // A million times two, and nine around them.
+        assert_eq!(instructions["count"], 2_000_009);
+    }
+}
