@@ -109,7 +109,7 @@ impl Model {
 
     /// The clock that its core, settings and PROCHOT allow a CPU, in hertz.
     pub fn ceiling_hz(&self, cpu: CpuId) -> f64 {
-        let are_alike = self.slow_cores.is_empty() && self.efficient.is_none();
+        let are_alike = self.slow_cores.is_empty() && self.kind.is_empty();
         let own = if are_alike { f64::INFINITY } else { self.highest_hz(cpu) };
         let hot = self.prochot_now().unwrap_or(f64::INFINITY);
         self.set_ceiling_hz(cpu).min(own).min(hot)

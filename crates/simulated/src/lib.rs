@@ -31,9 +31,9 @@ use ::model::name::did_you_mean;
 
 pub use self::counters::SimulatedCounters;
 pub use self::description::{
-    ArmPmu, Cache, CacheLevel, Claims, Clock, Controllers, CorePmu, Cost, Distance, HugePages,
-    Identity, IdleState, Layout, Licence, Memory, Model, Noise, Openmp, PmuEvent, Power, Registers,
-    SignalCost, SlowCores, Tax, Work,
+    ArmPmu, Cache, CacheLevel, Claims, Clock, Controllers, CoreKind, CorePmu, Cost, Distance,
+    HugePages, Identity, IdleState, KindMemory, KindName, Layout, Licence, Memory, Model, Noise,
+    Openmp, PmuEvent, Power, Reach, Registers, SignalCost, SlowCores, Tax, Work,
 };
 pub use self::effects::Rise;
 pub use self::error::Error;

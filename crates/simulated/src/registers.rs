@@ -3,7 +3,7 @@
 use model::{CpuId, Obstacle, Reading, Unavailable};
 
 use crate::description::Power;
-use crate::description::{Model, Registers};
+use crate::description::{KindName, Model, Registers};
 use crate::faults::Fault;
 use crate::files::CPU;
 use crate::firmware::Firmware;
@@ -163,6 +163,9 @@ fn of_intel(model: &Model, registers: Registers, cpu: CpuId, register: u32) -> O
         })),
         0x1ad => bytes(bins().map(|&(_, hertz)| ratio(hertz))),
         0x1ae => bytes(bins().map(|&(cores, _)| u64::from(cores))),
+        // Of efficient cores of hybrids, whose clock other cores leave alone.
+        0x650 => bytes([of_efficient(model)?].into_iter()),
+        0x651 => bytes([efficient_cores(model)].into_iter()),
         // All prefetchers are on.
         0x1a4 => 0,
         0x1b0 => u64::from(registers.energy_perf_bias),
@@ -172,6 +175,17 @@ fn of_intel(model: &Model, registers: Registers, cpu: CpuId, register: u32) -> O
         0x774 => bytes([lowest, highest].into_iter()),
         _ => return None,
     })
+}
+
+/// As far as efficient cores come, where there are any.
+fn of_efficient(model: &Model) -> Option<u64> {
+    let kind = model.kind.iter().find(|kind| kind.name == KindName::E)?;
+    kind.highest_hz.map(ratio)
+}
+
+fn efficient_cores(model: &Model) -> u64 {
+    let efficient = model.kind.iter().filter(|kind| kind.name != KindName::P);
+    efficient.map(|kind| u64::from(kind.cores)).sum()
 }
 
 /// Multiples of 100 MHz.

@@ -344,28 +344,36 @@ fn put_nodes(files: &mut Files, model: &Model) {
 
 fn put_caches(files: &mut Files, model: &Model) {
     let of = &model.caches;
-    let (core, package) = (1, of.cores_per_l3.unwrap_or(model.topology.cores_per_package));
-    // Level, type, bytes, ways, and how many cores share one.
+    // Level, type, bytes and ways.
     let caches = [
-        (1, "Data", Some(of.l1d_bytes), of.l1d_ways, core),
-        (1, "Instruction", of.l1i_bytes, of.l1i_ways, core),
-        (2, "Unified", Some(of.l2_bytes), of.l2_ways, of.cores_per_l2.unwrap_or(core)),
-        (3, "Unified", Some(of.l3_bytes), of.l3_ways, package),
+        (1, "Data", Some(of.l1d_bytes), of.l1d_ways),
+        (1, "Instruction", of.l1i_bytes, of.l1i_ways),
+        (2, "Unified", Some(of.l2_bytes), of.l2_ways),
+        (3, "Unified", Some(of.l3_bytes), of.l3_ways),
     ];
-    let present = caches.iter().filter_map(|(level, kind, bytes, ways, cores)| {
-        Some((level, kind, (*bytes)?, ways, cores))
-    });
-    for (index, (level, kind, bytes, ways, cores)) in present.enumerate() {
-        let mut sharers: BTreeMap<(u32, u32), Vec<CpuId>> = BTreeMap::new();
-        let instance = |cpu| (model.package_of(cpu), model.claimed_core_of(cpu) / cores);
-        for cpu in model.online().iter() {
+    let present = caches
+        .iter()
+        .filter_map(|(level, kind, bytes, ways)| Some((*level, kind, (*bytes)?, ways)));
+    for (index, (level, kind, bytes, ways)) in present.enumerate() {
+        let mut sharers: BTreeMap<(u32, u32, u32), Vec<CpuId>> = BTreeMap::new();
+        let instance = |cpu| match level {
+            1 => (model.package_of(cpu), model.claimed_core_of(cpu), 0),
+            2 => model.l2_of(cpu),
+            _ => {
+                let (package, cache) = model.cache_of(cpu);
+                (package, cache, 0)
+            }
+        };
+        for cpu in model.online().iter().filter(|cpu| level < 3 || model.has_l3(*cpu)) {
             sharers.entry(instance(cpu)).or_default().push(cpu);
         }
         for cpus in sharers.into_values() {
             let shared: CpuSet = cpus.iter().copied().collect();
             for cpu in cpus {
+                let own = model.kind_of(cpu).and_then(|kind| kind.l2_bytes);
+                let bytes = own.filter(|_| level == 2).unwrap_or(bytes);
                 let cache = format!("{CPU}/cpu{cpu}/cache/index{index}");
-                files.put(format!("{cache}/level"), level);
+                files.put(format!("{cache}/level"), &level);
                 files.put(format!("{cache}/type"), kind);
                 files.put(format!("{cache}/size"), &format!("{}K", bytes / 1024));
                 files.put(format!("{cache}/shared_cpu_list"), &shared);

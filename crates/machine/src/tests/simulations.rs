@@ -81,7 +81,7 @@ fn broken_descriptions_name_file_and_key() {
         ("seed = 1", "seed = 1\nstarted = \"soon\"", "started"),
         ("packages = 1", "packages = 1\noffline = \"0\"", "topology.offline"),
         ("packages = 1", "packages = 1\noffline = \"1\"", "topology.offline"),
-        ("packages = 1", "packages = 1\nefficient_cores_per_package = 1", "efficient_cores"),
+        ("[noise]", "[[kind]]\nname = \"P\"\ncores = 2\n[noise]", "`kind`"),
         ("packages = 1", "packages = 1\nmemory_only_nodes = 65", "topology.memory_only_nodes"),
         ("l2_bytes", "cores_per_l2 = 3\nl2_bytes", "caches.cores_per_l2"),
         ("l2_bytes", "cores_per_l3 = 0\nl2_bytes", "caches.cores_per_l3"),
@@ -102,7 +102,11 @@ fn broken_descriptions_name_file_and_key() {
 #[test]
 fn what_is_new_in_a_description_is_answered() {
     let text = include_str!("../../../simulated/src/machines/1c.toml")
-        .replace("cores_per_package = 1", "cores_per_package = 4\nefficient_cores_per_package = 2")
+        .replace("cores_per_package = 1", "cores_per_package = 4")
+        .replace(
+            "[noise]",
+            "[[kind]]\nname = \"P\"\ncores = 2\n[[kind]]\nname = \"E\"\ncores = 2\n[noise]",
+        )
         .replace("packages = 1", "packages = 1\noffline = \"3\"\nisolated = \"2\"")
         .replace("threads_per_core = 1", "threads_per_core = 1\nmemory_only_nodes = 1")
         .replace("l2_bytes", "cores_per_l2 = 2\nline_bytes = 64\nl2_bytes");

@@ -361,7 +361,7 @@ mod tests {
     fn hybrid() -> Machine {
         let mut model = Model::named("4c").unwrap();
         model.topology.threads_per_core = 1;
-        model.topology.efficient_cores_per_package = Some(2);
+        model.kind = simulated::CoreKind::pair(model.topology.cores_per_package - 2, 2);
         let mut atom = model.pmu[0].clone();
         model.pmu[0].name = "cpu_core".to_owned();
         atom.name = "cpu_atom".to_owned();

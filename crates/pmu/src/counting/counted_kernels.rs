@@ -616,8 +616,8 @@ fn moved<R>(
         let further = further.into_iter().filter(|row| row.0 != key::L1_HIT);
         happens.extend(further.map(|(name, each)| (name, each * lines)));
         happens.push((key::L1_HIT, first));
-        let bandwidth =
-            memory.level(bytes, 1).map_or(memory.core_bandwidth, |it| it.core_bandwidth);
+        let reach = memory.reach(None);
+        let bandwidth = reach.level(bytes, 1).map_or(reach.core_bandwidth, |it| it.core_bandwidth);
         let seconds = kernel.bytes_per_element() as f64 / bandwidth;
         happens.push((key::CYCLES, seconds * model.bin_hz(0, 1)));
         happens.push((key::INSTRUCTIONS, reads + writes + flops_each));

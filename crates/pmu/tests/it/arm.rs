@@ -38,7 +38,7 @@ fn one_pmu(lacks: &[&str]) -> Machine {
 /// CPUs 0 and 1 are large, 2 and 3 small.
 fn two_pmus() -> Machine {
     let mut model = model(&[("armv8_cortex_a72", 8, A72), ("armv8_cortex_a53", 9, A53)], &[]);
-    model.topology.efficient_cores_per_package = Some(2);
+    model.kind = simulated::CoreKind::pair(model.topology.cores_per_package - 2, 2);
     model.into()
 }
 

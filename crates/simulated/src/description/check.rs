@@ -19,8 +19,7 @@ impl Model {
             ("topology.nodes_per_package", "must divide the cores", self.nodes_divide_cores()),
             ("topology.memory_only_nodes", "must be 0..=64", layout.memory_only_nodes <= 64),
             ("topology.offline", "must leave CPU 0", self.offline_is_ours()),
-            ("topology.efficient_cores_per_package", HYBRID_RULE, self.hybrid_fits()),
-            ("efficient", EFFICIENT_RULE, self.efficient_is_sound()),
+            ("kind", KIND_RULE, self.kinds_fit()),
             ("caches.cores_per_l2", "must divide the cores", self.l2_divides_cores()),
             ("caches.cores_per_l3", "must divide the cores", self.l3_divides_cores()),
             ("level_hz", "must leave levels from 1 to 255", self.levels_fit()),
@@ -98,21 +97,6 @@ impl Model {
         !offline.contains(CpuId(0))
             && offline.difference(&all).is_empty()
             && isolated.difference(&all).is_empty()
-    }
-
-    fn hybrid_fits(&self) -> bool {
-        let layout = &self.topology;
-        layout.efficient_cores_per_package.is_none_or(|efficient| {
-            (1..layout.cores_per_package).contains(&efficient) && layout.threads_per_core == 1
-        })
-    }
-
-    fn efficient_is_sound(&self) -> bool {
-        self.efficient.as_ref().is_none_or(|efficient| {
-            positive(efficient.highest_hz)
-                && self.topology.efficient_cores_per_package.is_some()
-                && efficient.costs.keys().all(|id| self.costs.contains_key(id))
-        })
     }
 
     fn l2_divides_cores(&self) -> bool {
@@ -198,8 +182,7 @@ impl Licence {
 
 const MEMORY_RULE: &str =
     "must have caches that grow, positive latencies and bandwidths, and 1..=64 channels";
-const EFFICIENT_RULE: &str = "needs topology.efficient_cores_per_package, a positive clock, and costs that the others have, too";
-const HYBRID_RULE: &str = "must leave other cores, and none may have two threads";
+const KIND_RULE: &str = "must share all cores of a package, of one thread each, with positive times and costs that the others have, too";
 
 pub(crate) fn positive(number: f64) -> bool {
     number.is_finite() && number > 0.0

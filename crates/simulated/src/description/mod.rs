@@ -1,6 +1,7 @@
 //! What the description of a simulated machine may say.
 
 mod check;
+mod kinds;
 mod like;
 mod load;
 mod pmu;
@@ -12,6 +13,7 @@ use model::{CpuId, CpuSet, Isa, Seconds};
 use serde::Deserialize;
 
 use self::check::{not_negative, positive};
+pub use self::kinds::{CoreKind, KindMemory, KindName, Reach};
 pub use self::load::{Controllers, Power, SignalCost, Tax, Work};
 pub use self::pmu::{ArmPmu, CorePmu, PmuEvent};
 use self::speed_select::SpeedSelect;
@@ -54,8 +56,9 @@ pub struct Model {
     pub identity: Identity,
     /// How its CPUs are laid out.
     pub topology: Layout,
-    /// What its efficient cores are otherwise; absent: like the others, but for what they say they are.
-    pub efficient: Option<Efficient>,
+    /// Its kinds of cores, in the order of cores within a package; none: all are of one kind.
+    #[serde(default)]
+    pub kind: Vec<CoreKind>,
     /// Its caches.
     pub caches: Cache,
     /// Its pools of huge pages; none: it is not said whether there are any.
@@ -225,8 +228,6 @@ pub struct Layout {
     /// Further nodes, which have memory and no CPUs. Their numbers follow those of the others.
     #[serde(default)]
     pub memory_only_nodes: u32,
-    /// So many of the last cores of each package are efficient ones, the others fast.
-    pub efficient_cores_per_package: Option<u32>,
     /// CPUs that are switched off.
     #[serde(default)]
     pub offline: CpuSet,
@@ -310,22 +311,16 @@ pub struct CacheLevel {
     pub core_bandwidth: f64,
 }
 
-impl Memory {
-    /// The nearest level that holds so many bytes, where so many cores use the last one alike; none:
-    /// memory.
-    pub fn level(&self, bytes: u64, sharing: u64) -> Option<&CacheLevel> {
-        let last = self.cache.len().saturating_sub(1);
-        self.cache.iter().enumerate().find_map(|(index, level)| {
-            let needed = if index == last { bytes * sharing } else { bytes };
-            (needed <= level.bytes).then_some(level)
-        })
+impl CacheLevel {
+    fn is_sound(&self) -> bool {
+        self.bytes > 0 && positive(self.latency_seconds) && positive(self.core_bandwidth)
     }
+}
 
+impl Memory {
     pub(crate) fn is_sound(&self) -> bool {
         let ascending = self.cache.windows(2).all(|pair| pair[0].bytes < pair[1].bytes);
-        let levels = self.cache.iter().all(|level| {
-            level.bytes > 0 && positive(level.latency_seconds) && positive(level.core_bandwidth)
-        });
+        let levels = self.cache.iter().all(CacheLevel::is_sound);
         let rest = [
             self.latency_seconds,
             self.core_bandwidth,
@@ -467,16 +462,6 @@ pub struct Licence {
     pub bins: Vec<(u32, f64)>,
 }
 
-/// Efficient cores, beside fast ones.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Efficient {
-    /// As far as they come, in hertz.
-    pub highest_hz: f64,
-    /// What costs otherwise there.
-    pub costs: BTreeMap<String, Cost>,
-}
-
 /// What a workload costs.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -553,15 +538,10 @@ impl Model {
         self.costs.get(workload).map(|cost| cost.cycles)
     }
 
-    /// The same on a CPU: efficient cores may take longer, or shorter.
+    /// The same on a CPU: other kinds of cores may take longer, or shorter.
     pub fn cycles_per_op_on(&self, cpu: CpuId, workload: &str) -> Option<f64> {
-        let own = self.efficient_at(cpu).and_then(|efficient| efficient.costs.get(workload));
+        let own = self.kind_of(cpu).and_then(|kind| kind.costs.get(workload));
         own.map(|cost| cost.cycles).or_else(|| self.cycles_per_op(workload))
-    }
-
-    /// What its efficient cores are, where a CPU is in one.
-    fn efficient_at(&self, cpu: CpuId) -> Option<&Efficient> {
-        self.efficient.as_ref().filter(|_| self.is_efficient(cpu) == Some(true))
     }
 
     /// How fast a core runs under a licence while so many cores of its package are active.
@@ -578,7 +558,7 @@ impl Model {
     pub fn highest_hz(&self, cpu: CpuId) -> f64 {
         let fastest = self.licence.iter().map(|licence| licence.bins[0].1).fold(0.0, f64::max);
         let own = self.slow_cores.iter().filter(|slow| slow.cpus.contains(cpu));
-        let of_kind = self.efficient_at(cpu).map(|efficient| efficient.highest_hz);
+        let of_kind = self.kind_of(cpu).and_then(|kind| kind.highest_hz);
         own.map(|slow| slow.highest_hz).chain(of_kind).fold(fastest, f64::min)
     }
 
@@ -635,13 +615,6 @@ impl Model {
         self.online().iter().any(|cpu| self.is_sibling(cpu))
     }
 
-    /// Whether a CPU is in an efficient core; `None` where all cores are of one kind.
-    pub fn is_efficient(&self, cpu: CpuId) -> Option<bool> {
-        let efficient = self.topology.efficient_cores_per_package?;
-        let first = self.topology.cores_per_package - efficient;
-        Some(self.claimed_core_of(cpu) >= first)
-    }
-
     /// Number of cores of the machine, as it says.
     fn cores(&self) -> u32 {
         self.topology.packages * self.topology.cores_per_package
@@ -654,6 +627,9 @@ impl Model {
 
     /// The last-level cache that a CPU uses: its package, and which of that.
     pub fn cache_of(&self, cpu: CpuId) -> (u32, u32) {
+        if !self.has_l3(cpu) {
+            return (self.package_of(cpu), u32::MAX);
+        }
         let cores = self.caches.cores_per_l3.unwrap_or(self.topology.cores_per_package);
         (self.package_of(cpu), self.claimed_core_of(cpu) / cores)
     }
@@ -692,7 +668,9 @@ impl Model {
         Seconds(if self.core_of(from) == self.core_of(to) {
             self.distance.same_core_seconds
         } else if self.cache_of(from) == self.cache_of(to) {
-            self.distance.same_cache_seconds
+            let [one, other] = [from, to].map(|cpu| self.kind_of(cpu));
+            let own = one.filter(|one| other.is_some_and(|other| other.name == one.name));
+            own.and_then(|kind| kind.distance_seconds).unwrap_or(self.distance.same_cache_seconds)
         } else {
             self.distance.apart_seconds
         })

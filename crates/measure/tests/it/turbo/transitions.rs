@@ -453,7 +453,7 @@ fn a_short_halt_behind_throttled_dispatch_is_not_denied() {
 #[test]
 fn each_type_of_core_is_followed() {
     let mut model = Model::named("4c").unwrap();
-    model.topology.efficient_cores_per_package = Some(2);
+    model.kind = simulated::CoreKind::pair(model.topology.cores_per_package - 2, 2);
     let tests = Tests::Trace(vec![stream("scalar_iadd")], PERIOD);
     let record = measured(&Machine::from(model), TurboOptions { tests, ..streams(&[]) });
     let own = all(&record, "trace_visible");

@@ -56,7 +56,10 @@ impl Scene<'_> {
     }
 
     fn looped(&mut self, looped: Looped, raw: &mut RawRegions) {
-        let work = looped.elements as f64 * self.openmp.element_seconds / self.threads();
+        // Parts are alike: the slowest thread decides.
+        let factors = self.job.cpus.iter().map(|cpu| self.line.model.loop_factor(*cpu));
+        let slowest = factors.fold(0.0, f64::max);
+        let work = looped.elements as f64 * self.openmp.element_seconds * slowest / self.threads();
         let each = work + self.region();
         let count = ((looped.time.0 / each) as u64).clamp(1, looped.regions_max.max(1));
         let in_stretch = (count / STRETCHES).max(1);

@@ -113,9 +113,10 @@ impl Game<'_> {
         let alone = from == cpu;
         let exit = if cost.sleeps && !alone { model.idle(cpu, waited) } else { Seconds(0.0) };
         self.sleeps[to] += u64::from(cost.sleeps);
+        let factor = model.wake_factor(cpu);
         let seconds = match cost.same_cpu_seconds.filter(|_| alone) {
-            Some(seconds) => Seconds(seconds),
-            None => Seconds(cost.seconds) + model.distance(from, cpu),
+            Some(seconds) => Seconds(seconds) * factor,
+            None => Seconds(cost.seconds) * factor + model.distance(from, cpu),
         };
         let seconds = seconds * self.slowdowns[to];
         // Who polls is awake while the other one works.
@@ -134,6 +135,7 @@ pub(super) fn alarm(sim: &mut Simulated, job: &Alarm) -> RawAlarm {
     let begun = sim.model.elapsed.seconds() + START;
     let mut line = CpuTimeline { model: &sim.model, now: begun, random: sim.random.fork() };
     let cost = sim.model.signals.get(job.id).copied().unwrap_or(POLLED);
+    let own = Seconds(cost.seconds) * sim.model.wake_factor(job.cpu);
     let look = || job.look.as_deref().and_then(IdleCounters::read);
     let mut looks: Vec<_> = look().into_iter().collect();
     let mut late = Vec::with_capacity(job.distances.len());
@@ -141,13 +143,13 @@ pub(super) fn alarm(sim: &mut Simulated, job: &Alarm) -> RawAlarm {
         line.now = line.now + distance;
         let due = line.now;
         let exit = sim.model.idle(job.cpu, distance);
-        line.spend(Seconds(cost.seconds) + exit);
+        line.spend(own + exit);
         late.push(line.now - due);
         looks.extend(look());
     }
     let voluntary_switches = job.distances.len() as u64;
     let usage = sys::thread::Usage { voluntary_switches, ..sys::thread::Usage::default() };
-    let awake = Seconds(cost.seconds) * job.distances.len() as f64;
+    let awake = own * job.distances.len() as f64;
     let did = light(&sim.model, job.cpu, &[job.cpu], awake);
     sim.passed(line.now, vec![(job.cpu, did)]);
     RawAlarm {

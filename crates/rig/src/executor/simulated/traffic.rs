@@ -7,7 +7,7 @@ use kernels::memory::chase::Walk;
 use machine::instruments::traffic::TrafficCounters;
 use model::ticks::Stamp;
 use model::{CpuId, Pages, Seconds, Ticks};
-use simulated::{CacheLevel, Left, Memory, Model};
+use simulated::{CacheLevel, Left, Memory, Model, Reach};
 
 use super::super::super::job::{Around, Interval};
 use super::super::super::traffic::{
@@ -142,6 +142,11 @@ impl<'a> Scene<'a> {
         Scene { model, memory, job, seats, demands, left }
     }
 
+    /// What caches and memory give to a CPU.
+    fn reach(&self, cpu: CpuId) -> Reach<'a> {
+        self.memory.reach(self.model.kind_of(cpu))
+    }
+
     /// Trips of every member, so that the slowest takes the target.
     fn trips(&self) -> u64 {
         let members = (0..self.seats.len()).filter(|&member| !self.job.members[member].background);
@@ -204,7 +209,8 @@ impl<'a> Scene<'a> {
             return 0.0;
         }
         let written = elements * 8 * u64::from(transfer.kernel.writes);
-        let room = self.memory.cache.last().map_or(0, |level| level.bytes);
+        let cpu = self.job.members[member].cpu;
+        let room = self.reach(cpu).cache.last().map_or(0, |level| level.bytes);
         written.min(room / self.seats[member].sharing) as f64
     }
 
@@ -234,15 +240,16 @@ impl<'a> Scene<'a> {
     fn latency(&self, member: usize, bytes: u64) -> f64 {
         let (memory, seat) = (self.memory, self.seats[member]);
         let party = &self.job.members[member];
+        let reach = self.reach(party.cpu);
         let far = if seat.is_remote { memory.remote_latency_seconds } else { 0.0 };
         let is_small = party.store.pages == Pages::Base && walks_pages(party);
         let walk =
             if is_small && bytes > memory.tlb_bytes { memory.page_walk_seconds } else { 0.0 };
         let cpu = party.cpu;
         let is_last =
-            |level: &CacheLevel| memory.cache.last().is_some_and(|l| l.bytes == level.bytes);
+            |level: &CacheLevel| reach.cache.last().is_some_and(|l| l.bytes == level.bytes);
         // Whose lines were flushed finds none of them in any cache.
-        match memory.level(bytes, 1).filter(|_| !is_cold(party)) {
+        match reach.level(bytes, 1).filter(|_| !is_cold(party)) {
             Some(level) if is_last(level) => {
                 level.latency_seconds * self.model.last_cache_slowdown(cpu) + walk
             }
@@ -250,7 +257,7 @@ impl<'a> Scene<'a> {
             None => {
                 let late = if ascends(party) { 1.0 - self.model.fetched_ahead(cpu) } else { 1.0 };
                 let waiting = self.queueing(seat.home) * late * self.left[member].latency;
-                (memory.latency_seconds + far) * waiting + walk
+                (reach.latency_seconds + far) * waiting + walk
             }
         }
     }
@@ -273,7 +280,10 @@ impl<'a> Scene<'a> {
         let cycles =
             self.model.cycles_per_op(row.id)? * (row.ops_per_iteration * ITERATIONS) as f64;
         let active = self.seats[member].active;
-        Some((line.pass(Seconds(cycles / self.model.bin_hz(0, active))), ITERATIONS))
+        let hertz = self.model.bin_hz(0, active);
+        let own = self.model.kind_of(self.job.members[member].cpu);
+        let hertz = own.and_then(|kind| kind.highest_hz).map_or(hertz, |most| hertz.min(most));
+        Some((line.pass(Seconds(cycles / hertz)), ITERATIONS))
     }
 }
 
@@ -281,16 +291,17 @@ impl Seat {
     fn new(model: &Model, memory: &Memory, party: &Party, sharing: u64) -> Seat {
         let node = model.node_of(party.cpu);
         let home = party.store.node.unwrap_or(node);
+        let reach = memory.reach(model.kind_of(party.cpu));
         let (in_memory, level) = match &party.task {
             Task::Trips { transfer, moving, .. } => {
                 let footprint = if *moving { party.store.bytes } else { party.task.footprint() };
-                let level = memory.level(footprint, sharing);
+                let level = reach.level(footprint, sharing);
                 (transfer.stores() == Stores::NonTemporal || level.is_none(), level)
             }
             Task::Chase { .. } => (false, None),
         };
         let level = level.filter(|_| !in_memory);
-        let alone = level.map_or(memory.core_bandwidth, |level| level.core_bandwidth);
+        let alone = level.map_or(reach.core_bandwidth, |level| level.core_bandwidth);
         Seat { home, is_remote: home != node, sharing, active: 1, in_memory, alone }
     }
 }
