@@ -219,6 +219,25 @@ impl Text {
     pub fn toned(text: impl Into<String>, tone: Tone) -> Self {
         Text { text: text.into(), tone }
     }
+
+    /// With the mark of a number that rests on disturbed blocks alone, if it does.
+    #[must_use]
+    pub fn doubted(mut self, is_doubtful: bool) -> Text {
+        if is_doubtful {
+            self.text.push_str(DOUBT);
+        }
+        self
+    }
+}
+
+/// What stands behind a number that rests on disturbed blocks alone.
+pub const DOUBT: &str = "~";
+
+/// What that mark means, where some of these cells have it.
+pub fn doubts(rows: &[Vec<Text>]) -> Option<String> {
+    let is_marked = |cell: &Text| cell.text.len() > DOUBT.len() && cell.text.ends_with(DOUBT);
+    let any = rows.iter().flatten().any(is_marked);
+    any.then(|| format!("{DOUBT}: of disturbed blocks alone; more `--budget` may give others"))
 }
 
 impl<T: Into<String>> From<T> for Text {
@@ -348,6 +367,9 @@ impl Table {
     #[must_use]
     pub fn rows(mut self, rows: impl IntoIterator<Item = Vec<Text>>) -> Table {
         self.rows.extend(rows);
+        if self.legend.iter().all(|line| !line.starts_with(DOUBT)) {
+            self.legend.extend(doubts(&self.rows));
+        }
         self
     }
 

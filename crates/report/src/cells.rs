@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::CpuSet;
+use model::page::Text;
 use model::record::{Record, Series};
 
 /// One workload with its parameters on one set of CPUs: the series of all its quantities. What an area alone asks of it
@@ -74,6 +75,17 @@ impl<'a> Cell<'a> {
         Some(self.series(quantity)?.summary()?.median)
     }
 
+    /// Whether that quantity rests on disturbed blocks alone.
+    pub(crate) fn is_doubtful(&self, quantity: &str) -> bool {
+        self.series(quantity).is_some_and(Series::is_doubtful)
+    }
+
+    /// The median of that quantity as a cell of a table: its number, marked where it is doubtful; none where there is none.
+    pub(crate) fn told(&self, quantity: &str, say: impl Fn(f64) -> String) -> Option<Text> {
+        let text = Text::from(say(self.median(quantity)?));
+        Some(text.doubted(self.is_doubtful(quantity)))
+    }
+
     /// The farther end of the median's interval between blocks, relative to it.
     pub(crate) fn uncertainty(&self, quantity: &str) -> Option<f64> {
         self.series(quantity)?.summary()?.relative_uncertainty()
@@ -83,5 +95,47 @@ impl<'a> Cell<'a> {
     pub(crate) fn samples(&self, quantity: &str) -> Vec<f64> {
         let samples = self.series(quantity).and_then(Series::samples);
         samples.map(model::record::Samples::all).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::page::{Block, DOUBT, Table};
+    use model::record::Disturbance;
+
+    use super::*;
+    use crate::testing::{blank, series};
+
+    #[test]
+    fn a_number_of_disturbed_blocks_alone_is_marked_and_the_mark_explained() {
+        let told = |blocks: &[&[f64]], disturbance: Disturbance| {
+            let mut record = blank();
+            let of = series(["wake", "futex", "round_trip"], "0-1", &[], blocks);
+            record.series.push(Series { disturbance, ..of });
+            cells(&record, |_| true)[0].told("round_trip", |value| format!("{value}")).unwrap()
+        };
+        let quiet = Disturbance::default();
+        let preempted = Disturbance { involuntary_switches: 1, ..quiet };
+        let lost = |share| Disturbance { lost_share: Some(share), ..quiet };
+        let unsettled = |unsettled_blocks| Disturbance { unsettled_blocks, ..quiet };
+        let (one, two): (&[&[f64]], &[&[f64]]) = (&[&[3.0]], &[&[3.0], &[3.0]]);
+        for (blocks, disturbance, is_marked) in [
+            (one, quiet, false),
+            (one, preempted, true),
+            (one, lost(0.011), true),
+            (one, lost(0.009), false),
+            // Of several blocks nobody knows which one was disturbed.
+            (two, preempted, false),
+            (two, unsettled(1), false),
+            (two, unsettled(2), true),
+        ] {
+            let text = told(blocks, disturbance);
+            assert_eq!(text.text, if is_marked { "3~" } else { "3" }, "{disturbance:?}");
+            let Block::Table(table) = Table::of("").right("us").rows([vec![text]]).into() else {
+                panic!("it is a table")
+            };
+            let legend = table.legend.iter().filter(|line| line.starts_with(DOUBT)).count();
+            assert_eq!(legend, usize::from(is_marked));
+        }
     }
 }

@@ -16,6 +16,8 @@ pub(crate) struct KeyFigure {
     pub(crate) unit: Unit,
     /// Half the 95 % interval of the value, relative to it.
     pub(crate) uncertainty: Option<f64>,
+    /// Whether it rests on disturbed blocks alone.
+    pub(crate) is_doubtful: bool,
     pub(crate) standing: Standing,
     /// The same by the number of active cores.
     pub(crate) curve: Vec<(usize, f64)>,
@@ -55,6 +57,7 @@ impl KeyFigure {
             values: Ok(vec![value]),
             unit,
             uncertainty: None,
+            is_doubtful: false,
             standing: Standing::NoReference,
             curve: Vec::new(),
             result: None,
@@ -70,6 +73,11 @@ impl KeyFigure {
     /// With half the interval of its median, relative to it.
     pub(crate) fn known_to(self, uncertainty: Option<f64>) -> KeyFigure {
         KeyFigure { uncertainty, ..self }
+    }
+
+    /// Marked, where it rests on disturbed blocks alone.
+    pub(crate) fn doubted(self, is_doubtful: bool) -> KeyFigure {
+        KeyFigure { is_doubtful, ..self }
     }
 
     /// With the range that is normal, where there is one.
@@ -167,7 +175,7 @@ impl KeyFigure {
             Ok(values) => {
                 let texts: Vec<String> =
                     values.iter().map(|value| si::format(*value, self.unit)).collect();
-                Text::toned(texts.join(" or "), Tone::Strong)
+                Text::toned(texts.join(" or "), Tone::Strong).doubted(self.is_doubtful)
             }
             Err(_) => Text::toned("unavailable", Tone::Faint),
         };

@@ -747,6 +747,17 @@ impl Series {
         }
     }
 
+    /// Whether its numbers rest on disturbed blocks alone: none of them settled, or the only one lost its CPU, was moved,
+    /// or lost a hundredth of its time in gaps.
+    pub fn is_doubtful(&self) -> bool {
+        const LOST_MAX: f64 = 0.01;
+        let Some(summary) = self.summary() else { return false };
+        let Disturbance { involuntary_switches, migrations, lost_share, .. } = self.disturbance;
+        let lost = lost_share.is_some_and(|lost| lost > LOST_MAX);
+        let once = involuntary_switches > 0 || migrations > 0 || lost;
+        self.disturbance.unsettled_blocks >= summary.blocks || summary.blocks == 1 && once
+    }
+
     /// The samples, block by block, where there are numbers.
     pub fn samples(&self) -> Option<&Samples> {
         match &self.outcome {
