@@ -65,6 +65,28 @@ impl Topology {
         self.cpus.get(index)
     }
 
+    /// The type of a CPU's core, where the machine has several.
+    pub fn kind(&self, cpu: CpuId) -> Option<&str> {
+        self.place(cpu)?.kind.as_deref()
+    }
+
+    /// `CPU 4`, and of what type its core is, where the machine has several: `CPU 4 (E)`.
+    pub fn named(&self, cpu: CpuId) -> String {
+        self.kind(cpu).map_or(format!("CPU {cpu}"), |kind| format!("CPU {cpu} ({kind})"))
+    }
+
+    /// The types of their cores, each once: `P`, `P and E`; none where all are of one.
+    pub fn types(&self, cpus: &CpuSet) -> Option<String> {
+        let kinds = crate::in_order(cpus.iter().filter_map(|cpu| self.kind(cpu)));
+        (!kinds.is_empty()).then(|| kinds.join(" and "))
+    }
+
+    /// Their one type, where the machine has several and they are all of one.
+    pub fn one_type(&self, cpus: &CpuSet) -> Option<&str> {
+        let kinds = crate::in_order(cpus.iter().filter_map(|cpu| self.kind(cpu)));
+        if let [only] = kinds[..] { Some(only) } else { None }
+    }
+
     /// Where each usable CPU sits, ascending.
     pub fn usable_places(&self) -> impl Iterator<Item = &CpuPlace> {
         self.cpus.iter().filter(|place| self.usable.contains(place.cpu))

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use model::record::Presentation;
-use model::{CpuId, Obstacle, Seconds, Unavailable};
+use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable};
 
+use super::super::turbo::active;
 use super::OPENMP;
 use super::found::{FAMILIES, FoundRuntime, runtimes};
 use crate::run::plan::{Cell, CellWork, CustomJob, JobContext, JobTarget, Planning, Proposal, Run};
@@ -95,14 +96,26 @@ impl OpenmpOptions {
                 // Nobody waits for one thread.
                 let waits = |waiting: &&Waiting| threads > 1 || **waiting == Waiting::Default;
                 let settings = settings(runtime.kind).iter().filter(waits);
-                teams.extend(settings.map(|waiting| (runtime, *waiting, threads)));
+                teams.extend(settings.map(|waiting| (runtime, *waiting, cpus[..threads].to_vec())));
             }
+            let is_first = runtime.id == found[0].id;
+            let of_types = self.of_types(plan).into_iter().filter(|_| is_first);
+            teams.extend(of_types.map(|cpus| (runtime, Waiting::Default, cpus)));
         }
         let effort = self.effort(teams.len());
-        let cell = |(runtime, waiting, threads): (&FoundRuntime, Waiting, usize)| {
-            cell(plan, runtime, waiting, &cpus[..threads], effort, self.outer)
+        let cell = |(runtime, waiting, cpus): (&FoundRuntime, Waiting, Vec<CpuId>)| {
+            cell(plan, runtime, waiting, &cpus, effort, self.outer)
         };
         Ok(Proposal { cells: teams.into_iter().map(cell).collect(), absent })
+    }
+
+    /// Of several types of cores all of each, where nobody asks for other teams: with the first runtime.
+    fn of_types(&self, plan: &Planning<'_>) -> Vec<Vec<CpuId>> {
+        let kinds = active::kinds(plan);
+        if kinds.len() < 2 || self.threads.is_some() || self.small {
+            return Vec::new();
+        }
+        kinds.into_iter().map(|(_, cpus)| cpus).collect()
     }
 
     /// The first library that was found, with these variables.
@@ -174,19 +187,24 @@ impl OpenmpOptions {
         /// Of the loop, or it scatters too much.
         const LOOP_MIN: f64 = 0.03;
         const BLOCKS: f64 = 5.0;
-        let warm_up = WARM_UP;
+        /// Children of busy and of large machines take longer than they say.
+        const PLANNED: f64 = 0.8;
+        /// Of many teams each warms up for less, and repeats each construct for less.
+        const WARM_UP_MAX: f64 = 0.25;
+        const CONSTRUCT_MAX: f64 = 0.05;
+        let each = PLANNED * self.budget().0 / (BLOCKS * teams.max(1) as f64);
+        let warm_up = Seconds(WARM_UP.0.min(WARM_UP_MAX * each));
         if self.small {
             let small = Some(self.fitting(teams));
-            return Effort { warm_up, looped: None, construct: None, rest: None, small };
+            return Effort { warm_up: WARM_UP, looped: None, construct: None, rest: None, small };
         }
         let fixed = Effort {
             warm_up,
             looped: None,
-            construct: Some(Seconds(0.012)),
+            construct: Some(Seconds(0.012_f64.min(CONSTRUCT_MAX * each))),
             rest: Some(Seconds(0.02)),
             small: None,
         };
-        let each = self.budget().0 / (BLOCKS * teams.max(1) as f64);
         let time = Seconds((each - fixed.duration().0 - START.0).max(LOOP_MIN));
         let elements = self.inner.saturating_sub(1);
         Effort { looped: Some(Looped { elements, regions_max: self.outer, time }), ..fixed }
@@ -310,6 +328,10 @@ fn cell_with(
     if runtime.kind != RuntimeKind::Own {
         parameters.insert("setting".to_owned(), waiting.words());
     }
+    let own: CpuSet = cpus.iter().copied().collect();
+    if let Some(kind) = plan.topology().one_type(&own) {
+        parameters.insert("core_type".to_owned(), kind.to_owned());
+    }
     if let Some(looped) = effort.looped {
         parameters.insert("elements".to_owned(), looped.elements.to_string());
         parameters.insert("outer".to_owned(), outer.to_string());
@@ -350,5 +372,23 @@ impl CustomJob for Crew {
         let raw = means.executor.regions(&self.job)?;
         let around = Around { settled: true, ..Around::default() };
         Ok(Run { around, readings: reduce(&raw), ..Run::default() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 16 with two libraries, 19 on three types of cores, 25 with a third library.
+    #[test]
+    fn five_blocks_of_every_team_fit_into_the_usual_budget_with_room_to_spare() {
+        let options = OpenmpOptions::usual();
+        for (teams, share) in [(1, 0.85), (4, 0.85), (16, 0.85), (19, 0.85), (25, 1.0)] {
+            let effort = options.effort(teams);
+            let looped = effort.looped.unwrap().time;
+            let planned = (effort.duration() + START) * (5 * teams) as f64;
+            assert!(planned.0 < share * options.budget().0, "{teams}: {planned:?}");
+            assert!(looped.0 >= 0.03, "{teams}: {looped:?}");
+        }
     }
 }

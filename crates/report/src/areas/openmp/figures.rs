@@ -18,7 +18,9 @@ pub(super) fn figures(record: &Record) -> Vec<KeyFigure> {
         let threads = tally(team.active.len(), "thread");
         let median = team.median("loop_time").filter(|time| *time > 0.0)?;
         let name = format!("OpenMP loop, {threads} {how}");
-        Some(KeyFigure::of(name, median, Unit::Second).known_to(team.uncertainty("loop_time")))
+        let figure = KeyFigure::of(name, median, Unit::Second);
+        let figure = figure.known_to(team.uncertainty("loop_time"));
+        Some(figure.doubted(team.is_doubtful("loop_time")))
     };
     let ways = [(spinning, "spin"), (sleeping, "sleep")];
     let figures: Vec<_> = ways.into_iter().filter_map(|(it, how)| figure(it?, how)).collect();

@@ -14,6 +14,12 @@ impl<'a> Cell<'a> {
         self.text("setting").unwrap_or("-")
     }
 
+    /// How many threads it has, and on cores of which type, where the machine has several: `4 E`.
+    pub(super) fn crew(&self) -> String {
+        let kind = self.text("core_type").map_or(String::new(), |kind| format!(" {kind}"));
+        format!("{}{kind}", self.active.len())
+    }
+
     /// Whether nobody said how its threads wait.
     pub(super) fn is_default(&self) -> bool {
         self.setting() == "default"

@@ -65,8 +65,8 @@ fn dash() -> Text {
     Text::toned("-", Tone::Faint)
 }
 
-fn microseconds(seconds: Option<f64>) -> Text {
-    seconds.map_or_else(dash, |seconds| digits(seconds * 1e6).into())
+fn microseconds(team: &Cell<'_>, quantity: &str) -> Text {
+    team.told(quantity, |seconds| digits(seconds * 1e6)).unwrap_or_else(dash)
 }
 
 fn cores(busy: Option<f64>) -> Text {
@@ -109,8 +109,8 @@ pub(super) fn loops(teams: &[Cell<'_>]) -> Block {
         vec![
             Text::from(team.workload),
             team.setting().into(),
-            team.active.len().to_string().into(),
-            microseconds(time),
+            team.crew().into(),
+            microseconds(team, "loop_time"),
             elapsed.map_or_else(dash, |seconds| format!("{seconds:.1}").into()),
             run.map_or_else(dash, |run| format!("{run:.0}").into()),
             cores(team.median("loop_busy")),
@@ -181,12 +181,8 @@ pub(super) fn bars(teams: &[Cell<'_>]) -> Vec<Block> {
 pub(super) fn constructs(teams: &[Cell<'_>]) -> Option<Block> {
     const COSTS: [&str; 4] = ["region_cost", "barrier_cost", "for_cost", "reduction_cost"];
     let row = |team: &Cell<'_>| {
-        let costs = COSTS.map(|id| microseconds(team.median(id)));
-        let head = [
-            Text::from(team.workload),
-            team.setting().into(),
-            team.active.len().to_string().into(),
-        ];
+        let costs = COSTS.map(|id| microseconds(team, id));
+        let head = [Text::from(team.workload), team.setting().into(), team.crew().into()];
         head.into_iter().chain(costs).collect()
     };
     let what = "for: a static loop and the barrier at its end; reduction: a region with a sum";
@@ -211,12 +207,12 @@ pub(super) fn constructs(teams: &[Cell<'_>]) -> Option<Block> {
 /// Regions with little to do.
 pub(super) fn small(teams: &[Cell<'_>]) -> Option<Block> {
     let row = |team: &Cell<'_>| {
-        let time = team.median("small_time")?;
+        let time = team.told("small_time", |time| format!("{time:.3}"))?;
         Some(vec![
             Text::from(team.workload),
             team.setting().into(),
-            team.active.len().to_string().into(),
-            format!("{time:.3}").into(),
+            team.crew().into(),
+            time,
             cores(team.median("small_busy")),
         ])
     };
