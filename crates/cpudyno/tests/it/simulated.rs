@@ -128,24 +128,91 @@ fn nothing_of_the_kind_is_found_where_it_is_not() {
 
 /// Numbers of cores of two types are never mixed.
 #[test]
-fn figures_of_fast_and_efficient_cores_stand_apart() {
+fn figures_of_each_type_of_core_stand_apart() {
     let sheet = ["sheet", "--machine", "sim:hybrid", "--budget", "30s", "--width", "120"];
     let page = finish(cpudyno(&sheet)).success();
+    let line = |name: &str| page.lines().find(|line| line.starts_with(name)).expect(&page);
     let value = |name: &str| -> f64 {
-        let line = page.lines().find(|line| line.starts_with(name)).expect(&page);
-        line[name.len()..].split_whitespace().next().unwrap().parse().unwrap()
+        line(name)[name.len()..].split_whitespace().next().unwrap().parse().unwrap()
     };
-    // 4.24 and 2.75 GHz were put in. Of 256 bit, 4 doubles and 2 operations, a cycle takes one or a half:
-    // 4 x 8 x 4.24 + 4 x 4 x 2.75 GFLOP/s. A pause of 140 cycles at 4.6 GHz, one of 44 at 2.75.
+    // Of 256 bit, 4 doubles and 2 operations, a cycle takes one or a half: 4 x 8 x 4.2 + 4 x 4 x 3.8 + 2 x 4 x 2.5
+    // GFLOP/s. Pauses are 151.8 cycles at 4.6 GHz, 60.8 at 3.8, 40 at 2.5. A wake-up is 2.6 us, times 1, 1.25 and 1.8, the
+    // way of a line and 1 us of C1.
     for (name, put_in) in [
-        ("clock, 8 cores, P, scalar ", 4.24),
-        ("clock, 8 cores, E, scalar ", 2.75),
-        ("FP64, 8 cores, 256-bit FMA ", 179.7),
-        ("pause instruction, P ", 30.43),
+        ("clock, 10 cores, P, scalar ", 4.2),
+        ("clock, 10 cores, E, scalar ", 3.8),
+        ("clock, 10 cores, LP-E, scalar ", 2.5),
+        ("FP64, 10 cores, 256-bit FMA ", 215.2),
+        ("memory copy, 1 core, P ", 14.0),
+        ("memory copy, 1 core, E ", 10.0),
+        ("memory copy, 1 core, LP-E ", 7.0),
+        ("latency, memory ", 80.0),
+        ("latency, memory, E ", 95.0),
+        ("latency, memory, LP-E ", 150.0),
+        ("core to core, same-cache, P ", 40.0),
+        ("core to core, same-cache, P and E ", 55.0),
+        ("core to core, same-cache, E ", 62.0),
+        ("core to core, same-cache, LP-E ", 75.0),
+        ("core to core, other-cache, P and LP-E ", 120.0),
+        ("pause instruction, P ", 33.0),
         ("pause instruction, E ", 16.0),
+        ("pause instruction, LP-E ", 16.0),
+        ("wake-up from a nap, median, P ", 3.64),
+        ("wake-up from a nap, median, E ", 4.31),
+        ("wake-up from a nap, median, LP-E ", 5.76),
     ] {
         let found = value(name);
         assert!((found / put_in - 1.0).abs() < 0.02, "{name}: {found} is not {put_in}");
+    }
+    // Registers state limits of the first two.
+    for (kind, verdict) in [("P", "normal"), ("E", "normal"), ("LP-E", "no reference")] {
+        let line = line(&format!("clock, 10 cores, {kind}, scalar "));
+        assert!(line.trim_end().ends_with(verdict), "{line}");
+    }
+}
+
+/// The number in a column of the first line that begins so, from the place where another one stands.
+fn number_after(page: &str, place: &str, begins: &str, column: usize) -> f64 {
+    let part = &page[page.find(place).unwrap_or_else(|| panic!("no {place}: {page}"))..];
+    let line = part.lines().find(|line| line.starts_with(begins)).expect(part);
+    line[begins.len()..].split_whitespace().nth(column).unwrap().parse().expect(line)
+}
+
+#[test]
+fn pages_show_each_type_of_core_under_its_name() {
+    let page = |words: &str| {
+        let words: Vec<&str> = words.split(' ').collect();
+        let rest = ["--machine", "sim:hybrid", "--width", "120"];
+        finish(cpudyno(&[words.as_slice(), &rest].concat())).success()
+    };
+    // In memory, in huge pages; what low-power cores have no third level of.
+    let latency = page("memory latency");
+    for (place, nanoseconds, levels) in
+        [("CPU 0 (P)", 80.0, 3), ("CPU 4 (E)", 95.0, 3), ("CPU 8 (LP-E)", 150.0, 2)]
+    {
+        let place = format!("Latency of one access, {place}");
+        // Size, unit, and base pages with their cycles go before.
+        let found = number_after(&latency, &place, "memory ", 4);
+        assert!((found / nanoseconds - 1.0).abs() < 0.02, "{place}: {found}");
+        let part = &latency[latency.find(&place).unwrap()..];
+        let part = &part[..part.find("Accesses in parallel").unwrap()];
+        assert_eq!(part.matches("as claimed").count(), levels, "{part}");
+    }
+    let wake = page("wake --methods futex");
+    for (cpus, microseconds) in [("0-1 (P)", 3.64), ("4-5 (E)", 4.31), ("8-9 (LP-E)", 5.76)] {
+        let found = number_after(&wake, &format!("CPUs {cpus}"), "futex ", 1);
+        assert!((found / microseconds - 1.0).abs() < 0.02, "{cpus}: {found}");
+    }
+    // 9,999 numbers of 1.3 ns, times 1, 1.6 and 2.5, in 4 or 2 parts, and 0.7 us of a region.
+    let openmp = page("openmp");
+    for (crew, microseconds) in [("4 P", 3.95), ("4 E", 5.90), ("2 LP-E", 16.95)] {
+        let begins = format!("libgomp default {crew} ");
+        let squeezed: Vec<String> = openmp
+            .lines()
+            .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+            .collect();
+        let found = number_after(&squeezed.join("\n"), "OpenMP loop with", &begins, 0);
+        assert!((found / microseconds - 1.0).abs() < 0.02, "{crew}: {found}");
     }
 }
 

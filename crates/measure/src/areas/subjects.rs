@@ -150,7 +150,9 @@ const LOOK: Presentation = Presentation::of(PageKind::Ab);
 
 fn chase(question: memory::Question, own: &ArmEnv) -> Request {
     let usual = memory::MemoryOptions::about(question);
-    let options = memory::MemoryOptions { pages: own.pages, cpus: choice(own), ..usual };
+    // Each type of core would have cells of its own.
+    let cpus = Choice { at_most: Some(1), ..choice(own) };
+    let options = memory::MemoryOptions { pages: own.pages, cpus, ..usual };
     options.request(Vec::new(), LOOK)
 }
 

@@ -3,6 +3,9 @@
 use model::record::{Relation, Topology};
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
+use super::super::turbo::active;
+use crate::run::plan::Planning;
+
 /// Why there is no such pair among these CPUs.
 fn missing(topology: &Topology, cpus: &[CpuId], relation: Relation) -> Unavailable {
     let unsaid = has_unsaid_caches(topology);
@@ -71,6 +74,31 @@ pub(super) fn of_kind(
         }
     }
     Err(missing(topology, cpus, asked))
+}
+
+/// The same within each type of core that has such a pair, or of all these CPUs where none has.
+pub(super) fn of_each_type(
+    plan: &Planning<'_>,
+    asked: Relation,
+) -> Result<Vec<CpuPair>, Unavailable> {
+    let topology = plan.topology();
+    let within = |(_, cpus): (_, Vec<CpuId>)| of_kind(topology, &cpus, asked).ok();
+    let pairs: Vec<CpuPair> = active::kinds(plan).into_iter().filter_map(within).collect();
+    if pairs.is_empty() {
+        return of_kind(topology, &plan.placement.cpus, asked).map(|pair| vec![pair]);
+    }
+    Ok(pairs)
+}
+
+/// The nearest two within each type of core that has two, or of all CPUs where none has.
+pub(super) fn nearest_of_each_type(plan: &Planning<'_>) -> Result<Vec<CpuPair>, Unavailable> {
+    let topology = plan.topology();
+    let within = |(_, cpus): (_, Vec<CpuId>)| nearest_two(topology, &cpus).ok();
+    let pairs: Vec<CpuPair> = active::kinds(plan).into_iter().filter_map(within).collect();
+    if pairs.is_empty() {
+        return nearest_two(topology, &plan.placement.cpus).map(|pair| vec![pair]);
+    }
+    Ok(pairs)
 }
 
 /// Whether nobody says of some of these CPUs in which core or package they are.

@@ -125,16 +125,17 @@ impl WakeOptions {
         let asked = self.pairs.as_deref().unwrap_or(&every_kind);
         let methods = self.methods(plan, signals::TABLE, proposal);
         for asked in asked {
-            let Some((kind, pair)) = pair(plan, *asked, proposal) else { continue };
-            for &method in &methods {
-                if kind == Some(Relation::SameCpu) && method.waits != Waits::Sleeping {
+            let pairs = pairs_of(plan, *asked, proposal);
+            let each = pairs.iter().flat_map(|it| methods.iter().map(move |method| (it, *method)));
+            for ((kind, pair), method) in each {
+                if *kind == Some(Relation::SameCpu) && method.waits != Waits::Sleeping {
                     continue;
                 }
                 let count = match self.signals {
                     Some(signals) => signals.div_ceil(blocks(signals)),
                     None => Signals::usual(method),
                 };
-                proposal.cells.push(Signals { method, pair, kind, count }.cell());
+                proposal.cells.push(Signals { method, pair: *pair, kind: *kind, count }.cell());
             }
         }
         for method in methods.iter().filter(|method| method.waits != Waits::Sleeping) {
@@ -158,8 +159,8 @@ impl WakeOptions {
             }
         });
         let pairs = match &self.pairs {
-            None => match pairs::nearest_two(plan.topology(), &plan.placement.cpus) {
-                Ok(pair) => vec![PairSpec::Pair(pair)],
+            None => match pairs::nearest_of_each_type(plan) {
+                Ok(pairs) => pairs.into_iter().map(PairSpec::Pair).collect(),
                 Err(reason) => {
                     proposal.absent.push((OTHER_CPU, reason));
                     return;
@@ -168,8 +169,9 @@ impl WakeOptions {
             Some(asked) => asked.clone(),
         };
         proposal.absent.extend(without_states(plan));
-        for asked in pairs {
-            let Some((kind, pair)) = pair(plan, asked, proposal) else { continue };
+        let pairs: Vec<_> =
+            pairs.into_iter().flat_map(|asked| pairs_of(plan, asked, proposal)).collect();
+        for (kind, pair) in pairs {
             if kind == Some(Relation::SameCpu) {
                 let word = Relation::SameCpu.word();
                 let why = "the waking thread must stay awake, on another CPU than the sleeper";
@@ -259,23 +261,22 @@ fn is_alone(plan: &Planning<'_>, asked: PairSpec) -> bool {
     }
 }
 
-/// The pair that was asked for, with how it lies, where somebody says so; the reason where there is none.
-fn pair(
+/// The pair that was asked for, of a way to lie one of each type of core, with how it lies, where somebody says so; the
+/// reason where there is none.
+fn pairs_of(
     plan: &Planning<'_>,
     asked: PairSpec,
     proposal: &mut Proposal,
-) -> Option<(Option<Relation>, CpuPair)> {
+) -> Vec<(Option<Relation>, CpuPair)> {
     match asked {
-        PairSpec::Pair(pair) => Some((pair.kind(plan.topology()), pair)),
-        PairSpec::Relation(kind) => {
-            match pairs::of_kind(plan.topology(), &plan.placement.cpus, kind) {
-                Ok(pair) => Some((Some(kind), pair)),
-                Err(reason) => {
-                    proposal.absent.push((kind.word(), reason));
-                    None
-                }
+        PairSpec::Pair(pair) => vec![(pair.kind(plan.topology()), pair)],
+        PairSpec::Relation(kind) => match pairs::of_each_type(plan, kind) {
+            Ok(pairs) => pairs.into_iter().map(|pair| (Some(kind), pair)).collect(),
+            Err(reason) => {
+                proposal.absent.push((kind.word(), reason));
+                Vec::new()
             }
-        }
+        },
     }
 }
 
@@ -327,7 +328,8 @@ pub(super) fn in_brief(plan: &Planning<'_>) -> Proposal {
     const RESTS: [Seconds; 3] = [Seconds(10e-6), Seconds(100e-6), Seconds(1e-3)];
     let mut proposal = Proposal::default();
     let cpus = &plan.placement.cpus;
-    let two = pairs::nearest_two(plan.topology(), cpus);
+    let nearest = pairs::nearest_of_each_type(plan);
+    let two = nearest.as_ref().map(|pairs| pairs[0]).map_err(Unavailable::clone);
     let alone = pairs::of_kind(plan.topology(), cpus, Relation::SameCpu);
     let all: Vec<&'static Method> = BETWEEN.iter().filter_map(|id| signals::find(id)).collect();
     let known = available(plan, &all, &mut proposal);
@@ -340,6 +342,12 @@ pub(super) fn in_brief(plan: &Planning<'_>) -> Proposal {
         }
     }
     let futex = known.iter().find(|method| method.id == "futex");
+    // Of further types of cores what most programs sleep on.
+    let further = nearest.iter().flatten().skip(1);
+    for (pair, method) in further.filter_map(|pair| Some((*pair, *futex?))) {
+        let (kind, count) = (pair.kind(plan.topology()), Signals::usual(method));
+        proposal.cells.push(Signals { method, pair, kind, count }.cell());
+    }
     match (two, futex) {
         (Ok(pair), Some(futex)) => {
             let kind = pair.kind(plan.topology());

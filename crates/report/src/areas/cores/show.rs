@@ -1,8 +1,8 @@
 //! What was seen, as parts of pages; a pure function of the record (invariant I2).
 
 use model::areas::cores::{AREA, LATENCY, MESSAGES};
-use model::page::{Block, HeatCell, HeatMap, HeatRow, Table, Text, Tone, si};
-use model::record::{Record, Relation, Series};
+use model::page::{Align, Block, HeatCell, HeatMap, HeatRow, Table, Text, Tone, si, tally};
+use model::record::{Record, Relation, Series, Topology};
 use model::stats::Summary;
 use model::{CpuId, Finding, Unit, in_order_of, stats};
 
@@ -17,6 +17,10 @@ pub(super) struct PairResult<'a> {
     pub(super) pair: [CpuId; 2],
     relation: &'a str,
     class: Option<&'a str>,
+    /// Of what types the cores are, where the machine has several.
+    types: Option<String>,
+    /// Whether it rests on disturbed blocks alone.
+    is_doubtful: bool,
     /// How many lines were measured, where that is known.
     pub(super) lines: Option<&'a str>,
     summary: Summary,
@@ -24,10 +28,11 @@ pub(super) struct PairResult<'a> {
 
 /// Everything that was measured, in the order of the record.
 pub(super) fn told(record: &Record) -> Vec<PairResult<'_>> {
-    record.series_of(AREA, LATENCY).filter_map(read).collect()
+    let topology = &record.machine.topology;
+    record.series_of(AREA, LATENCY).filter_map(|series| read(topology, series)).collect()
 }
 
-fn read(series: &Series) -> Option<PairResult<'_>> {
+fn read<'a>(topology: &Topology, series: &'a Series) -> Option<PairResult<'a>> {
     let cpus: Vec<CpuId> = series.active.iter().collect();
     let [a, b] = cpus[..] else { return None };
     Some(PairResult {
@@ -35,6 +40,8 @@ fn read(series: &Series) -> Option<PairResult<'_>> {
         pair: [a, b],
         relation: series.parameters.get("between").map_or("unknown", String::as_str),
         class: series.placement_class.as_deref(),
+        types: topology.types(&series.active),
+        is_doubtful: series.is_doubtful(),
         lines: series.parameters.get("lines").map(String::as_str),
         summary: *series.summary()?,
     })
@@ -45,17 +52,22 @@ pub(super) fn messages<'a>(told: &[PairResult<'a>]) -> Vec<&'a str> {
     in_order_of(told.iter().map(|it| it.message), &MESSAGES.map(|it| it.0))
 }
 
-/// Rows of the same message, relation and placement class.
+/// Rows of the same message, relation, placement class and types of cores.
 struct PairClass<'a> {
     message: &'a str,
     relation: &'a str,
     class: Option<&'a str>,
+    types: Option<&'a str>,
     told: Vec<&'a PairResult<'a>>,
 }
 
 impl PairClass<'_> {
     fn medians(&self) -> Vec<f64> {
         self.told.iter().map(|told| told.summary.median).collect()
+    }
+
+    fn is_doubtful(&self) -> bool {
+        self.told.iter().all(|told| told.is_doubtful)
     }
 
     /// Whether there is more than one number for each pair.
@@ -77,8 +89,10 @@ impl PairClass<'_> {
 fn kinds<'a>(told: &'a [PairResult<'a>]) -> Vec<PairClass<'a>> {
     let mut kinds: Vec<PairClass<'a>> = Vec::new();
     for one in told {
+        let types = one.types.as_deref();
         let same = |kind: &&mut PairClass<'a>| {
-            (kind.message, kind.relation, kind.class) == (one.message, one.relation, one.class)
+            (kind.message, kind.relation) == (one.message, one.relation)
+                && (kind.class, kind.types) == (one.class, types)
         };
         match kinds.iter_mut().find(same) {
             Some(kind) => kind.told.push(one),
@@ -86,6 +100,7 @@ fn kinds<'a>(told: &'a [PairResult<'a>]) -> Vec<PairClass<'a>> {
                 message: one.message,
                 relation: one.relation,
                 class: one.class,
+                types,
                 told: vec![one],
             }),
         }
@@ -122,12 +137,12 @@ pub(super) fn table(told: &[PairResult<'_>]) -> Block {
             [format!("only {a}-{b}"), String::new()]
         };
         let [least, greatest] = extremes;
-        Some(vec![
-            kind.message.into(),
-            kind.relation.into(),
+        let mut row: Vec<Text> = vec![kind.message.into(), kind.relation.into()];
+        row.extend(kind.types.map(Text::from));
+        row.extend([
             kind.class.map_or_else(|| Text::toned("not probed", Tone::Faint), Text::from),
             kind.told.len().to_string().into(),
-            Text::toned(nanoseconds(median), Tone::Strong),
+            Text::toned(nanoseconds(median), Tone::Strong).doubted(kind.is_doubtful()),
             if kind.has_spread() {
                 format!("{p5} - {p95}").into()
             } else {
@@ -135,8 +150,10 @@ pub(super) fn table(told: &[PairResult<'_>]) -> Block {
             },
             least.into(),
             greatest.into(),
-        ])
+        ]);
+        Some(row)
     };
+    let types = kinds.iter().any(|kind| kind.types.is_some());
     let mut notes: Vec<String> = MESSAGES
         .iter()
         .filter(|(id, _)| kinds.iter().any(|kind| kind.message == *id))
@@ -150,6 +167,7 @@ pub(super) fn table(told: &[PairResult<'_>]) -> Block {
     Table::of("Core-to-core latency, ns (half a round trip)")
         .left("message")
         .left("between")
+        .columns(types.then_some(("types", Align::Left)))
         .left("placement")
         .right("pairs")
         .right("median")
@@ -213,32 +231,44 @@ pub(super) fn section(record: &Record) -> Vec<Block> {
     blocks
 }
 
-/// Pairs that lie so to each other, by the first message: of several placements the one that most pairs had.
-fn usual<'k, 'a>(kinds: &'k [PairClass<'a>], relation: Relation) -> Option<&'k PairClass<'a>> {
-    let mut alike =
-        kinds.iter().filter(|k| k.message == MESSAGES[0].0 && k.relation == relation.word());
-    let first = alike.next()?;
-    Some(alike.fold(first, |a, b| if b.told.len() > a.told.len() { b } else { a }))
+/// Pairs that lie so to each other, by the first message, of each combination of types of cores: of several placements
+/// the one that most pairs had.
+fn usual<'k, 'a>(kinds: &'k [PairClass<'a>], relation: Relation) -> Vec<&'k PairClass<'a>> {
+    let mut found: Vec<&PairClass<'_>> = Vec::new();
+    for kind in kinds {
+        if kind.message != MESSAGES[0].0 || kind.relation != relation.word() {
+            continue;
+        }
+        match found.iter_mut().find(|known| known.types == kind.types) {
+            Some(known) if kind.told.len() > known.told.len() => *known = kind,
+            Some(_) => {}
+            None => found.push(kind),
+        }
+    }
+    found
 }
 
-/// The nearest cores that are two, and the farthest.
+/// The nearest cores that are two, and the farthest; of several types of cores each combination.
 pub(super) fn figures(record: &Record) -> Vec<KeyFigure> {
     let told = told(record);
     let kinds = kinds(&told);
-    let of = |relation: Relation| {
-        let most = usual(&kinds, relation)?;
-        let name = format!("core to core, {}", relation.word());
+    let of = |most: &PairClass<'_>| {
+        let types = most.types.map_or(String::new(), |types| format!(", {types}"));
+        let name = format!("core to core, {}{types}", most.relation);
         let [only] = most.told.as_slice() else {
-            return Some(KeyFigure::of(name, stats::median(&most.medians())?, Unit::Second));
+            let figure = KeyFigure::of(name, stats::median(&most.medians())?, Unit::Second);
+            return Some(figure.doubted(most.is_doubtful()));
         };
         let summary = only.summary;
         let figure = KeyFigure::of(name, summary.median, Unit::Second);
-        Some(figure.known_to(summary.relative_uncertainty()))
+        Some(figure.known_to(summary.relative_uncertainty()).doubted(only.is_doubtful))
     };
     let apart =
         Relation::ALL.into_iter().filter(|it| !matches!(it, Relation::SameCpu | Relation::Sibling));
-    let mut figures: Vec<KeyFigure> = apart.filter_map(of).collect();
-    if figures.len() > 2 {
+    let classes: Vec<&PairClass<'_>> = apart.flat_map(|it| usual(&kinds, it)).collect();
+    let has_types = classes.iter().any(|it| it.types.is_some());
+    let mut figures: Vec<KeyFigure> = classes.into_iter().filter_map(of).collect();
+    if figures.len() > 2 && !has_types {
         figures.drain(1..figures.len() - 1);
     }
     figures
@@ -247,14 +277,15 @@ pub(super) fn figures(record: &Record) -> Vec<KeyFigure> {
 pub(super) fn sentences(record: &Record) -> Vec<Text> {
     let told = told(record);
     let kinds = kinds(&told);
-    let of = |relation: Relation| {
-        let most = usual(&kinds, relation)?;
+    let of = |most: &PairClass<'_>| {
         let median = stats::median(&most.medians())?;
         let class = most.class.filter(|class| *class != most.relation);
         let class = class.map_or(String::new(), |class| format!(", placed {class}"));
-        Some(format!("{} ({}{class})", si::format(median, Unit::Second), most.relation))
+        let types = most.types.map_or(String::new(), |types| format!(", {types}"));
+        Some(format!("{} ({}{types}{class})", si::format(median, Unit::Second), most.relation))
     };
-    let usual: Vec<String> = Relation::ALL.into_iter().filter_map(of).collect();
+    let all = Relation::ALL.into_iter().flat_map(|relation| usual(&kinds, relation));
+    let usual: Vec<String> = all.filter_map(of).collect();
     if usual.is_empty() {
         return Vec::new();
     }
@@ -282,9 +313,11 @@ pub(super) fn claims(record: &Record) -> Vec<Claim> {
     let kinds = kinds(&told);
     let look = memory::last_cache_latency(record);
     let mut claims = Vec::new();
-    for relation in [Relation::SameCache, Relation::OtherCache, Relation::OtherPackage] {
-        // Where the host moved CPUs, a pair has a number for each placement.
-        let Some(usual) = usual(&kinds, relation) else { continue };
+    let relations = [Relation::SameCache, Relation::OtherCache, Relation::OtherPackage];
+    // Where the host moved CPUs, a pair has a number for each placement.
+    let each =
+        relations.into_iter().flat_map(|it| usual(&kinds, it).into_iter().map(move |of| (it, of)));
+    for (relation, usual) in each {
         let mut medians = usual.medians();
         medians.sort_unstable_by(f64::total_cmp);
         let (Some(least), Some(greatest)) = (medians.first(), medians.last()) else { continue };
@@ -312,10 +345,9 @@ pub(super) fn claims(record: &Record) -> Vec<Claim> {
             _ => "lie in two packages",
         };
         claims.push(Claim {
-            what: if medians.len() == 1 {
-                "1 pair of cores".to_owned()
-            } else {
-                format!("{} pairs of cores", medians.len())
+            what: {
+                let types = usual.types.map_or(String::new(), |types| format!(", {types}"));
+                format!("{} of cores{types}", tally(medians.len(), "pair"))
             },
             claimed: claimed.to_owned(),
             by: "kernel".to_owned(),

@@ -6,8 +6,8 @@ use model::record::Record;
 
 use super::byte_accounting::Counting;
 use super::cache_boundaries::Whose;
-use super::read::{Cell, cells};
-use super::shown::sweep::{name, sweep};
+use super::read::{Cell, alone, cells};
+use super::shown::sweep::{Sweep, name, sweeps};
 use super::{ALONE, AREA};
 use crate::band::Band;
 use crate::figure::KeyFigure;
@@ -27,30 +27,35 @@ fn bandwidths(record: &Record, bands: &[Band]) -> Vec<KeyFigure> {
     copies.sort_by_key(|cell| cell.active.len());
     let choice = copies.first().and_then(|cell| cell.text("choice"));
     copies.retain(|cell| cell.text("choice") == choice);
+    let topology = &record.machine.topology;
+    let first_type = copies.first().and_then(|cell| alone(topology, cell.active));
+    let is_first =
+        |cell: &Cell<'_>| alone(topology, cell.active).is_none_or(|it| Some(it) == first_type);
     let figure = |cell: &Cell<'_>| {
         let cores = tally(cell.active.len(), "core");
+        let kind = alone(topology, cell.active).map_or(String::new(), |kind| format!(", {kind}"));
         let values = values(counting, cell)?;
-        let figure =
-            KeyFigure::of(format!("memory {ALONE}, {cores}"), values[0], Unit::BytePerSecond);
+        let name = format!("memory {ALONE}, {cores}{kind}");
         let band = bands.iter().find(|band| band.what == format!("{ALONE} on {cores}"));
-        Some(
-            KeyFigure { values: Ok(values), ..figure }
-                .known_to(cell.numbers("bandwidth")?.uncertainty)
-                .within(band)
-                .result(AREA, ALONE, "bandwidth", cell.active.len()),
-        )
+        let figure = KeyFigure::of(name, values[0], Unit::BytePerSecond);
+        let figure = KeyFigure { values: Ok(values), ..figure }
+            .known_to(cell.numbers("bandwidth")?.uncertainty)
+            .doubted(cell.is_doubtful("bandwidth"))
+            .within(band);
+        // Results are known by the number of cores alone.
+        let is_known = is_first(cell);
+        Some(if is_known {
+            figure.result(AREA, ALONE, "bandwidth", cell.active.len())
+        } else {
+            figure
+        })
     };
-    let curve =
-        copies.iter().filter_map(|cell| Some((cell.active.len(), values(counting, cell)?[0])));
-    let curve: Vec<(usize, f64)> = curve.collect();
-    let ends = match copies.as_slice() {
-        [] => Vec::new(),
-        [only] => vec![only],
-        [first, .., last] => vec![first, last],
-    };
-    let mut figures: Vec<KeyFigure> = ends.into_iter().filter_map(figure).collect();
-    if let [_, all] = figures.as_mut_slice() {
-        all.curve = curve;
+    let ends = [copies.first(), copies.last()].map(|cell| cell.map(|cell| cell.active.len()));
+    let ends = copies.iter().filter(|cell| ends.contains(&Some(cell.active.len())));
+    let mut figures: Vec<KeyFigure> = ends.filter_map(figure).collect();
+    if let [_, .., all] = figures.as_mut_slice() {
+        let point = |cell: &Cell<'_>| Some((cell.active.len(), values(counting, cell)?[0]));
+        all.curve = copies.iter().filter(|cell| is_first(cell)).filter_map(point).collect();
     }
     figures
 }
@@ -71,7 +76,8 @@ fn values(counting: Counting<'_>, cell: &Cell<'_>) -> Option<Vec<f64>> {
 
 /// Of each level that is claimed, and of memory.
 fn latencies(record: &Record, bands: &[Band]) -> Vec<KeyFigure> {
-    let Some(sweep) = sweep(record) else { return Vec::new() };
+    let mut sweeps = sweeps(record).into_iter();
+    let Some(sweep) = sweeps.next() else { return Vec::new() };
     let claimed = sweep.claims.iter().map(|claim| Whose::Cache(*claim));
     // What lies beyond caches may not be memory alone.
     let is_beyond = |whose: &Whose| matches!(whose, Whose::Beyond(_));
@@ -93,7 +99,13 @@ fn latencies(record: &Record, bands: &[Band]) -> Vec<KeyFigure> {
         let band = bands.iter().find(|band| band.what == format!("latency of {level}"));
         KeyFigure::of(figure_name, sweep.seconds(found), Unit::Second).within(band)
     });
-    levels.collect()
+    // Of further types of cores the sheet follows pointers in memory alone.
+    let of_type = |sweep: Sweep<'_>| {
+        let kind = record.machine.topology.kind(sweep.cpu)?;
+        let name = format!("latency, memory, {kind}");
+        Some(KeyFigure::of(name, sweep.beyond()?, Unit::Second))
+    };
+    levels.chain(sweeps.filter_map(of_type)).collect()
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Reading the area's series back out of a record.
 
 use model::CpuSet;
-use model::record::{Record, Series};
+use model::page::tally;
+use model::record::{Record, Series, Topology};
 use model::stats::modes::{APART, GAP, Group, groups};
 
 use super::AREA;
@@ -152,10 +153,24 @@ pub(super) fn idle(record: &Record) -> Option<Measured> {
 }
 
 /// How many, and which: `CPU 0`, `2 threads, CPUs 0-1`.
-pub(super) fn threads(active: &CpuSet) -> String {
-    match active.len() {
-        1 => format!("Single-threaded, CPU {active}"),
-        count => format!("{count} threads, CPUs {active}"),
+pub(super) fn threads(topology: &Topology, active: &CpuSet) -> String {
+    match active.as_slice() {
+        [cpu] => format!("Single-threaded, {}", topology.named(*cpu)),
+        several => format!("{} threads, CPUs {active}", several.len()),
+    }
+}
+
+/// The type of a core that is alone, where the machine has several.
+pub(super) fn alone<'a>(topology: &'a Topology, active: &CpuSet) -> Option<&'a str> {
+    let [cpu] = active.as_slice() else { return None };
+    topology.kind(*cpu)
+}
+
+/// `8 cores`, `1 core`, `1 E core`.
+pub(super) fn cores(topology: &Topology, active: &CpuSet) -> String {
+    match alone(topology, active) {
+        Some(kind) => format!("1 {kind} core"),
+        None => tally(active.len(), "core"),
     }
 }
 

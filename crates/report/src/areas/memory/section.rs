@@ -1,5 +1,6 @@
 //! The area's part of the sheet.
 
+use model::CpuSet;
 use model::page::tally;
 use model::page::{Align, Block, Table, Text, Tone};
 use model::record::Record;
@@ -7,7 +8,7 @@ use model::record::Record;
 use super::super::interference;
 use super::byte_accounting::Counting;
 use super::cache_boundaries::{LatencyLevel, Whose};
-use super::read::{Cell, cells, in_order};
+use super::read::{Cell, alone, cells, cores, in_order};
 use super::shown::bandwidth::medians;
 use super::shown::sweep::{
     LevelVerdict, Sweep, bandwidth_plot, gaps, latency_plot, level_table, name, sweep, verdict,
@@ -21,7 +22,7 @@ pub(super) fn section(record: &Record) -> Vec<Block> {
     let bandwidths = in_brief(record);
     if let Some(heading) = bandwidth_heading(record, &bandwidths) {
         blocks.push(Block::Heading(heading));
-        blocks.push(bandwidth_table(counting, &bandwidths));
+        blocks.push(bandwidth_table(record, &bandwidths));
         blocks.extend(scaling::in_brief(counting, &record.machine.topology, &bandwidths));
     }
     if let Some(sweep) = sweep(record) {
@@ -40,8 +41,17 @@ pub(super) fn section(record: &Record) -> Vec<Block> {
     blocks
 }
 
-/// The first choice of variants.
+/// The first choice of variants; of several types of cores that are alone, the first.
 fn in_brief(record: &Record) -> Vec<Cell<'_>> {
+    let topology = &record.machine.topology;
+    let mut cells = of_every_type(record);
+    let first = cells.iter().find_map(|cell| alone(topology, cell.active));
+    cells.retain(|cell| alone(topology, cell.active).is_none_or(|kind| Some(kind) == first));
+    cells
+}
+
+/// The same of every type.
+fn of_every_type(record: &Record) -> Vec<Cell<'_>> {
     let mut cells = cells(record, "bandwidth");
     let choice = cells.first().and_then(|cell| cell.text("choice"));
     cells.retain(|cell| cell.text("choice") == choice);
@@ -55,7 +65,8 @@ fn bandwidth_heading(record: &Record, cells: &[Cell<'_>]) -> Option<String> {
     Some(format!("Bandwidth: {}", words.join(", ")))
 }
 
-fn bandwidth_table(counting: Counting<'_>, cells: &[Cell<'_>]) -> Block {
+fn bandwidth_table(record: &Record, cells: &[Cell<'_>]) -> Block {
+    let counting = Counting::of(record);
     let mut counts = in_order(cells.iter().map(|cell| cell.active.len()));
     counts.sort_unstable();
     // Of numbers of cores between the ends only one kernel is measured: a line shows them.
@@ -87,6 +98,10 @@ fn bandwidth_table(counting: Counting<'_>, cells: &[Cell<'_>]) -> Block {
         row.push(variant.into());
         row
     };
+    let title = |count: usize| {
+        let active = cells.iter().map(|cell| cell.active).find(|active| active.len() == count);
+        active.map_or(String::new(), |active| cores(&record.machine.topology, active))
+    };
     Table::of(format!(
         "{} as the program asks for them, and with write-allocate where that is more (higher is \
          better)",
@@ -94,7 +109,7 @@ fn bandwidth_table(counting: Counting<'_>, cells: &[Cell<'_>]) -> Block {
     ))
     .left("kernel")
     .left("formula")
-    .columns(counts.iter().map(|count| (tally(*count, "core"), Align::Right)))
+    .columns(counts.iter().map(|count| (title(*count), Align::Right)))
     .left("variant")
     .rows(in_order(cells.iter().map(|cell| cell.workload)).into_iter().map(row))
     .into()
@@ -112,24 +127,23 @@ pub(super) fn sentences(record: &Record) -> Vec<Text> {
 /// What memory gives, with all cores and one, and how long one access takes.
 fn memory(record: &Record, sweep: Option<&Sweep<'_>>) -> Option<Text> {
     let counting = Counting::of(record);
+    let topology = &record.machine.topology;
     let cells = in_brief(record);
-    let mut of_copy: Vec<(usize, String)> = cells
+    let mut of_copy: Vec<(CpuSet, String)> = of_every_type(record)
         .iter()
         .filter(|cell| cell.workload == "copy")
         .filter(|cell| counting.extent(cell) == Some(Extent::Memory))
         .filter_map(|cell| {
             let numbers = cell.numbers("bandwidth")?;
-            Some((cell.active.len(), medians(counting, &numbers, 1.0)))
+            Some((cell.active.clone(), medians(counting, &numbers, 1.0)))
         })
         .collect();
     // All cores and one say what those between do not.
-    of_copy.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
-    if let [_, between @ .., _] = of_copy.as_slice() {
-        let ends = 1..=between.len();
-        of_copy.drain(ends);
-    }
-    let with = |(count, moved): &(usize, String)| {
-        format!("{moved} {} with {}", counting.unit(), tally(*count, "core"))
+    of_copy.sort_by_key(|(active, _)| std::cmp::Reverse(active.len()));
+    let ends = [of_copy.first(), of_copy.last()].map(|end| end.map(|(active, _)| active.len()));
+    of_copy.retain(|(active, _)| ends.contains(&Some(active.len())));
+    let with = |(active, moved): &(CpuSet, String)| {
+        format!("{moved} {} with {}", counting.unit(), cores(topology, active))
     };
     let moved: Vec<String> = of_copy.iter().map(with).collect();
     let of_sweep = sweep.and_then(|sweep| {
@@ -139,7 +153,7 @@ fn memory(record: &Record, sweep: Option<&Sweep<'_>>) -> Option<Text> {
     let latency = of_sweep.or_else(|| idle(record));
     let latency = latency.map(|seconds| format!("one access takes {} ns", nanoseconds(seconds)));
     let moved = (!moved.is_empty()).then(|| format!("{} (copy, as asked)", moved.join(", ")));
-    let enough = scaling::of_one_package(&record.machine.topology, &cells).map(|(cores, asked)| {
+    let enough = scaling::of_one_package(topology, &cells).map(|(cores, asked)| {
         format!(
             "{} of one package have nearly all that it gives ({} {})",
             tally(cores, "core"),

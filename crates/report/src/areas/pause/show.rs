@@ -79,12 +79,14 @@ fn figure(record: &Record, name: String, mut waits: Vec<&Wait<'_>>) -> Option<Ke
     waits.sort_by(|a, b| {
         a.seconds().unwrap_or_default().total_cmp(&b.seconds().unwrap_or_default())
     });
-    let summary = waits.get(waits.len() / 2)?.time.summary()?;
+    let middle = waits.get(waits.len() / 2)?.time;
+    let summary = middle.summary()?;
     let bands = bands(record);
     let is_alone = name == "pause instruction";
     let band = bands.iter().find(|band| is_alone && band.what.starts_with(PAUSE));
     let figure = KeyFigure::of(name, summary.median, Unit::Second);
-    Some(figure.known_to(summary.relative_uncertainty()).within(band))
+    let figure = figure.known_to(summary.relative_uncertainty()).within(band);
+    Some(figure.doubted(middle.is_doubtful()))
 }
 
 fn extremes<'a, 'b>(mut group: Vec<&'b Wait<'a>>, most: usize) -> Vec<&'b Wait<'a>> {
@@ -124,7 +126,8 @@ fn table(waits: &[Wait<'_>], most: usize) -> Block {
             cells.push(wait.core_type.unwrap_or("-").into());
         }
         let nanoseconds = wait.seconds().map_or("-".to_owned(), |s| format!("{:.2}", s * 1e9));
-        cells.extend([Text::toned(nanoseconds, Tone::Strong), spread.into(), cycles, known.into()]);
+        let nanoseconds = Text::toned(nanoseconds, Tone::Strong).doubted(wait.time.is_doubtful());
+        cells.extend([nanoseconds, spread.into(), cycles, known.into()]);
         cells
     };
     let shown = shown(waits, most);

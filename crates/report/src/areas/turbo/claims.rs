@@ -1,6 +1,7 @@
 //! The clocks that are claimed, and the rate of work that theory allows, beside what was measured.
 
 use model::areas::turbo::HEAVY;
+use model::in_order;
 use model::page::tally;
 use model::record::{AccountStep, ClockAccount, Record};
 use model::{CpuSet, Unit};
@@ -35,7 +36,8 @@ fn one_core(record: &Record) -> Option<Claim> {
     let accounts = &record.clock.as_ref()?.accounts;
     let account = accounts.iter().find(|it| it.active.len() == 1)?;
     let measured = format!("{} MHz ({})", mhz(account.clock), account.workload);
-    let what = "clock of one core".to_owned();
+    let whose = account.core_type.as_ref().map_or(String::new(), |kind| format!(", {kind}"));
+    let what = format!("clock of one core{whose}");
     let claimed = said(&account.advertised, |it| format!("{} MHz", mhz(it.hertz)));
     let by = account.advertised.value().map_or(String::new(), |it| it.source.clone());
     let cause = account.advertised.value().and_then(|it| taken_below(account, it.hertz));
@@ -75,10 +77,23 @@ impl Judged<'_> {
     }
 }
 
-/// Each number of active cores that has a limit, in one line.
-fn turbo_limits(record: &Record) -> Option<Claim> {
+/// Each number of active cores that has a limit, in one line for each type of core.
+fn turbo_limits(record: &Record) -> Vec<Claim> {
     let rows = read::rows_alike(record);
-    let light = rows.iter().filter(|row| row.workload == LIGHT);
+    let light: Vec<&WorkloadRow<'_>> = rows.iter().filter(|row| row.workload == LIGHT).collect();
+    let kinds = in_order(light.iter().map(|row| row.core_type()));
+    let of_type = |kind: Option<&str>| {
+        let mine = light.iter().copied().filter(|row| row.core_type() == kind);
+        turbo_limits_of(record, kind, mine)
+    };
+    kinds.into_iter().filter_map(of_type).collect()
+}
+
+fn turbo_limits_of<'a>(
+    record: &Record,
+    kind: Option<&str>,
+    light: impl Iterator<Item = &'a WorkloadRow<'a>>,
+) -> Option<Claim> {
     let judged = |row| {
         let (clock, promised) =
             (WorkloadRow::median(row, "clock")?, clock_account::promised(record, row)?);
@@ -103,7 +118,10 @@ fn turbo_limits(record: &Record) -> Option<Claim> {
     let of_what = format!(" with {} active{whose} ({clocks})", count(worst));
     let verdict = verdict(record, worst.row.own(), worst.off(), &of_what, cause.as_deref());
     Some(Claim {
-        what: format!("turbo, {} to {most} cores", count(first)),
+        what: {
+            let whose = kind.map_or(String::new(), |kind| format!(", {kind}"));
+            format!("turbo, {} to {most} cores{whose}", count(first))
+        },
         claimed: range(|it| it.promised),
         by: promised_by(record, worst).to_owned(),
         measured: range(|it| it.clock),

@@ -45,11 +45,11 @@ fn width(record: &Record, stream: &str) -> String {
     bits.map_or("FMA".to_owned(), |bits| format!("{bits}-bit FMA"))
 }
 
-fn clock(
-    record: &Record,
-    rows: &[WorkloadRow<'_>],
+fn clock<'a>(
+    record: &'a Record,
+    rows: &[WorkloadRow<'a>],
     (stream, words): (&'static str, &str),
-    (cores, kind): (usize, Option<&str>),
+    (cores, kind): (usize, Option<&'a str>),
 ) -> Option<KeyFigure> {
     let whose = kind.map_or(String::new(), |kind| format!(", {kind}"));
     let name = format!("clock, {}{whose}, {words}", tally(cores, "core"));
@@ -57,20 +57,24 @@ fn clock(
         Pooled::Measured { summary, .. } => summary,
         Pooled::Absent(reason) => return Some(KeyFigure::absent(name, reason.why)),
     };
-    let is_it = |row: &&WorkloadRow<'_>| {
-        row.workload == stream
-            && row.active.len() == cores
-            && kind.is_none_or(|kind| row.core_type() == Some(kind))
+    let of_cores = |row: &&WorkloadRow<'_>| row.workload == stream && row.active.len() == cores;
+    let mut of_cores = rows.iter().filter(of_cores);
+    // A row may be of one type of core, or have all types.
+    let row = match kind {
+        None => of_cores.next().cloned(),
+        Some(kind) => {
+            of_cores.map(|row| row.on_type(record, kind)).find(|row| !row.of("clock").is_empty())
+        }
     };
-    let row = rows.iter().find(is_it);
-    let promised = row.and_then(|row| clock_account::promised(record, row));
+    let series = row.as_ref().map(|row| row.of("clock")).unwrap_or_default();
+    let is_doubtful = !series.is_empty() && series.iter().all(|series| series.is_doubtful());
+    let promised = row.and_then(|row| clock_account::promised(record, &row));
     let normal = promised.map(|hertz| [1.0 - AS_CLAIMED, 1.0 + AS_CLAIMED].map(|end| end * hertz));
-    Some(
-        KeyFigure::of(name, summary.median, Unit::Hertz)
-            .known_to(summary.relative_uncertainty())
-            .normally(normal, "the turbo limits that firmware states")
-            .result(AREA, stream, "clock", cores),
-    )
+    let figure = KeyFigure::of(name, summary.median, Unit::Hertz)
+        .known_to(summary.relative_uncertainty())
+        .doubted(is_doubtful)
+        .normally(normal, "the turbo limits that firmware states");
+    Some(figure.result(AREA, stream, "clock", cores))
 }
 
 fn curve(record: &Record, stream: &str, counts: &[usize]) -> Vec<(usize, f64)> {

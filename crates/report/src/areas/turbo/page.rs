@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use crate::kit::value_text;
 use model::page::{
-    Align, Block, HeatCell, HeatMap, HeatRow, Outline, Page, Ruled, Table, Text, Tone,
+    Align, Block, HeatCell, HeatMap, HeatRow, Outline, Page, Ruled, Table, Text, Tone, doubts,
 };
 use model::record::{Instrument, InstrumentState, Record, Series};
 use model::{Known, in_order};
@@ -180,12 +180,13 @@ fn table(record: &Record, is_verbose: bool, is_wide: bool) -> Block {
     let least = if is_verbose { WORDS } else { 1 };
     let mut optional: Vec<usize> = (0..shown.len()).filter(|i| rank(shown[*i]) >= least).collect();
     optional.sort_by_key(|index| std::cmp::Reverse(rank(shown[*index])));
+    let parts: Vec<Vec<Vec<Text>>> = chunks.map(|part| part.iter().map(cells).collect()).collect();
     Block::Ruled(Ruled {
         caption: String::new(),
         columns: shown.iter().map(|column| (column.title.to_owned(), column.align)).collect(),
-        parts: chunks.map(|part| part.iter().map(cells).collect()).collect(),
         optional,
-        legend: Vec::new(),
+        legend: parts.iter().find_map(|rows| doubts(rows)).into_iter().collect(),
+        parts,
         notes: Vec::new(),
     })
 }
@@ -259,7 +260,10 @@ fn shown_across(
     let medians: Option<Vec<f64>> =
         series.iter().map(|series| series.summary().map(|it| shown(it.median))).collect();
     match medians {
-        Some(medians) if !medians.is_empty() => listed(from, medians, text).into(),
+        Some(medians) if !medians.is_empty() => {
+            let is_doubtful = series.iter().all(|series| series.is_doubtful());
+            Text::from(listed(from, medians, text)).doubted(is_doubtful)
+        }
         _ => absence(row, quantity),
     }
 }

@@ -67,8 +67,8 @@ pub(in crate::areas) fn active_counts(record: &Record) -> Vec<usize> {
 /// The types of core that were measured, in the order of their CPUs; none where all are of one.
 pub(in crate::areas) fn core_types(record: &Record) -> Vec<&str> {
     let topology = &record.machine.topology;
-    let kind = |cpu| topology.place(cpu)?.kind.as_deref();
-    let kinds: Vec<&str> = in_order(record.run.plan.cpus.iter().filter_map(kind));
+    let kinds: Vec<&str> =
+        in_order(record.run.plan.cpus.iter().filter_map(|cpu| topology.kind(cpu)));
     if kinds.len() > 1 { kinds } else { Vec::new() }
 }
 
@@ -99,11 +99,10 @@ pub(in crate::areas) fn pooled_of(
     (active, core_type): (usize, Option<&str>),
 ) -> Option<Pooled> {
     let topology = &record.machine.topology;
-    let kind = |series: &Series| topology.place(series.cpu)?.kind.as_deref();
     let cell: Vec<&Series> = record
         .series_of(AREA, quantity)
         .filter(|series| series.workload == workload && series.active.len() == active)
-        .filter(|series| core_type.is_none() || kind(series) == core_type)
+        .filter(|series| core_type.is_none() || topology.kind(series.cpu) == core_type)
         .collect();
     let class = shown_class(&cell)?;
     let of_class = cell.iter().filter(|series| series.placement_class == *class);
@@ -166,6 +165,8 @@ pub(in crate::areas) struct WorkloadRow<'a> {
     pub(in crate::areas) active: &'a CpuSet,
     /// Those of them that it is of alone, where others may have other clocks.
     pub(in crate::areas) cpus: Option<CpuSet>,
+    /// Their type, where the machine has several, and they are of one.
+    kind: Option<&'a str>,
     parameters: &'a BTreeMap<String, String>,
     series: Vec<&'a Series>,
 }
@@ -173,7 +174,7 @@ pub(in crate::areas) struct WorkloadRow<'a> {
 impl<'a> WorkloadRow<'a> {
     /// The type of its cores, where the machine has several.
     pub(in crate::areas) fn core_type(&self) -> Option<&'a str> {
-        self.parameters.get("core_type").map(String::as_str)
+        self.kind.or_else(|| self.parameters.get("core_type").map(String::as_str))
     }
 
     /// The CPUs that it is of.
@@ -181,11 +182,17 @@ impl<'a> WorkloadRow<'a> {
         self.cpus.as_ref().unwrap_or(self.active)
     }
 
-    /// Itself in parts, each of CPUs that are allowed as much: a median over CPUs of different limits is no clock of
-    /// any.
-    fn alike(self, record: &Record) -> Vec<WorkloadRow<'a>> {
+    /// Itself in parts, each of cores of one type that are allowed as much: a median over CPUs of different limits is no
+    /// clock of any.
+    fn alike(self, record: &'a Record) -> Vec<WorkloadRow<'a>> {
+        let topology = &record.machine.topology;
+        let kinds = in_order(self.own().iter().filter_map(|cpu| topology.kind(cpu)));
+        if kinds.len() > 1 {
+            let of_type = |kind| self.on_type(record, kind).alike(record);
+            return kinds.into_iter().flat_map(of_type).collect();
+        }
         let groups =
-            promise::alike(record.clock.as_ref(), record.speed_select.as_ref(), self.active);
+            promise::alike(record.clock.as_ref(), record.speed_select.as_ref(), self.own());
         if groups.len() < 2 {
             return vec![self];
         }
@@ -194,6 +201,15 @@ impl<'a> WorkloadRow<'a> {
             WorkloadRow { series: mine.copied().collect(), cpus: Some(cpus), ..self.clone() }
         };
         groups.into_iter().map(part).filter(|row| !row.series.is_empty()).collect()
+    }
+
+    /// Itself on its cores of one type, where other types are active, too.
+    pub(in crate::areas) fn on_type(&self, record: &Record, kind: &'a str) -> WorkloadRow<'a> {
+        let topology = &record.machine.topology;
+        let is_its = |cpu: &CpuId| topology.kind(*cpu) == Some(kind);
+        let mine = self.series.iter().filter(|series| is_its(&series.cpu)).copied();
+        let cpus = self.own().iter().filter(is_its).collect();
+        WorkloadRow { series: mine.collect(), cpus: Some(cpus), kind: Some(kind), ..self.clone() }
     }
 
     /// Whether several streams share the cores.
@@ -246,18 +262,23 @@ impl<'a> WorkloadRow<'a> {
 
 /// All rows that this machine can execute, by number of active cores.
 pub(in crate::areas) fn rows(record: &Record) -> Vec<WorkloadRow<'_>> {
+    let topology = &record.machine.topology;
     let is_stream = |series: &Series| model::areas::is_of(series, AREA);
-    let of = |Cell { workload, active, parameters, series }| WorkloadRow {
-        workload,
-        active,
-        cpus: None,
-        parameters,
-        series,
+    let of = |Cell { workload, active, parameters, series }| {
+        let kind = topology.one_type(active);
+        WorkloadRow { workload, active, cpus: None, kind, parameters, series }
     };
     let mut rows: Vec<WorkloadRow<'_>> = cells(record, is_stream).into_iter().map(of).collect();
     rows.retain(|row| !row.series.iter().all(|series| lacks_hardware(series)));
-    rows.sort_by_key(|row| (row.core_type(), row.active.len()));
+    in_order_of_types(record, &mut rows);
     rows
+}
+
+/// Types in the order of their CPUs, and of each the fewest cores first.
+fn in_order_of_types(record: &Record, rows: &mut [WorkloadRow<'_>]) {
+    let kinds = core_types(record);
+    let place = |kind: Option<&str>| kinds.iter().position(|known| Some(*known) == kind);
+    rows.sort_by_key(|row| (place(row.core_type()), row.active.len()));
 }
 
 /// Rows of the same CPUs together, in order.
@@ -271,7 +292,10 @@ pub(in crate::areas) fn by_cpus<'r, 'a>(
 
 /// The same, each in parts of CPUs that are allowed as much.
 pub(in crate::areas) fn rows_alike(record: &Record) -> Vec<WorkloadRow<'_>> {
-    rows(record).into_iter().flat_map(|row| row.alike(record)).collect()
+    let mut rows: Vec<WorkloadRow<'_>> =
+        rows(record).into_iter().flat_map(|row| row.alike(record)).collect();
+    in_order_of_types(record, &mut rows);
+    rows
 }
 
 /// The same as a page shows them, with a word on the parts that it leaves out.
@@ -283,6 +307,7 @@ pub(in crate::areas) fn rows_shown(record: &Record) -> (Vec<WorkloadRow<'_>>, Op
         most = most.max(parts.len());
         shown.extend(parts.into_iter().take(promise::GROUPS_MAX));
     }
+    in_order_of_types(record, &mut shown);
     let more = most.saturating_sub(promise::GROUPS_MAX);
     let word = || format!("{more} more groups of CPUs with limits of their own are in the record");
     (shown, (more > 0).then(word))

@@ -312,9 +312,11 @@ fn idle_reasons(clock: &ClockRecord) -> Option<Text> {
     (!idle.is_empty()).then(|| Text::from(line()))
 }
 
-/// The way down of the most loaded cell, as a sentence.
+/// The way down of the most loaded cell, of the first type of core, as a sentence.
 pub(super) fn sentence(record: &Record) -> Option<Text> {
-    let account = record.clock.as_ref()?.accounts.last()?;
+    let accounts = &record.clock.as_ref()?.accounts;
+    let kind = &accounts.first()?.core_type;
+    let account = accounts.iter().rfind(|account| account.core_type == *kind)?;
     let advertised = account.advertised.value()?;
     let part = |step: &AccountStep| format!("{} {}", loss(step.hertz), step.label);
     let mut parts: Vec<String> = account.steps.iter().map(part).collect();

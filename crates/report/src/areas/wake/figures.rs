@@ -18,17 +18,28 @@ pub(super) fn figures(record: &Record) -> Vec<KeyFigure> {
     let is_near =
         |cell: &Cell<'_>| matches!(cell.kind(), Some(Relation::SameCpu | Relation::Sibling));
     let is_apart = |cell: &&Cell<'_>| cell.workload == METHOD && !is_near(cell);
-    let Some(cell) = cells.iter().find(is_apart) else { return Vec::new() };
-    let Some(spread) = cell.spread("round_trip") else { return Vec::new() };
     // One way cannot be timed without trusting two clocks: half of a round trip stands for it.
-    let figure = |name: &str, round_trip: f64| {
-        KeyFigure::of(format!("wake-up from a nap, {name}"), round_trip / 2.0, Unit::Second)
+    let figure = |cell: &Cell<'_>, name: &str, round_trip: f64| {
+        let types = record.machine.topology.types(cell.active);
+        let whose = types.map_or(String::new(), |types| format!(", {types}"));
+        let name = format!("wake-up from a nap, {name}{whose}");
+        KeyFigure::of(name, round_trip / 2.0, Unit::Second)
     };
-    let mut figures = vec![
-        figure("median", spread.median).known_to(cell.uncertainty("round_trip")),
-        figure("p99", spread.p99),
-        figure("longest", spread.max),
-    ];
+    let median = |cell: &Cell<'_>| {
+        let spread = cell.spread("round_trip")?;
+        let figure = figure(cell, "median", spread.median);
+        let figure = figure.known_to(cell.uncertainty("round_trip"));
+        Some(figure.doubted(cell.is_doubtful("round_trip")))
+    };
+    let mut apart = cells.iter().filter(is_apart);
+    let Some(first) = apart.next() else { return Vec::new() };
+    let Some(spread) = first.spread("round_trip") else { return Vec::new() };
+    let mut figures: Vec<KeyFigure> = median(first).into_iter().collect();
+    figures.push(figure(first, "p99", spread.p99));
+    figures.push(figure(first, "longest", spread.max));
+    // Of further types of cores the middle alone.
+    let types = |cell: &Cell<'_>| record.machine.topology.types(cell.active);
+    figures.extend(apart.filter(|cell| types(cell) != types(first)).filter_map(median));
     figures.extend(deep_sleep(record));
     figures
 }

@@ -7,7 +7,7 @@ use super::findings::cliff;
 use super::read::Cell;
 use super::shown::idle::{distributions, staircases, table};
 use super::shown::microseconds;
-use super::shown::signals::{measured, plot};
+use super::shown::signals::{measured, of_types, plot};
 
 pub(super) fn section(record: &Record) -> Vec<Block> {
     let cells = measured(record);
@@ -20,8 +20,8 @@ pub(super) fn section(record: &Record) -> Vec<Block> {
         let mut row = vec![
             Text::from(cell.workload),
             kind.into(),
-            cell.active.to_string().into(),
-            microseconds(cell.median("time_per_signal")?).into(),
+            format!("{}{}", cell.active, of_types(record, cell.active)).into(),
+            cell.told("time_per_signal", microseconds)?,
         ];
         let numbers = [spread.median, spread.p99, spread.p999, spread.max];
         row.extend(numbers.map(|seconds| Text::from(microseconds(seconds))));

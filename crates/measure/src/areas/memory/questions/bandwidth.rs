@@ -24,23 +24,28 @@ impl QuestionContext<'_> {
             Some(name) => vec![Which::Named(name.clone())],
             None => vec![Which::Any, Which::Ordinary],
         };
-        self.of_counts(&self.kernels(), &self.counts(), &choices)
+        self.of_groups(&self.kernels(), &self.groups(), &choices)
     }
 
     /// For the sheet: the best on all cores, then on one, the kernels that people ask for first; and one kernel on
     /// numbers of cores between.
     pub(super) fn bandwidth_in_brief(&self) -> Result<Proposal, Error> {
-        let mut counts = self.counts();
-        counts.reverse();
-        let mut proposal = self.of_counts(&self.kernels(), &counts, &[Which::Widest])?;
+        let groups = self.groups();
+        let [first, others @ .., all] = groups.as_slice() else {
+            return self.of_groups(&self.kernels(), &groups, &[Which::Widest]);
+        };
+        let ends = [all.clone(), first.clone()];
+        let mut proposal = self.of_groups(&self.kernels(), &ends, &[Which::Widest])?;
         let rank = |cell: &Cell| {
             let id = cell.workloads().first().map(|workload| workload.id);
             ASKED_FOR.iter().position(|known| Some(*known) == id).unwrap_or(ASKED_FOR.len())
         };
         proposal.cells.sort_by_key(rank);
-        let between: Vec<usize> = self.between();
-        if let Some(kernel) = find(ALONE).filter(|_| !between.is_empty()) {
-            proposal.cells.extend(self.of_counts(&[kernel], &between, &[Which::Widest])?.cells);
+        let between = self.between().into_iter().map(|count| self.cpus()[..count].to_vec());
+        // Of further types of cores one kernel is measured, too.
+        let groups: Vec<Vec<CpuId>> = others.iter().cloned().chain(between).collect();
+        if let Some(kernel) = find(ALONE).filter(|_| !groups.is_empty()) {
+            proposal.cells.extend(self.of_groups(&[kernel], &groups, &[Which::Widest])?.cells);
         }
         Ok(proposal)
     }
@@ -56,23 +61,26 @@ impl QuestionContext<'_> {
         counts.into_iter().collect()
     }
 
-    /// One thread and all, or as many as asked for.
-    fn counts(&self) -> Vec<usize> {
-        let all = self.cpus().len();
+    /// One thread on each type of core and threads on all CPUs, or as many as asked for.
+    fn groups(&self) -> Vec<Vec<CpuId>> {
+        let all = self.cpus();
         match self.options.threads {
-            Some(asked) => vec![asked],
-            None if all == 1 => vec![1],
-            None => vec![1, all],
+            Some(asked) => vec![all[..asked].to_vec()],
+            None if all.len() == 1 => vec![all.to_vec()],
+            None => {
+                let alone = self.of_each_type().into_iter().map(|cpu| vec![cpu]);
+                alone.chain([all.to_vec()]).collect()
+            }
         }
     }
 
-    fn of_counts(
+    fn of_groups(
         &self,
         kernels: &[&'static MemoryKernel],
-        counts: &[usize],
+        groups: &[Vec<CpuId>],
         choices: &[Which],
     ) -> Result<Proposal, Error> {
-        let groups: Vec<&[CpuId]> = counts.iter().map(|&count| &self.cpus()[..count]).collect();
+        let groups: Vec<&[CpuId]> = groups.iter().map(Vec::as_slice).collect();
         let (arrays, fit) = self.fitted(kernels, &groups)?;
         let mut proposal = Proposal::default();
         for cpus in groups {

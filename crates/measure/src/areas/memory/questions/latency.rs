@@ -21,7 +21,14 @@ struct MemoryLevel {
 
 impl QuestionContext<'_> {
     pub(super) fn latency(&self) -> Result<Proposal, Error> {
-        let cpu = self.cpus()[0];
+        let mut proposal = Proposal::default();
+        for cpu in self.of_each_type() {
+            proposal.cells.extend(self.latency_on(cpu)?.cells);
+        }
+        Ok(proposal)
+    }
+
+    fn latency_on(&self, cpu: CpuId) -> Result<Proposal, Error> {
         let largest = self.largest_ring(cpu);
         let kinds: Vec<Pages> = match self.options.pages {
             Some(pages) => vec![pages],

@@ -12,6 +12,7 @@ use kernels::memory::MemoryKernel;
 use kernels::memory::chase::LINE_BYTES;
 use model::{CpuId, Pages, Seconds, Unavailable};
 
+use super::super::turbo::active;
 use super::cells::{self, Arrays, Effort, Which};
 use super::classic;
 use super::request::{MemoryOptions, Question};
@@ -48,7 +49,7 @@ impl QuestionContext<'_> {
         match self.options.question {
             Question::Bandwidth => self.bandwidth(),
             Question::Scaling => self.scaling(),
-            Question::Sweep => self.sweep(sweep::STEPS_PER_OCTAVE),
+            Question::Sweep => self.sweep(),
             Question::Factors(most) => self.factors(most),
             Question::Latency => self.latency(),
             Question::Stride => self.stride(),
@@ -61,7 +62,7 @@ impl QuestionContext<'_> {
     pub(super) fn briefly(&self) -> Result<Proposal, Error> {
         match self.options.question {
             Question::Bandwidth => self.bandwidth_in_brief(),
-            Question::Sweep => self.sweep(sweep::STEPS_IN_BRIEF),
+            Question::Sweep => self.sweep_in_brief(),
             Question::Loaded => self.loaded(loaded::PAUSES_IN_BRIEF),
             _ => self.answer(),
         }
@@ -95,6 +96,12 @@ impl QuestionContext<'_> {
 
     fn cpus(&self) -> &[CpuId] {
         &self.plan.placement.cpus
+    }
+
+    /// The first chosen CPU of each type of core.
+    fn of_each_type(&self) -> Vec<CpuId> {
+        let firsts = active::kinds(self.plan).into_iter();
+        firsts.filter_map(|(_, cpus)| cpus.first().copied()).collect()
     }
 
     /// As many CPUs as asked for, or all.

@@ -4,24 +4,45 @@ use std::collections::VecDeque;
 
 use kernels::memory::chase::Walk;
 use kernels::memory::{MemoryKernel, find};
-use model::Seconds;
+use model::{CpuId, Seconds};
 
 use super::super::cells::{Arrays, Chase, Effort, Which};
 use super::super::size;
-use super::{QuestionContext, SMALLEST, limit, lines_of, some_cells};
+use super::{QuestionContext, SMALLEST, limit, lines_of, miss, some_cells};
 use crate::run::Error;
 use crate::run::plan::Proposal;
 use rig::traffic::{Begin, Store};
 
 /// Points each time that the size doubles.
-pub(super) const STEPS_PER_OCTAVE: u32 = 3;
-pub(super) const STEPS_IN_BRIEF: u32 = 1;
+const STEPS_PER_OCTAVE: u32 = 3;
+const STEPS_IN_BRIEF: u32 = 1;
 
 const EFFORT: Effort = Effort { repetitions: 3, target: Seconds(0.7e-3) };
 
 impl QuestionContext<'_> {
-    pub(super) fn sweep(&self, per_octave: u32) -> Result<Proposal, Error> {
-        let cpu = self.cpus()[0];
+    pub(super) fn sweep(&self) -> Result<Proposal, Error> {
+        let mut proposal = Proposal::default();
+        for cpu in self.of_each_type() {
+            let Proposal { cells, absent } = self.sweep_on(cpu, STEPS_PER_OCTAVE)?;
+            proposal.cells.extend(cells);
+            absent.into_iter().for_each(|(id, why)| miss(&mut proposal, id, why));
+        }
+        Ok(proposal)
+    }
+
+    /// For the sheet: of further types of cores memory alone.
+    pub(super) fn sweep_in_brief(&self) -> Result<Proposal, Error> {
+        let cpus = self.of_each_type();
+        let mut proposal = self.sweep_on(cpus[0], STEPS_IN_BRIEF)?;
+        for cpu in &cpus[1..] {
+            // The largest size comes first, and of each size the chase.
+            let cells = self.sweep_on(*cpu, STEPS_IN_BRIEF)?.cells;
+            proposal.cells.extend(cells.into_iter().take(1));
+        }
+        Ok(proposal)
+    }
+
+    fn sweep_on(&self, cpu: CpuId, per_octave: u32) -> Result<Proposal, Error> {
         let usual: Vec<&'static MemoryKernel> = find("load").into_iter().collect();
         let kernels = self.kernels_or(&usual);
         let largest = self.largest_ring(cpu);

@@ -1,6 +1,6 @@
 //! What the kernels move.
 
-use model::page::{Align, Block, Ruled, Text, Tone};
+use model::page::{Align, Block, Ruled, Text, Tone, doubts};
 use model::record::{Record, Samples};
 use model::stats::median;
 
@@ -16,12 +16,15 @@ const MEASURED: &str = "measured_read";
 /// A table for each number of threads and choice of variants, with the line of the four kernels.
 pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
     let mut cells = cells(record, "bandwidth");
-    cells.sort_by_key(|cell| cell.active.len());
+    cells.sort_by_key(|cell| (cell.active.len(), cell.active.iter().next()));
     let counting = Counting::of(record);
     let mut blocks = Vec::new();
     for of_threads in cells.chunk_by(|a, b| a.active == b.active) {
         let through = through(&counting.extents(of_threads));
-        blocks.push(Block::Heading(format!("{}{through}", threads(of_threads[0].active))));
+        blocks.push(Block::Heading(format!(
+            "{}{through}",
+            threads(&record.machine.topology, of_threads[0].active)
+        )));
         blocks.extend(arrays(of_threads));
         for choice in in_order(of_threads.iter().map(|cell| cell.text("choice").unwrap_or(""))) {
             let of_choice: Vec<&Cell<'_>> =
@@ -88,7 +91,8 @@ fn table(counting: Counting<'_>, choice: &str, cells: &[&Cell<'_>]) -> Block {
     }
     legend.extend(numbers().filter_map(|(name, numbers)| disturbed(counting, name, &numbers)));
     let is_measured = all().any(|cell| cell.shown(MEASURED).is_some());
-    let rows = cells.iter().map(|cell| row(counting, cell, is_measured)).collect();
+    let rows: Vec<Vec<Text>> = cells.iter().map(|cell| row(counting, cell, is_measured)).collect();
+    legend.extend(doubts(&rows));
     let mut columns = vec![
         ("kernel", Align::Left),
         ("formula", Align::Left),
@@ -198,7 +202,7 @@ fn numbers(counting: Counting<'_>, cell: &Cell<'_>) -> Vec<Text> {
     vec![
         name,
         formula,
-        asked,
+        asked.doubted(cell.is_doubtful(QUANTITY)),
         moved,
         or_dash(numbers.spread.filter(|_| modes.is_none()).and_then(spread)),
         or_dash(headline(numbers.max)),

@@ -1,14 +1,14 @@
 //! What one access costs in each cache and in memory, what address translation adds, and how many
 //! accesses one core has in flight.
 
-use model::Pages;
 use model::page::{Align, Block, Lines, Scale, Table, Text};
 use model::record::{Record, Topology};
+use model::{CpuSet, Pages};
 
 use super::super::read::{Cell, cells, in_order};
 use super::super::working_set::{self, Extent};
 use super::factors::POINTS_MIN;
-use super::{dash, digits, nanoseconds, note, of_cpu, pages, size as size_text};
+use super::{dash, digits, nanoseconds, note, pages, size as size_text};
 
 /// The walk that goes to another page at nearly every step.
 const RANDOM: &str = "random";
@@ -16,17 +16,26 @@ const RANDOM: &str = "random";
 /// What is no faster than this part of memory is no cache.
 const NEAR: f64 = 1.3;
 
-/// The table of levels, and the chains side by side.
+/// The table of levels, and the chains side by side, of each CPU.
 pub(in super::super) fn blocks(record: &Record, verbosity: u8) -> Vec<Block> {
     let cells = cells(record, "latency");
+    let of = |active: &CpuSet| {
+        let mine = cells.iter().filter(|cell| cell.active == active);
+        blocks_of(record, &mine.cloned().collect::<Vec<_>>(), verbosity)
+    };
+    in_order(cells.iter().map(|cell| cell.active)).into_iter().flat_map(of).collect()
+}
+
+fn blocks_of(record: &Record, cells: &[Cell<'_>], verbosity: u8) -> Vec<Block> {
     let Some(cpu) = cells.first().and_then(|cell| cell.active.iter().next()) else {
         return Vec::new();
     };
-    let mut blocks = vec![Block::Heading(format!("Latency of one access, {}", of_cpu(cpu)))];
-    blocks.push(table(record, &cells));
+    let cpu = record.machine.topology.named(cpu);
+    let mut blocks = vec![Block::Heading(format!("Latency of one access, {cpu}"))];
+    blocks.push(table(record, cells));
     let limits = in_order(cells.iter().filter_map(|cell| cell.text("limited_by")));
     blocks.extend(limits.into_iter().map(|by| note(format!("sizes limited by {by}"))));
-    blocks.extend(chains(&cells, verbosity));
+    blocks.extend(chains(cells, verbosity));
     blocks
 }
 
@@ -116,7 +125,8 @@ fn both(cell: Option<&Cell<'_>>) -> Text {
     let Some(seconds) = cell.and_then(|cell| cell.main_median("latency")) else { return dash() };
     let cycles = cell.and_then(|cell| cell.main_median("latency_cycles"));
     let cycles = cycles.map_or(String::new(), |cycles| format!(" ({})", digits(cycles)));
-    format!("{}{cycles}", nanoseconds(seconds)).into()
+    let is_doubtful = cell.is_some_and(|cell| cell.is_doubtful("latency"));
+    Text::from(format!("{}{cycles}", nanoseconds(seconds))).doubted(is_doubtful)
 }
 
 /// What accesses of a size go to, by what the machine says.

@@ -11,8 +11,8 @@ pub(super) mod sweep;
 
 use super::read::{Cell, in_order};
 use super::working_set::Extent;
+use model::Unit;
 use model::page::{Block, Text, Tone, si};
-use model::{CpuId, Unit};
 
 /// Nanoseconds, to three digits.
 pub(super) fn nanoseconds(seconds: f64) -> String {
@@ -96,9 +96,4 @@ fn pages(word: &str) -> &str {
         Ok(pages) => pages.title(),
         Err(_) => word,
     }
-}
-
-/// The CPU of a question that one CPU answers.
-fn of_cpu(cpu: CpuId) -> String {
-    format!("CPU {cpu}")
 }

@@ -10,7 +10,7 @@ use super::super::byte_accounting::{AS_ASKED, Counting};
 use super::super::cache_boundaries::{self, ClaimedCache, CurvePoint, Knee, LatencyLevel, Whose};
 use super::super::read::{Cell, cells, in_order};
 use super::factors::POINTS_MIN;
-use super::{dash, digits, modes, nanoseconds, note, of_cpu, pages, size as size_text};
+use super::{dash, digits, modes, nanoseconds, note, pages, size as size_text};
 use model::areas::memory as size;
 use model::areas::memory::data_caches;
 
@@ -27,12 +27,23 @@ pub(in super::super) struct Sweep<'a> {
     cells: Vec<Cell<'a>>,
 }
 
-/// Reads the sweep of a record, where there is one.
+/// Reads the sweep of a record, where there is one: of several types of cores, that of the first.
 pub(in super::super) fn sweep(record: &Record) -> Option<Sweep<'_>> {
-    let mut cells = cells(record, "sweep");
+    sweeps(record).into_iter().next()
+}
+
+/// The sweeps of a record: one for each CPU that did one.
+pub(in super::super) fn sweeps(record: &Record) -> Vec<Sweep<'_>> {
+    let cells = cells(record, "sweep");
+    let of = |active: &CpuSet| {
+        let mine = cells.iter().filter(|cell| cell.active == active);
+        of_one(record, *active.as_slice().first()?, mine.cloned().collect())
+    };
+    in_order(cells.iter().map(|cell| cell.active)).into_iter().filter_map(of).collect()
+}
+
+fn of_one<'a>(record: &Record, cpu: CpuId, mut cells: Vec<Cell<'a>>) -> Option<Sweep<'a>> {
     cells.sort_by_key(|cell| cell.number("footprint"));
-    let active = cells.first()?.active;
-    let &cpu = active.as_slice().first()?;
     let topology = &record.machine.topology;
     let claims = claims(topology, cpu);
     let points: Vec<CurvePoint> =
@@ -88,6 +99,12 @@ impl Sweep<'_> {
     /// Latency of a level in cycles of the core, where its clock was measured.
     pub(in super::super) fn cycles(&self, level: &LatencyLevel) -> Option<f64> {
         self.over(level, CHASE, "latency_cycles")
+    }
+
+    /// Latency of the largest size, in seconds, where nothing limited it: that of memory.
+    pub(in super::super) fn beyond(&self) -> Option<f64> {
+        let largest = self.of(CHASE).last().filter(|cell| cell.limited().is_empty())?;
+        largest.main_median("latency")
     }
 
     /// Latency of a level, in seconds.
@@ -147,16 +164,19 @@ pub(in super::super) fn verdict(level: &LatencyLevel) -> LevelVerdict {
 
 /// Plots of latency and bandwidth, and the table of levels.
 pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
-    let Some(sweep) = sweep(record) else { return Vec::new() };
-    let mut blocks =
-        vec![Block::Heading(format!("Latency and bandwidth by size, {}", of_cpu(sweep.cpu)))];
-    blocks.extend(latency_plot(&sweep));
-    blocks.extend(bandwidth_plot(Counting::of(record), &sweep));
-    blocks.extend(level_table(Counting::of(record), &sweep));
-    blocks.extend(kernel_table(Counting::of(record), &sweep));
-    blocks.extend(point_table(&sweep));
-    blocks.extend(gaps(&sweep));
-    blocks.extend(how(&sweep));
+    sweeps(record).iter().flat_map(|sweep| blocks_of(record, sweep)).collect()
+}
+
+fn blocks_of(record: &Record, sweep: &Sweep<'_>) -> Vec<Block> {
+    let cpu = record.machine.topology.named(sweep.cpu);
+    let mut blocks = vec![Block::Heading(format!("Latency and bandwidth by size, {cpu}"))];
+    blocks.extend(latency_plot(sweep));
+    blocks.extend(bandwidth_plot(Counting::of(record), sweep));
+    blocks.extend(level_table(Counting::of(record), sweep));
+    blocks.extend(kernel_table(Counting::of(record), sweep));
+    blocks.extend(point_table(sweep));
+    blocks.extend(gaps(sweep));
+    blocks.extend(how(sweep));
     let counting = Counting::of(record);
     blocks.extend(modes(&sweep.cells, "latency", |seconds| format!("{} ns", nanoseconds(seconds))));
     blocks.extend(modes(&sweep.cells, "bandwidth", |asked| counting.words_of(asked)));

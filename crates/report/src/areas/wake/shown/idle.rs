@@ -6,6 +6,7 @@ use model::{CpuId, CpuSet};
 
 use super::super::read::{Cell, Spread, cells, in_order};
 use super::super::{IDLE, LIMIT, REST, STATE};
+use super::signals::of_types;
 use super::{dash, distribution, microseconds, percent};
 
 /// The rests of one method, pair and limit.
@@ -132,8 +133,10 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
             format!(", idle states limited to {limit} us of exit latency")
         });
         blocks.push(Block::Heading(format!(
-            "A sleeper that rested: {}, CPUs {}{limited}",
-            stairs.workload, stairs.active
+            "A sleeper that rested: {}, CPUs {}{}{limited}",
+            stairs.workload,
+            stairs.active,
+            of_types(record, stairs.active)
         )));
         blocks.push(table(stairs));
         blocks.extend(state_table(stairs));

@@ -1,5 +1,6 @@
 //! What signals cost, kind of pair by kind of pair.
 
+use model::CpuSet;
 use model::areas::wake::SLEEPS;
 use model::page::{Block, Table, Text, Tone};
 use model::record::{Record, Relation};
@@ -25,7 +26,8 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
                 all.iter().filter(|cell| cell.kind() == kind && cell.active == active).collect();
             let word = if active.len() == 1 { "CPU" } else { "CPUs" };
             let title = kind.map_or("CPUs of which nobody says how they lie", Relation::title);
-            blocks.push(Block::Heading(format!("Signals between {title}: {word} {active}")));
+            let types = of_types(record, active);
+            blocks.push(Block::Heading(format!("Signals between {title}: {word} {active}{types}")));
             // Methods that spin were asked for, and have no row here.
             let is_alone = kind == Some(Relation::SameCpu) && all.iter().any(spins);
             blocks.push(table(&of, is_alone));
@@ -47,6 +49,11 @@ pub(in super::super) fn measured(record: &Record) -> Vec<Cell<'_>> {
     all
 }
 
+/// Of what types the cores are, where the machine has several.
+pub(in super::super) fn of_types(record: &Record, cpus: &CpuSet) -> String {
+    record.machine.topology.types(cpus).map_or(String::new(), |types| format!(" ({types})"))
+}
+
 /// Whether its threads keep their CPUs.
 fn spins(cell: &Cell<'_>) -> bool {
     cell.text("waits") != Some(SLEEPS)
@@ -63,7 +70,7 @@ fn table(cells: &[&Cell<'_>], is_alone: bool) -> Block {
         Some(vec![
             Text::from(cell.workload),
             cell.text("waits").unwrap_or("-").into(),
-            microseconds(seconds).into(),
+            cell.told("time_per_signal", microseconds)?,
             uncertainty,
             format!("{:.0}", 1.0 / seconds).into(),
             format!("{:.3} s", seconds * COUNTED).into(),
