@@ -163,7 +163,7 @@ fn packages_without_numbers_are_counted() {
     assert_eq!(places, [(0, 0), (0, 1), (1, 2), (1, 3)]);
 }
 
-fn put_cache(files: &mut Files, cpu: u32, index: u32, texts: [&str; 4]) {
+pub(super) fn put_cache(files: &mut Files, cpu: u32, index: u32, texts: [&str; 4]) {
     let folder = format!("{CPU}/cpu{cpu}/cache/index{index}");
     for (file, text) in ["level", "type", "size", "shared_cpu_list"].iter().zip(texts) {
         files.put(format!("{folder}/{file}"), text);

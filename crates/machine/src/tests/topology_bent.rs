@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use simulated::Files;
 
 use super::machine_of;
-use super::topology::{CPU, NODE, check, disputed, files_of, row, topology_of};
+use super::topology::{CPU, NODE, check, disputed, files_of, put_cache, row, topology_of};
 use crate::facts;
 
 /// A good tree: packages of four cores with so many threads, modules of two cores; what is counted
