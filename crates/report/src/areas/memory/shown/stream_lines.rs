@@ -19,6 +19,7 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
     let cells = cells(record, "bandwidth");
     let mut counts = in_order(cells.iter().map(|cell| cell.active));
     counts.sort_by_key(|active| active.len());
+    let topology = &record.machine.topology;
     let of = |active| {
         let chosen = |choice: &str| {
             let is_it =
@@ -32,8 +33,10 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
             rows if rows.is_empty() => ("the variant that was asked for", chosen(choice::AS_ASKED)),
             rows => ("ordinary stores", rows),
         };
-        let caption =
-            format!("As STREAM prints it: {}, {words}; seconds of one pass", threads(active));
+        let caption = format!(
+            "As STREAM prints it: {}, {words}; seconds of one pass",
+            threads(topology, active)
+        );
         let table = Table::of(caption)
             .left("Function")
             .right("Best Rate MB/s")
