@@ -155,7 +155,7 @@ fn what_cannot_be_tried_leaves_nothing_set() {
         ("try turbo-freq -l 4", "no CPUs were named to go first"),
         ("try turbo-freq -l 4 --on 12", "it has two ends"),
         ("try base-freq -l 1 --on-a 3", "it has two ends"),
-        ("try turbo-freq -l 4 --on 0,1 --busy 99", "cannot keep CPU 99 busy"),
+        ("try turbo-freq -l 4 --on 0,1 --busy 99", "cannot use CPU 99: online are "),
         ("try turbo-freq -l 4 --on 0,1 --busy 1", "the workload runs there"),
         // At that level.
         ("try turbo-freq -l 4 --on 12,13", "measure on CPUs 12-13: not in the level"),
@@ -466,7 +466,7 @@ fn promises_know_classes_and_limits_of_the_kernel() {
 fn who_cannot_be_busy_or_measured_is_named() {
     let guide = Guide::with("guide", "{}");
     for (line, code, why) in [
-        ("turbo-freq --on 12,13 --busy 99", 2, "cannot keep CPU 99 busy"),
+        ("turbo-freq --on 12,13 --busy 99", 2, "cannot use CPU 99: online are "),
         ("turbo-freq --on 12,13 --busy 12,13", 2, "the workload runs there"),
         ("turbo-freq --on 12,99", 2, "cannot use CPU 99: online are "),
         ("base-freq --on 99", 2, "cannot use CPU 99: online are "),

@@ -31,10 +31,10 @@ impl QuestionContext<'_> {
     /// numbers of cores between.
     pub(super) fn bandwidth_in_brief(&self) -> Result<Proposal, Error> {
         let groups = self.groups();
-        let [first, others @ .., all] = groups.as_slice() else {
-            return self.of_groups(&self.kernels(), &groups, &[Which::Widest]);
+        let (ends, others) = match groups.as_slice() {
+            [first, others @ .., all] => (vec![all.clone(), first.clone()], others),
+            only => (only.to_vec(), &[][..]),
         };
-        let ends = [all.clone(), first.clone()];
         let mut proposal = self.of_groups(&self.kernels(), &ends, &[Which::Widest])?;
         let rank = |cell: &Cell| {
             let id = cell.workloads().first().map(|workload| workload.id);
