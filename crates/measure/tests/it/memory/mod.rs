@@ -208,14 +208,16 @@ fn a_sweep_finds_the_caches_that_there_are_and_not_those_that_are_claimed() {
         let (model, memory, record) = answered(machine, asked(Question::Sweep));
         let mut levels = BTreeSet::new();
         for series in of(&record, "latency", &[("chains", "1")]) {
-            let level = memory.level(number(series, "footprint"), 1);
+            let reach = memory.reach(None);
+            let level = reach.level(number(series, "footprint"), 1);
             levels.insert(level.map(|level| level.bytes));
             let put_in = level.map_or(memory.latency_seconds, |level| level.latency_seconds);
             near(series, put_in, 0.015);
         }
         assert_eq!(levels.len(), memory.cache.len() + 1, "{machine}: all levels were met");
         for series in of(&record, "bandwidth", &[]) {
-            let level = memory.level(number(series, "footprint"), 1);
+            let reach = memory.reach(None);
+            let level = reach.level(number(series, "footprint"), 1);
             near(series, level.map_or(memory.core_bandwidth, |level| level.core_bandwidth), 0.015);
         }
         let claimed = model.caches.l2_bytes + model.caches.l3_bytes;
@@ -233,7 +235,8 @@ fn latency_of_each_level_and_of_small_pages_is_what_was_put_in() {
         for series in of(&record, "latency", &[("chains", "1")]) {
             let bytes = number(series, "footprint");
             let (pages, walk) = (parameter(series, "pages"), parameter(series, "walk"));
-            let level = memory.level(bytes, 1);
+            let reach = memory.reach(None);
+            let level = reach.level(bytes, 1);
             let misses = pages == "4k" && walk == "random" && bytes > memory.tlb_bytes;
             let put_in = level.map_or(memory.latency_seconds, |level| level.latency_seconds)
                 + if misses { memory.page_walk_seconds } else { 0.0 };
