@@ -46,64 +46,90 @@ fn factor(others: usize, chance: f64) -> Option<f64> {
 /// The median distance from the median is that much smaller than the standard deviation of normal numbers.
 const NORMAL: f64 = 1.4826;
 
-/// What is usual among numbers, and how far from it is too far.
+/// What is usual among numbers, and how far from it on the worse side is too far.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Usual {
     pub middle: f64,
-    /// How far below the middle is too far.
-    pub below: f64,
-    /// How far above it.
-    pub above: f64,
+    pub reach: f64,
 }
 
-/// Of that many numbers, each side has a tail that is looked at.
-const TAILS_MIN: usize = 100;
+/// Numbers and the side of them that is worse.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sample<'a> {
+    pub numbers: &'a [f64],
+    /// Whether greater ones are worse.
+    pub worse_above: bool,
+    /// How likely one of them is beyond the limit by chance.
+    pub chance: f64,
+}
 
-/// Shares of a side's distances, and where those of normal numbers end, in deviations; with how many distances.
-const TAILS: [(f64, f64, usize); 3] = [(0.8, 1.2816, 50), (0.9, 1.6449, 100), (0.98, 2.3263, 500)];
+/// From so many numbers on, the worse side has a tail that is looked at.
+const TAIL_MIN: usize = 30;
+
+/// From so many on it has one of its own.
+const OWN_MIN: usize = 100;
+
+/// Shares of a side's distances, and where those of normal numbers end, in deviations; of how many distances.
+const TAILS: [(f64, f64, usize); 3] = [(0.8, 1.2816, 15), (0.9, 1.6449, 60), (0.98, 2.3263, 400)];
 
 /// Half of normal distances end here, in deviations.
 const HALF: f64 = 0.674_49;
 
-/// What is usual among these numbers, for another one that is beyond it with that chance; `None` where they are too few.
-///
-/// Of many numbers each side has a limit of its own: where distances spread farther than normal ones they grow as
-/// a z + b z², which is right for noise that is skewed and for exponential tails. What is beyond the limit of normal
-/// numbers says nothing of tails: of these machines one in five may be ill.
-pub(super) fn usual(others: &[f64], chance: f64) -> Option<Usual> {
-    let middle = median(others)?;
-    let factor = factor(others.len(), chance)?;
-    let least = BAND * middle.abs();
-    let distances = ascending(others.iter().map(|number| (number - middle).abs()));
-    let plain = quantile_sorted(&distances, 0.5) * NORMAL * factor;
-    let reach = if others.len() < TAILS_MIN {
-        [plain; 2]
-    } else {
-        let side = |sign: f64| {
-            let distances = others.iter().map(|number| (number - middle) * sign);
-            let distances = ascending(distances.filter(|it| (0.0..=plain).contains(it)));
-            tail(&distances, factor)
+impl Sample<'_> {
+    /// How much faster than normal ones the distances on the worse side grow: b of z + b z², relative to their deviation
+    /// z. This is right for noise that is skewed and for exponential tails. `None` where there are too few.
+    ///
+    /// What is beyond the limit of normal numbers says nothing of tails: of these machines one in five may be ill.
+    pub(super) fn bend(&self) -> Option<f64> {
+        let (middle, plain) = self.plain()?;
+        let distances = self.side(middle, plain);
+        let tail = TAILS.iter().rev().find(|(_, _, least)| distances.len() >= *least)?;
+        let (share, end, _) = *tail;
+        let of = |share: f64, end: f64| quantile_sorted(&distances, share) / end;
+        let ratio = of(share, end) / of(0.5, HALF);
+        // Nothing that grows faster still could be told from machines that are ill.
+        let bend = (ratio - 1.0) / (end - ratio * HALF).max(end / 10.0);
+        (self.numbers.len() >= TAIL_MIN && bend.is_finite()).then_some(bend)
+    }
+
+    /// What is usual among these numbers, where results of this sort have that bend; `None` where they are too few.
+    pub(super) fn usual(&self, bend: f64) -> Option<Usual> {
+        let (middle, plain) = self.plain()?;
+        let factor = factor(self.numbers.len(), self.chance)?;
+        let is_many = self.numbers.len() >= OWN_MIN;
+        let own = self.bend().filter(|_| is_many).unwrap_or(0.0);
+        let bend = bend.max(own).max(0.0);
+        let half = if is_many {
+            quantile_sorted(&self.side(middle, plain), 0.5) / (HALF + bend * HALF * HALF)
+        } else {
+            plain / factor
         };
-        [side(-1.0), side(1.0)]
-    };
-    let [below, above] = reach.map(|reach| reach.max(least));
-    Some(Usual { middle, below, above })
+        let reach = half * (factor + bend * factor * factor);
+        Some(Usual { middle, reach: reach.max(BAND * middle.abs()) })
+    }
+
+    /// The median, and how far normal numbers reach from it.
+    fn plain(&self) -> Option<(f64, f64)> {
+        let middle = median(self.numbers)?;
+        let mut distances: Vec<f64> = self.numbers.iter().map(|it| (it - middle).abs()).collect();
+        let factor = factor(self.numbers.len(), self.chance)?;
+        Some((middle, quantile(&mut distances, 0.5) * NORMAL * factor))
+    }
+
+    /// How far worse numbers are from the middle, ascending, up to where normal ones end.
+    fn side(&self, middle: f64, plain: f64) -> Vec<f64> {
+        let sign = if self.worse_above { 1.0 } else { -1.0 };
+        let distances = self.numbers.iter().map(|it| (it - middle) * sign);
+        let mut side: Vec<f64> = distances.filter(|it| (0.0..=plain).contains(it)).collect();
+        side.sort_unstable_by(f64::total_cmp);
+        side
+    }
 }
 
-fn ascending(numbers: impl Iterator<Item = f64>) -> Vec<f64> {
-    let mut numbers: Vec<f64> = numbers.collect();
+/// A quantile of numbers, which lose their order.
+fn quantile(numbers: &mut [f64], share: f64) -> f64 {
     numbers.sort_unstable_by(f64::total_cmp);
-    numbers
-}
-
-/// Where so many deviations end on a side with these distances.
-fn tail(distances: &[f64], factor: f64) -> f64 {
-    let half = quantile_sorted(distances, 0.5) / HALF;
-    let bends = TAILS.iter().filter(|(_, _, least)| distances.len() >= *least);
-    let bends = bends
-        .map(|(share, end, _)| (quantile_sorted(distances, *share) / end - half) / (end - HALF));
-    let bend = bends.fold(0.0, f64::max);
-    (half - bend * HALF) * factor + bend * factor * factor
+    quantile_sorted(numbers, share)
 }
 
 #[cfg(test)]
@@ -115,6 +141,10 @@ mod tests {
         radius * (std::f64::consts::TAU * random.f64()).cos()
     }
 
+    fn of(numbers: &[f64], chance: f64) -> Sample<'_> {
+        Sample { numbers, worse_above: true, chance }
+    }
+
     #[test]
     fn as_many_normal_numbers_are_beyond_as_the_chance_says() {
         for (others, chance) in [(7, 1e-3), (12, 1e-3), (30, 1e-3), (50, 3e-4), (200, 1e-3)] {
@@ -124,15 +154,15 @@ mod tests {
             let beyond = (0..trials).filter(|_| {
                 let mut number = || 100.0 + 10.0 * normal(&mut random);
                 let all: Vec<f64> = (0..others).map(|_| number()).collect();
-                let usual = usual(&all, chance).unwrap();
-                let number = number() - usual.middle;
-                number < -usual.below || number > usual.above
+                let usual = of(&all, chance).usual(0.0).unwrap();
+                number() > usual.middle + usual.reach
             });
-            let expected = f64::from(trials) * chance;
+            // The other side is no fault.
+            let expected = f64::from(trials) * chance / 2.0;
             let beyond = beyond.count() as f64;
             // What bends by chance moves limits of 100 and more out.
-            let least = if others < TAILS_MIN { expected * 0.5 } else { 0.0 };
-            assert!((least..expected * 1.6).contains(&beyond), "{beyond} of {expected}, {others}");
+            let least = if others < OWN_MIN { expected * 0.4 } else { 0.0 };
+            assert!((least..expected * 1.9).contains(&beyond), "{beyond} of {expected}, {others}");
         }
     }
 
@@ -155,12 +185,16 @@ mod tests {
             let mut all: Vec<f64> = numbers.iter().map(skewed).collect();
             all.truncate(2_000 - ill);
             all.extend(vec![140.0; ill]);
-            usual(&all, 1e-6).unwrap()
+            of(&all, 1e-6).usual(0.0).unwrap().reach
         };
         let (plain, skewed, ill) = (usual(0.0, 0), usual(0.3, 0), usual(0.0, 100));
         // One in a million of both sides is 4.9 deviations: 4.9 and 0.3 x 24 are 12.1.
-        assert!((4.7..6.5).contains(&plain.above), "{plain:?}");
-        assert!((10.0..15.0).contains(&skewed.above) && skewed.below < 6.5, "{skewed:?}");
-        assert!(ill.above < 8.0, "{ill:?}");
+        assert!((4.7..6.5).contains(&plain), "{plain}");
+        assert!((10.0..15.0).contains(&skewed), "{skewed}");
+        assert!(ill < 8.0, "{ill}");
+        // What others of its sort show holds for few, too.
+        let few = of(&[99.0, 99.5, 99.8, 100.0, 100.1, 100.3, 100.4, 101.0, 102.0], 1e-4);
+        assert!(few.usual(0.3).unwrap().reach > 3.0 * few.usual(0.0).unwrap().reach);
+        assert_eq!(few.bend(), None);
     }
 }

@@ -13,6 +13,7 @@ mod separators;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use model::Unit;
 use model::record::ResultKey;
@@ -20,6 +21,7 @@ use model::stats::paired::Better;
 use model::stats::{median, quantile_sorted};
 use serde::Serialize;
 
+use self::limits::Sample;
 pub use self::page::{csv, page};
 pub use self::rows::{Host, Names, ResultColumn, Rows};
 pub use self::separators::{CHANCE_MAX, Separator};
@@ -313,13 +315,18 @@ impl<'a> KindOfHost<'a> {
     }
 
     fn look(&self, place: usize, chance: f64) -> KindFindings {
-        let (mut apart, mut sorts) = (Vec::new(), Vec::new());
-        for result in &self.results {
-            self.look_at(*result, chance, &mut apart, &mut sorts);
-        }
+        let all: Vec<SortedResult> =
+            self.results.iter().filter_map(|result| self.sorted(*result)).collect();
+        let bends = bends(&all, chance, self.names);
+        let apart: Vec<ApartHost> = all
+            .iter()
+            .flat_map(|result| result.beyond(chance, bends[&result.quantity(self.names)]))
+            .collect();
         // Who is ill is of no sort.
         let ill: BTreeSet<usize> = apart.iter().map(|it| it.host).collect();
         let least = (self.hosts.len() as f64 * modes::SHARE_MIN).ceil() as usize;
+        let mut sorts: Vec<Vec<ApartHost>> =
+            all.iter().flat_map(SortedResult::worse_sorts).collect();
         for sort in &mut sorts {
             sort.retain(|it| !ill.contains(&it.host));
         }
@@ -327,45 +334,16 @@ impl<'a> KindOfHost<'a> {
         KindFindings { suspects: self.suspects(place, &apart), modes: self.modes(place, sorts) }
     }
 
-    /// One result: which machines are apart within their sort, and which sorts are worse than the best.
-    fn look_at(
-        &self,
-        result: usize,
-        chance: f64,
-        apart: &mut Vec<ApartHost>,
-        sorts: &mut Vec<Vec<ApartHost>>,
-    ) {
-        let Some(better) = self.names.results.all()[result].better else { return };
+    /// One result of all machines that have it, cut into sorts.
+    fn sorted(&self, result: usize) -> Option<SortedResult> {
+        let better = self.names.results.all()[result].better?;
         let cells = self.hosts.iter().enumerate();
         let mut cells: Vec<(usize, rows::Cell)> =
             cells.filter_map(|(host, it)| Some((host, it.result(result)?))).collect();
         cells.sort_unstable_by(|a, b| a.1.median.total_cmp(&b.1.median));
-        let sorted: Vec<f64> = cells.iter().map(|(_, cell)| cell.median).collect();
-        let cuts = modes::cuts(&sorted);
-        let ends = cuts.iter().copied().chain([cells.len()]);
-        let begins = [0].into_iter().chain(cuts.iter().copied());
-        let groups: Vec<&[(usize, rows::Cell)]> =
-            begins.zip(ends).map(|(begin, end)| &cells[begin..end]).collect();
-        let middles: Vec<f64> = groups.iter().map(|group| middle(group)).collect();
-        let best = match better {
-            Better::More => middles.last(),
-            Better::Less => middles.first(),
-        };
-        let Some(best) = best.copied() else { return };
-        for (group, middle) in groups.iter().zip(&middles) {
-            let lost = lost(better, best, *middle);
-            if groups.len() > 1 && lost > 0.0 {
-                let apart = |(host, cell): &(usize, rows::Cell)| ApartHost {
-                    host: *host,
-                    result,
-                    usual: best,
-                    here: cell.median,
-                    lost,
-                };
-                sorts.push(group.iter().map(apart).collect());
-            }
-            apart.extend(beyond(group, result, better, chance));
-        }
+        let values: Vec<f64> = cells.iter().map(|(_, cell)| cell.median).collect();
+        let ends = modes::cuts(&values).into_iter().chain([cells.len()]).collect();
+        Some(SortedResult { result, better, cells, values, ends })
     }
 
     /// Machines that are apart, together with those that are so for the same reason.
@@ -383,14 +361,25 @@ impl<'a> KindOfHost<'a> {
         for it in worst.values() {
             groups.entry(columns[it.result].what.area.clone()).or_default().push(it.host);
         }
-        let mut found: Vec<HostGroup> = Vec::new();
+        let mut found: Vec<(Vec<usize>, Vec<Separator>)> = Vec::new();
         for (area, mut rest) in groups {
             while !rest.is_empty() {
                 let (group, facts) = self.next_group(&mut rest, &area);
-                found.push(self.group(place, &group, facts, apart));
+                // What one fact costs in several areas is one thing.
+                let is_same = |known: &Separator| {
+                    facts.first().is_some_and(|it| it.id == known.id && it.says == known.says)
+                };
+                match found.iter_mut().find(|(_, known)| known.first().is_some_and(is_same)) {
+                    Some((known, _)) => known.extend(group),
+                    None => found.push((group, facts)),
+                }
             }
         }
-        found
+        let told = |(mut hosts, facts): (Vec<usize>, Vec<Separator>)| {
+            hosts.sort_unstable();
+            self.group(place, &hosts, facts, apart)
+        };
+        found.into_iter().map(told).collect()
     }
 
     /// Of machines that are worse in an area those that the best fact has in common, or the first alone.
@@ -484,52 +473,114 @@ impl<'a> KindOfHost<'a> {
     }
 }
 
-fn middle(group: &[(usize, rows::Cell)]) -> f64 {
-    let sorted: Vec<f64> = group.iter().map(|(_, cell)| cell.median).collect();
-    quantile_sorted(&sorted, 0.5)
-}
-
-/// The part of the usual speed that is lost.
-fn lost(better: Better, usual: f64, here: f64) -> f64 {
-    match better {
-        Better::More => 1.0 - here / usual,
-        Better::Less => 1.0 - usual / here,
-    }
-}
-
-/// Machines that are worse than others of their sort by more than chance, with the whole of their interval.
-fn beyond(
-    group: &[(usize, rows::Cell)],
+/// The numbers of a result, ascending, and where each sort of machines ends.
+struct SortedResult {
     result: usize,
     better: Better,
+    /// The place of the machine, and its number.
+    cells: Vec<(usize, rows::Cell)>,
+    values: Vec<f64>,
+    ends: Vec<usize>,
+}
+
+/// What results of one sort have in common.
+type QuantityOfArea<'a> = (&'a str, &'a str);
+
+/// How the worse side of each quantity bends, by the median over its results: of one alone it is uncertain.
+fn bends<'a>(
+    all: &[SortedResult],
     chance: f64,
-) -> Vec<ApartHost> {
-    /// Among more, one machine moves neither median.
-    const EACH_MAX: usize = 100;
-    let values: Vec<f64> = group.iter().map(|(_, cell)| cell.median).collect();
-    let all = limits::usual(&values, chance);
-    let judged = |(place, (host, cell)): (usize, &(usize, rows::Cell))| {
-        let near = match better {
-            Better::More => f64::from(cell.high).max(cell.median),
-            Better::Less => f64::from(cell.low).min(cell.median),
+    names: &'a Names,
+) -> BTreeMap<QuantityOfArea<'a>, f64> {
+    let mut bends: BTreeMap<QuantityOfArea<'a>, Vec<f64>> = BTreeMap::new();
+    for result in all {
+        let of_quantity = bends.entry(result.quantity(names)).or_default();
+        of_quantity.extend(result.sorts().filter_map(|sort| result.sample(sort, chance).bend()));
+    }
+    let pooled = |bends: Vec<f64>| median(&bends).unwrap_or(0.0);
+    bends.into_iter().map(|(quantity, bends)| (quantity, pooled(bends))).collect()
+}
+
+impl SortedResult {
+    fn quantity<'a>(&self, names: &'a Names) -> QuantityOfArea<'a> {
+        let what = &names.results.all()[self.result].what;
+        (&what.area, &what.quantity)
+    }
+
+    fn sorts(&self) -> impl Iterator<Item = Range<usize>> {
+        let begins = [0].into_iter().chain(self.ends.iter().copied());
+        begins.zip(&self.ends).map(|(begin, end)| begin..*end)
+    }
+
+    fn sample(&self, sort: Range<usize>, chance: f64) -> Sample<'_> {
+        Sample { numbers: &self.values[sort], worse_above: self.better == Better::Less, chance }
+    }
+
+    /// The part of the usual speed that is lost.
+    fn lost(&self, usual: f64, here: f64) -> f64 {
+        match self.better {
+            Better::More => 1.0 - here / usual,
+            Better::Less => 1.0 - usual / here,
+        }
+    }
+
+    /// Sorts that are worse than the best one.
+    fn worse_sorts(&self) -> Vec<Vec<ApartHost>> {
+        let middle = |sort: Range<usize>| quantile_sorted(&self.values[sort], 0.5);
+        let middles = self.sorts().map(middle);
+        let best = match self.better {
+            Better::More => middles.last(),
+            Better::Less => self.sorts().map(middle).next(),
         };
-        let is_beyond = |usual: limits::Usual| match better {
-            Better::More => near < usual.middle - usual.below,
-            Better::Less => near > usual.middle + usual.above,
+        let Some(usual) = best.filter(|_| self.ends.len() > 1) else { return Vec::new() };
+        let told = |sort: Range<usize>| {
+            let lost = self.lost(usual, middle(sort.clone()));
+            let apart = |(host, cell): &(usize, rows::Cell)| {
+                let (host, here) = (*host, cell.median);
+                ApartHost { host, result: self.result, usual, here, lost }
+            };
+            (lost > 0.0).then(|| self.cells[sort].iter().map(apart).collect())
         };
-        // Nobody is beyond a limit without itself who is far within the one of all.
-        let usual = if values.len() <= EACH_MAX {
-            let mut others = values.clone();
-            others.remove(place);
-            limits::usual(&others, chance)?
-        } else {
-            all?
-        };
-        let (here, usual_is) = (cell.median, usual.middle);
-        let lost = lost(better, usual_is, here);
-        is_beyond(usual).then_some(ApartHost { host: *host, result, usual: usual_is, here, lost })
-    };
-    group.iter().enumerate().filter_map(judged).collect()
+        self.sorts().filter_map(told).collect()
+    }
+
+    /// Machines that are worse than others of their sort by more than chance, with the whole of their interval.
+    fn beyond(&self, chance: f64, bend: f64) -> Vec<ApartHost> {
+        /// Among more, one machine moves neither median.
+        const EACH_MAX: usize = 100;
+        let mut found = Vec::new();
+        for sort in self.sorts() {
+            let sample = self.sample(sort.clone(), chance);
+            let of_all = sample.usual(bend);
+            for place in sort.clone() {
+                let mut usual = of_all;
+                if sort.len() <= EACH_MAX {
+                    let others =
+                        [&self.values[sort.start..place], &self.values[place + 1..sort.end]];
+                    usual = Sample { numbers: &others.concat(), ..sample }.usual(bend);
+                }
+                let (host, cell) = self.cells[place];
+                if let Some(usual) = usual.filter(|usual| self.is_beyond(cell, *usual)) {
+                    let (result, usual, here) = (self.result, usual.middle, cell.median);
+                    found.push(ApartHost {
+                        host,
+                        result,
+                        usual,
+                        here,
+                        lost: self.lost(usual, here),
+                    });
+                }
+            }
+        }
+        found
+    }
+
+    fn is_beyond(&self, cell: rows::Cell, usual: limits::Usual) -> bool {
+        match self.better {
+            Better::More => f64::from(cell.high).max(cell.median) < usual.middle - usual.reach,
+            Better::Less => f64::from(cell.low).min(cell.median) > usual.middle + usual.reach,
+        }
+    }
 }
 
 /// The facts that machines say differently. What is as it was before the run is told once.
