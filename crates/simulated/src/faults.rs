@@ -64,6 +64,16 @@ pub enum Fault {
     PmuWraps,
     /// Those counters run backwards.
     PmuFalls,
+    /// The energy counters stand still.
+    EnergyStandsStill,
+    /// The energy counters of the first two packages are exchanged.
+    EnergySwapped,
+    /// The energy counters count the energy of all packages, each of them.
+    EnergyOfAll,
+    /// The energy counters count sixteen times as much as is drawn.
+    EnergyScaled,
+    /// They count a sixteenth of it.
+    EnergyShrunk,
 }
 
 /// What goes wrong. A process counts its own calls.

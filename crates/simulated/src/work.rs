@@ -4,6 +4,7 @@
 use model::{CpuId, Reading, Seconds};
 
 use crate::description::{Model, Power};
+use crate::faults::Fault;
 use crate::files::Files;
 use crate::state::{Busy, Drawn};
 
@@ -96,6 +97,26 @@ impl Model {
         self.worked.log().cpus.get(&cpu).copied().unwrap_or_default()
     }
 
+    /// What the energy counter of a package has counted, with the faults that were put in.
+    fn counted_joules(&self, power: Power, package: u32) -> f64 {
+        let of = |package| {
+            let drawn = self.drawn(package);
+            drawn.package_joules + drawn.idled(power.idle_watts, self.elapsed.seconds())
+        };
+        let factor = match () {
+            () if self.has(Fault::EnergyStandsStill) => 0.0,
+            () if self.has(Fault::EnergyScaled) => 16.0,
+            () if self.has(Fault::EnergyShrunk) => 1.0 / 16.0,
+            () => 1.0,
+        };
+        let joules = match package {
+            _ if self.has(Fault::EnergyOfAll) => (0..self.topology.packages).map(of).sum(),
+            0 | 1 if self.has(Fault::EnergySwapped) => of(1 - package),
+            own => of(own),
+        };
+        joules * factor
+    }
+
     pub(crate) fn drawn(&self, package: u32) -> Drawn {
         self.worked.log().packages.get(&package).copied().unwrap_or_default()
     }
@@ -142,9 +163,12 @@ pub(crate) fn drawn(model: &Model, path: &str) -> Option<Reading<String>> {
     if let Some(rest) = path.strip_prefix(POWERCAP) {
         let (zone, _) = rest.split_once('/')?;
         let (package, dram) = zone.split_once(':').map_or((zone, false), |(p, _)| (p, true));
-        let drawn = model.drawn(package.parse().ok()?);
-        let package = drawn.package_joules + drawn.idled(power.idle_watts, model.elapsed.seconds());
-        let joules = if dram { drawn.dram_joules } else { package };
+        let package = package.parse().ok()?;
+        let joules = if dram {
+            model.drawn(package).dram_joules
+        } else {
+            model.counted_joules(power, package)
+        };
         return Some(Ok(((joules * 1e6) as u64 % ENERGY_RANGE).to_string()));
     }
     let (chip, file) = path.strip_prefix(HWMON)?.split_once('/')?;

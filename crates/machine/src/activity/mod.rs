@@ -398,13 +398,16 @@ fn of_each_cpu(
     columns.iter().map(column).collect()
 }
 
+/// How it is said that a counter of energy stood still.
+pub const STOOD_STILL: &str = "the counter of its energy stood still";
+
 /// The power of what counted so much energy: whatever is on draws some, so that a counter which
 /// stood still is one that does not count.
 fn watts(what: &str, joules: f64, seconds: f64) -> Reading<f64> {
     if joules > 0.0 {
         return Ok(joules / seconds);
     }
-    let why = format!("the counter of its energy stood still for {seconds:.2} s");
+    let why = format!("{STOOD_STILL} for {seconds:.2} s");
     Err(Unavailable::new(Obstacle::Hardware, what, why))
 }
 

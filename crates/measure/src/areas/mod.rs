@@ -1,6 +1,7 @@
 //! Areas: families of workloads with their own questions. One folder each, one line here.
 
 pub mod cores;
+pub mod energy;
 pub mod interference;
 pub mod jitter;
 pub mod memory;
@@ -34,6 +35,7 @@ pub static AREAS: &[&Area] = &[
     &jitter::JITTER,
     &wait::WAIT,
     &pmu::PMU,
+    &energy::ENERGY,
     &sst::SST,
     &top::TOP,
 ];

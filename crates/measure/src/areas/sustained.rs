@@ -151,6 +151,24 @@ impl SoakClock {
     }
 }
 
+/// A load on these CPUs for so long, with a look at the clock after each half millisecond.
+pub(super) fn rounds(cpus: &[CpuId], load: Load, window: Seconds, tools: Tools) -> Repeat {
+    let step = |what, seconds| Step { what, target: Seconds(seconds), multiple: 1 };
+    let steps = vec![
+        step(StepKind::Payload, 490e-6),
+        step(StepKind::Ruler, 10e-6),
+        step(StepKind::Null, 0.1e-6),
+    ];
+    let rounds = (window.0 / 0.5e-3).round().max(1.0) as u32;
+    let phase = Phase { purpose: Purpose::Sandwich, steps, rounds, settle: Seconds(0.0) };
+    Repeat {
+        members: cpus.iter().map(|&cpu| Member::new(cpu, load)).collect(),
+        phases: vec![phase],
+        tools,
+        manner: Manner::USUAL,
+    }
+}
+
 impl SustainedJob {
     /// The CPUs by type, and by what they are allowed.
     fn groups(&self, machine: &Machine) -> Vec<CpuSet> {
@@ -165,23 +183,6 @@ impl SustainedJob {
     fn window(&self) -> Seconds {
         let windows = (self.duration / WINDOW).clamp(WINDOWS_MIN, WINDOWS_MAX);
         self.duration / windows
-    }
-
-    fn job(&self, load: Load, window: Seconds) -> Repeat {
-        let step = |what, seconds| Step { what, target: Seconds(seconds), multiple: 1 };
-        let steps = vec![
-            step(StepKind::Payload, 490e-6),
-            step(StepKind::Ruler, 10e-6),
-            step(StepKind::Null, 0.1e-6),
-        ];
-        let rounds = (window.0 / 0.5e-3).round().max(1.0) as u32;
-        let phase = Phase { purpose: Purpose::Sandwich, steps, rounds, settle: Seconds(0.0) };
-        Repeat {
-            members: self.cpus.iter().map(|&cpu| Member::new(cpu, load)).collect(),
-            phases: vec![phase],
-            tools: self.tools,
-            manner: Manner::USUAL,
-        }
     }
 
     /// The clock over these cores, or why there is none.
@@ -272,7 +273,7 @@ impl SustainedJob {
         let mut sensors = Sensors::open(machine, &cpus);
         let clocks = self.groups(machine).into_iter().map(SoakClock::of).collect();
         let (mut windows, window) = (Windows { clocks, ..Windows::default() }, self.window());
-        let job = self.job(load, window / JOBS);
+        let job = rounds(&self.cpus, load, window / JOBS, self.tools);
         let mut limits = Limits::begin(machine, &cpus);
         let begun = executor.elapsed();
         sensors.look();

@@ -4,6 +4,7 @@ mod ab;
 mod common;
 mod cores;
 mod counters;
+mod energy;
 mod levers;
 mod memory;
 mod original;

@@ -3,6 +3,7 @@
 //! Who measures writes them, and who explains reads them; neither knows the other.
 
 pub mod cores;
+pub mod energy;
 pub mod interference;
 pub mod jitter;
 pub mod memory;
@@ -161,6 +162,10 @@ const AREAS: &[AreaRow] = &[
     AreaRow {
         name_of: |_| Some("counters of the core".to_owned()),
         ..AreaRow::new(pmu::AREA, "Counters", pmu::QUANTITIES)
+    },
+    AreaRow {
+        name_of: energy::name_of,
+        ..AreaRow::new(energy::AREA, "Energy counters", energy::QUANTITIES)
     },
     AreaRow::new(sst::AREA, "Speed Select", &[]),
     AreaRow {

@@ -1,6 +1,7 @@
 //! What the numbers of each area say: one folder each.
 
 pub mod cores;
+pub mod energy;
 pub mod interference;
 pub mod jitter;
 pub mod memory;
@@ -35,6 +36,7 @@ pub static SECTIONS: &[Section] = &[
     jitter::SECTION,
     wait::SECTION,
     pmu::SECTION,
+    energy::SECTION,
     sst::SECTION,
     top::SECTION,
 ];
