@@ -10,7 +10,7 @@ use ::pmu::counting::{KernelCounts, Session, Spec, Under, can_count, difference}
 use kernels::{Kind, StreamRow};
 use machine::Machine;
 use machine::permissions::Question;
-use model::areas::pmu::{AREA, CYCLES, INSTRUCTIONS, QUANTITIES};
+use model::areas::pmu::{AREA, CYCLES, INSTRUCTIONS, KNOWN_INSTRUCTIONS, QUANTITIES};
 use model::{CpuId, Known, Seconds, Unavailable};
 use rig::executor::RunError;
 use rig::reduce::Readings;
@@ -56,10 +56,12 @@ impl CustomJob for CountedStream {
     /// The calling thread counts itself; the executor has nothing to do.
     fn run(&self, _: JobContext<'_>) -> Result<Run, RunError> {
         let machine = self.model.clone().map_or_else(Machine::real, Machine::from);
+        let mut known = None;
         let counted = Session::on(&machine, Some(self.cpu)).and_then(|session| {
             let session = session.without_metrics();
             let plan = session.plan(&[]);
             self.spec.with(&session, |kernel| -> Result<_, Unavailable> {
+                known = kernel.per_unit("instructions");
                 let mut of = |ops| kernel.count(&session, &plan, ops, Under::default());
                 (0..TIMES).map(|_| Ok((of(OPS)?, of(2 * OPS)?))).collect::<Result<Vec<_>, _>>()
             })?
@@ -73,7 +75,9 @@ impl CustomJob for CountedStream {
             };
             pairs.iter().map(sample).collect()
         };
-        let readings = Readings::from([(INSTRUCTIONS, of("instructions")), (CYCLES, of("cycles"))]);
+        let mut readings =
+            Readings::from([(INSTRUCTIONS, of("instructions")), (CYCLES, of("cycles"))]);
+        readings.extend(known.map(|known| (KNOWN_INSTRUCTIONS, Ok(vec![known]))));
         Ok(Run { readings, ..Run::default() })
     }
 }

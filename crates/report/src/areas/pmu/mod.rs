@@ -2,10 +2,10 @@
 
 mod show;
 
-use model::areas::pmu::{AREA, CYCLES, INSTRUCTIONS};
+use model::areas::pmu::{AREA, CYCLES, INSTRUCTIONS, KNOWN_INSTRUCTIONS};
 
 use super::Section;
 
 /// What it says.
 pub const SECTION: Section =
-    Section { findings: show::findings, ..Section::of(AREA, show::section) };
+    Section { findings: show::findings, claims: show::claims, ..Section::of(AREA, show::section) };

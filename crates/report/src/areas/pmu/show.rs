@@ -4,7 +4,8 @@ use model::Finding;
 use model::page::{Block, Table, Text};
 use model::record::{Record, Series};
 
-use super::{AREA, CYCLES, INSTRUCTIONS};
+use super::{AREA, CYCLES, INSTRUCTIONS, KNOWN_INSTRUCTIONS};
+use crate::claim::{Claim, Verdict};
 
 /// A stream as the counters and the ruler saw it.
 struct StreamCounts<'a> {
@@ -89,6 +90,41 @@ pub(super) fn findings(record: &Record) -> Vec<Finding> {
     ]
 }
 
+/// The counter of instructions against machine code of which the count is known, by the stream farthest off.
+pub(super) fn claims(record: &Record) -> Vec<Claim> {
+    /// Interrupts add one or two; counters are exact otherwise.
+    const OFF_MAX: f64 = 0.01;
+    let median = |series: &Series| series.summary().map(|summary| summary.median);
+    let of = |counted| -> Option<(&str, f64, f64)> {
+        let counted: &Series = counted;
+        let mut known = record.series_of(AREA, KNOWN_INSTRUCTIONS);
+        let known = known.find(|it| (&it.workload, it.cpu) == (&counted.workload, counted.cpu))?;
+        Some((&counted.workload, median(counted)?, median(known)?))
+    };
+    let off = |(_, counted, known): &(&str, f64, f64)| counted / known - 1.0;
+    let all = record.series_of(AREA, INSTRUCTIONS).filter_map(of);
+    let farthest = all.max_by(|a, b| off(a).abs().total_cmp(&off(b).abs()));
+    let claim = |farthest: (&str, f64, f64)| {
+        let (stream, counted, known) = farthest;
+        let verdict = if off(&farthest).abs() <= OFF_MAX {
+            Verdict::AsClaimed
+        } else {
+            Verdict::Differs(format!("{:+.1} % under {stream}", off(&farthest) * 100.0))
+        };
+        Claim {
+            what: "count of instructions".to_owned(),
+            claimed: format!("{counted:.3} an op"),
+            by: "counter of the core".to_owned(),
+            measured: format!("{known:.3} an op in the code of {stream}"),
+            verdict,
+            finding: None,
+            cause: None,
+            command: "cpudyno pmu selftest",
+        }
+    };
+    farthest.map(claim).into_iter().collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,6 +141,28 @@ mod tests {
             record.series.push(series([area, "scalar_add", quantity], active, &[], &[&[value]]));
         }
         record
+    }
+
+    #[test]
+    fn a_count_of_instructions_is_as_claimed_within_a_hundredth_of_the_code() {
+        let verdict = |counted: f64| {
+            let mut record = blank();
+            for (workload, quantity, value) in [
+                ("scalar_add", INSTRUCTIONS, counted),
+                ("scalar_add", KNOWN_INSTRUCTIONS, 1.02),
+                ("pause", INSTRUCTIONS, 1.0),
+                ("pause", KNOWN_INSTRUCTIONS, 1.0),
+            ] {
+                record.series.push(series([AREA, workload, quantity], "0", &[], &[&[value]]));
+            }
+            claims(&record).remove(0)
+        };
+        // A hundredth of 1.02 is 0.0102.
+        assert_eq!(verdict(1.03).verdict, Verdict::AsClaimed);
+        let off = verdict(1.0098 * 1.02 + 0.001);
+        assert_eq!(off.verdict, Verdict::Differs("+1.1 % under scalar_add".to_owned()));
+        assert_eq!(verdict(0.0).verdict, Verdict::Differs("-100.0 % under scalar_add".to_owned()));
+        assert!(claims(&record(2.0, 2.0)).is_empty(), "what the code has is not recorded");
     }
 
     #[test]
