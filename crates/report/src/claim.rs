@@ -31,6 +31,8 @@ pub enum Verdict {
     AsClaimed,
     /// It is not, in these words.
     Differs(String),
+    /// It is not, and a limit that was seen to hold is why: what was promised holds below that limit.
+    Held(String),
     /// Nobody can tell, for this reason.
     CannotTell(String),
 }
@@ -40,6 +42,7 @@ impl Verdict {
         match self {
             Verdict::AsClaimed => Text::toned("as claimed", Tone::Good),
             Verdict::Differs(how) => Text::toned(format!("differs: {how}"), Tone::Warning),
+            Verdict::Held(how) => Text::toned(format!("limited: {how}"), Tone::Plain),
             Verdict::CannotTell(why) => Text::toned(format!("cannot tell: {why}"), Tone::Faint),
         }
     }

@@ -297,6 +297,17 @@ pub(super) fn clocked<'a>(record: &'a Record) -> Vec<Clocked<'a>> {
     soaked.iter().flat_map(of).collect()
 }
 
+/// The limit of power that the lightest stream was at on all cores, by watts: `PL1 28 W (28 W in that window)`.
+pub(super) fn light_at_limit(record: &Record) -> Option<String> {
+    let soaked = soaked(record);
+    let light = soaked.iter().filter(|it| it.stream == LIGHT);
+    light.into_iter().find_map(|it| {
+        let mut seen = (0..it.clock.len()).rev().flat_map(|at| it.seen(record, at));
+        let limit = seen.find(|it| ["pl1", "pl2"].contains(&it.id.as_str()))?;
+        Some(format!("{} ({})", limit.label, limit.evidence))
+    })
+}
+
 impl Drop {
     /// `between 4.0 and 6.0 s`, with as many decimals as tell both apart.
     fn when(&self) -> String {

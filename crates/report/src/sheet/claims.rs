@@ -18,12 +18,21 @@ pub fn claims(record: &Record) -> Vec<Claim> {
     stamp_clock(record).into_iter().chain(of_areas).chain(sharing(record)).collect()
 }
 
-/// A finding for each claim that is refuted, unless another one says so; areas are those that measured.
+/// A finding for each claim that is refuted, unless another one says so, and for each that a limit kept from being met;
+/// areas are those that measured.
 pub fn findings(record: &Record, areas: &[&Section], told: &[&Finding]) -> Vec<Finding> {
     let of_areas = areas.iter().flat_map(|area| area.claims(record));
     let all = stamp_clock(record).into_iter().chain(of_areas).chain(sharing(record));
     let refuted = all.filter_map(|claim| {
-        let Verdict::Differs(how) = &claim.verdict else { return None };
+        let look = format!("look closer: `{}`", claim.command);
+        let how = match &claim.verdict {
+            Verdict::Differs(how) => how,
+            Verdict::Held(how) => {
+                let finding = Finding::note("sheet.claim-limited", claim.what, how.clone());
+                return Some(finding.remedy(look));
+            }
+            Verdict::AsClaimed | Verdict::CannotTell(_) => return None,
+        };
         let is_told = |id: &str| told.iter().any(|finding| finding.id.starts_with(id));
         if claim.finding.is_some_and(is_told) {
             return None;
@@ -36,7 +45,7 @@ pub fn findings(record: &Record, areas: &[&Section], told: &[&Finding]) -> Vec<F
                 format!("{how}: {measured} measured, {claimed} claimed ({by})"),
             )
             .cause(claim.cause)
-            .remedy(format!("look closer: `{}`", claim.command)),
+            .remedy(look),
         )
     });
     refuted.collect()

@@ -3,10 +3,11 @@
 use model::areas::turbo::HEAVY;
 use model::in_order;
 use model::page::tally;
-use model::record::{AccountStep, ClockAccount, Record};
+use model::record::{AccountStep, ClockAccount, Record, THERMAL_THROTTLES};
 use model::{CpuSet, Unit};
 
 use super::super::published::{self, Figures};
+use super::super::sustained;
 use super::AREA;
 use super::clock_account::{self, SAME};
 use super::read;
@@ -59,7 +60,8 @@ fn one_core(record: &Record) -> Option<Claim> {
         }
         Ok(claimed) => {
             let off = account.clock / account.advertised.value()?.hertz - 1.0;
-            claim(claimed, verdict(record, &account.active, off, "", reason.as_deref()))
+            let held = limits_of(account).or_else(|| heat(record));
+            claim(claimed, verdict(record, &account.active, off, "", [reason, held]))
         }
     })
 }
@@ -113,10 +115,14 @@ fn turbo_limits_of<'a>(
         format!("{} MHz", ends.join(" to "))
     };
     let whose = worst.row.cpus.as_ref().map_or(String::new(), |it| format!(", {}", it.named()));
-    let cause = account_of(record, worst.row).and_then(|it| taken_below(it, worst.promised));
+    let account = account_of(record, worst.row);
+    let cause = account.and_then(|it| taken_below(it, worst.promised));
+    // Without registers, watts at a limit under the same stream on all cores say as much.
+    let by_watts = || sustained::light_at_limit(record).filter(|_| count(worst) == most);
+    let held = account.and_then(limits_of).or_else(by_watts).or_else(|| heat(record));
     let clocks = format!("{} of {} MHz", mhz(worst.clock), mhz(worst.promised));
     let of_what = format!(" with {} active{whose} ({clocks})", count(worst));
-    let verdict = verdict(record, worst.row.own(), worst.off(), &of_what, cause.as_deref());
+    let verdict = verdict(record, worst.row.own(), worst.off(), &of_what, [cause.clone(), held]);
     Some(Claim {
         what: {
             let whose = kind.map_or(String::new(), |kind| format!(", {kind}"));
@@ -144,14 +150,14 @@ fn promised_by<'a>(record: &'a Record, judged: &Judged<'_>) -> &'a str {
     limit.map_or("firmware", |limit| limit.source.as_str())
 }
 
-/// What to say of a clock of these CPUs that is so far off; no more than half of what their clocks moved by anyway
-/// says nothing, whatever was seen to take it.
+/// What to say of a clock of these CPUs that is so far off, of what took it, and of the limits that held it; no more
+/// than half of what their clocks moved by anyway says nothing, whatever was seen to take it.
 fn verdict(
     record: &Record,
     cpus: &CpuSet,
     off: f64,
     of_what: &str,
-    cause: Option<&str>,
+    [cause, held]: [Option<String>; 2],
 ) -> Verdict {
     let moved = read::quiet_drift(record, cpus).map_or(0.0, |[low, high]| high / low - 1.0);
     let how = format!("{:+.1} %{of_what}", off * 100.0);
@@ -162,9 +168,28 @@ fn verdict(
         let cause = cause.map_or(String::new(), |cause| format!("; {cause}"));
         let moved = format!("while clocks moved by {moved:.1} % without any payload");
         Verdict::CannotTell(format!("{how}, {moved}{cause}"))
+    } else if let Some(limit) = held.filter(|_| off < 0.0) {
+        Verdict::Held(format!("{how}, held by {limit}"))
     } else {
         Verdict::Differs(how)
     }
+}
+
+/// The limits of power, current and heat that were seen to hold a clock, where they took all that is missing: a promised
+/// clock is one within them.
+fn limits_of(account: &ClockAccount) -> Option<String> {
+    let is_limit =
+        |step: &&AccountStep| step.id.split('+').any(|id| clock_account::WITHIN.contains(&id));
+    let step = account.steps.iter().find(is_limit)?;
+    let is_all = account.unexplained.is_some_and(|hertz| hertz <= account.clock * AS_CLAIMED);
+    is_all.then(|| format!("{} ({})", step.label, step.evidence))
+}
+
+/// Heat, where the kernel counted that it throttled cores or packages in this run.
+fn heat(record: &Record) -> Option<String> {
+    let counts = THERMAL_THROTTLES;
+    let counted = counts.iter().filter_map(|id| read::grown(record, id)).fold(0.0, f64::max);
+    (counted > 0.0).then(|| format!("heat (the kernel counted {counted:.0} throttles in this run)"))
 }
 
 /// The account of the light stream on these cores.

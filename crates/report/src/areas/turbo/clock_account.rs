@@ -29,6 +29,22 @@ use model::licence::Licence;
 /// Where Intel's CPUs say what lowers a clock, power among it, each core and each package.
 pub(in crate::areas) const STATUS: [&str; 2] = ["MSR 19Ch", "MSR 1B1h"];
 
+/// Limits within which a clock is promised, by the ids that registers of reasons have here: power, current and heat.
+pub(in crate::areas) const WITHIN: [&str; 12] = [
+    "pl1",
+    "pl2",
+    "power",
+    "core-power",
+    "current",
+    "vr-current",
+    "thermal",
+    "average-thermal",
+    "vr-thermal",
+    "critical-temperature",
+    "prochot",
+    "cross-domain",
+];
+
 const LICENCE: &str = "licence of the instructions";
 pub(in crate::areas) const ACTIVE_CORES: &str = "limit of the active cores";
 
