@@ -17,9 +17,42 @@ use super::{ALONE, CHASE};
 use crate::band::{self, Band};
 use crate::claim::{Claim, Verdict};
 
-/// Sizes of caches, and distances of nodes.
+/// Sizes of caches, distances of nodes, and what channels can give.
 pub(super) fn claims(record: &Record) -> Vec<Claim> {
-    caches(record).into_iter().chain(distances(record)).collect()
+    caches(record).into_iter().chain(distances(record)).chain(channels(record)).collect()
+}
+
+/// Channels x rate, which nothing that goes to memory can exceed. Less says nothing of the claim: a band does.
+fn channels(record: &Record) -> Option<Claim> {
+    let drawn = Drawn::of(record)?;
+    let counting = &drawn.counting;
+    let text = |bytes| format!("{} {}", counting.text(bytes), counting.unit());
+    let known = Peak::of(record);
+    let claimed = known.map_or("-".to_owned(), |peak| {
+        let packages = tally(drawn.packages, "package");
+        format!("{packages} x {} channels x {} MT/s", peak.channels, peak.transfers)
+    });
+    let verdict = match known.map(|peak| peak.bytes_per_second() * drawn.packages as f64) {
+        None => {
+            let why = "no table here has channels and rate of this CPU, and only root reads SMBIOS";
+            Verdict::CannotTell(why.to_owned())
+        }
+        Some(peak) if drawn.moved > peak => {
+            let times = drawn.moved / peak;
+            Verdict::Differs(format!("{times:.2} times the {} of its channels", text(peak)))
+        }
+        Some(_) => Verdict::AsClaimed,
+    };
+    Some(Claim {
+        what: "memory channels".to_owned(),
+        claimed,
+        by: known.map_or(String::new(), |_| "the CPU's maker".to_owned()),
+        measured: format!("{} by {}", text(drawn.moved), tally(drawn.cores, "core")),
+        verdict,
+        finding: Some("sheet.outside-band"),
+        cause: None,
+        command: "cpudyno memory bandwidth",
+    })
 }
 
 /// Seconds of one pointer in the last-level cache that the kernel lists; nothing where latencies do not show that cache.
@@ -202,25 +235,43 @@ pub(super) fn bands(record: &Record) -> Vec<Band> {
     bandwidth(record).into_iter().collect()
 }
 
+/// What the most cores that were measured drew from memory together.
+struct Drawn<'a> {
+    workload: String,
+    cores: usize,
+    packages: usize,
+    /// Bytes a second, as far as they are known to have gone to memory.
+    moved: f64,
+    counting: Counting<'a>,
+}
+
+impl<'a> Drawn<'a> {
+    fn of(record: &'a Record) -> Option<Drawn<'a>> {
+        let counting = Counting::of(record);
+        let cells = cells(record, "bandwidth");
+        let copies = cells.iter().filter(|cell| cell.workload == ALONE);
+        let of_memory = copies.filter(|cell| counting.extent(cell) == Some(Extent::Memory));
+        let widest = of_memory.max_by_key(|cell| cell.active.len())?;
+        let moved = counting.headline(widest, widest.main_median("bandwidth")?)?;
+        let topology = &record.machine.topology;
+        let package = |cpu| topology.place(cpu).map(|place| place.package);
+        let packages: BTreeSet<u32> = widest.active.iter().filter_map(package).collect();
+        let (workload, cores) = (widest.workload.to_owned(), widest.active.len());
+        Some(Drawn { workload, cores, packages: packages.len(), moved, counting })
+    }
+}
+
 fn bandwidth(record: &Record) -> Option<Band> {
     /// Published results of STREAM on full sockets are 70 to 90 % of the peak.
     const SHARE_MIN: f64 = 0.6;
     /// Fewer cores than these of a package cannot draw all that its memory gives.
     const CORES_MIN: usize = 8;
     let peak = Peak::of(record)?;
-    let counting = Counting::of(record);
-    let cells = cells(record, "bandwidth");
-    let copies = cells.iter().filter(|cell| cell.workload == ALONE);
-    let of_memory = copies.filter(|cell| counting.extent(cell) == Some(Extent::Memory));
-    let widest = of_memory.max_by_key(|cell| cell.active.len())?;
-    let moved = counting.headline(widest, widest.main_median("bandwidth")?)?;
-    let topology = &record.machine.topology;
-    let package = |cpu| topology.place(cpu).map(|place| place.package);
-    let packages: BTreeSet<u32> = widest.active.iter().filter_map(package).collect();
-    let expected = peak.bytes_per_second() * packages.len() as f64;
+    let Drawn { workload, cores, packages, moved, counting } = Drawn::of(record)?;
+    let expected = peak.bytes_per_second() * packages as f64;
     let share = moved / expected;
     let guest = record.is_guest();
-    let few = widest.active.len() < CORES_MIN * packages.len();
+    let few = cores < CORES_MIN * packages;
     let verdict = if share > 1.0 {
         band::BandVerdict::Outside("more than memory can give: caches took part".to_owned())
     } else if share >= SHARE_MIN {
@@ -228,23 +279,20 @@ fn bandwidth(record: &Record) -> Option<Band> {
     } else if guest {
         band::BandVerdict::CannotTell("a guest has part of the channels".to_owned())
     } else if few {
-        band::BandVerdict::CannotTell(format!(
-            "{} cannot draw more",
-            tally(widest.active.len(), "core")
-        ))
+        band::BandVerdict::CannotTell(format!("{} cannot draw more", tally(cores, "core")))
     } else {
         let why = "not all channels are populated, or not at full rate";
         band::BandVerdict::Outside(why.to_owned())
     };
     let remark = peak.remark.as_ref().map_or(String::new(), |remark| format!("; {remark}"));
     Some(Band {
-        what: format!("{} on {}", widest.workload, tally(widest.active.len(), "core")),
+        what: format!("{workload} on {}", tally(cores, "core")),
         expected: format!("{} {}", counting.text(expected), counting.unit()),
         source: format!(
             "{} expected: {} x {} channels x {} million transfers a second x 8 bytes, by the \
              maker{remark}",
             counting.unit(),
-            tally(packages.len(), "package"),
+            tally(packages, "package"),
             peak.channels,
             peak.transfers
         ),
@@ -314,6 +362,22 @@ mod tests {
         let mut guest = copied(&["0-7"], 0.59);
         say(&mut guest, "platform.virtualisation", "KVM");
         assert!(matches!(bands(&guest)[0].verdict, CannotTell(_)));
+    }
+
+    #[test]
+    fn more_than_channels_times_rate_refutes_the_channels() {
+        let claim = |packages: &[&str], share| channels(&copied(packages, share)).unwrap();
+        for share in [0.3, 0.99] {
+            assert_eq!(claim(&["0-7"], share).verdict, Verdict::AsClaimed, "{share}");
+        }
+        let more = claim(&["0-7", "8-15"], 1.25);
+        assert_eq!(more.claimed, "2 packages x 6 channels x 2933 MT/s");
+        let how = "1.25 times the 281.57 GB/s of its channels".to_owned();
+        assert_eq!(more.verdict, Verdict::Differs(how));
+        let mut unknown = copied(&["0-7"], 0.5);
+        unknown.machine.facts.retain(|fact| fact.id != "cpu.brand");
+        assert!(matches!(channels(&unknown).unwrap().verdict, Verdict::CannotTell(_)));
+        assert_eq!(channels(&blank()), None, "nothing was drawn from memory");
     }
 
     #[test]
