@@ -139,6 +139,13 @@ impl KeyFigure {
         self.values.as_ref().ok()?.first().copied()
     }
 
+    /// What it is beside what is published of such a CPU: `clock, 1 core: 3.690 GHz, published 3.700 GHz (...)`.
+    pub(crate) fn published(&self) -> Option<String> {
+        let Standing::Known { source, .. } = &self.standing else { return None };
+        let value = si::format(self.value()?, self.unit);
+        source.starts_with("published").then(|| format!("{}: {value}, {source}", self.name))
+    }
+
     /// How far it is below the range that is normal, as a negative share of that end, or above it. A narrow range is one
     /// figure with its tolerance: the distance is from that.
     pub(crate) fn off(&self) -> Option<f64> {

@@ -127,6 +127,7 @@ fn is_it_normal(record: &Record, figures: &[KeyFigure]) -> Block {
         Some(claim) if words == CLAIM_REFUTED => format!("{words}: {}", claim.about),
         _ => words.to_owned(),
     }));
+    reasons.extend(judged.iter().filter(|(_, off)| *off == 0.0).filter_map(|it| it.0.published()));
     let of = tally(figures.len(), "key figure");
     reasons.push(format!("of {of} {normal} normal, {} not judged", figures.len() - judged.len()));
     Block::Badge {

@@ -1,15 +1,17 @@
 //! The area's key figures: the clock of one core and of all, and the multiply-adds of all.
 
 use model::Unit;
-use model::areas::turbo::{HEAVY, LIGHT};
-use model::page::tally;
+use model::areas::turbo::{HEAVY, LIGHT, promise};
+use model::licence::Licence;
+use model::page::{si, tally};
 use model::record::Record;
 
 use super::AREA;
 use super::claims::{AS_CLAIMED, Peak};
 use super::clock_account;
+use super::published_licences::PublishedCpu;
 use super::read::{Pooled, WorkloadRow, active_counts, core_types, pooled_of, rows, summary};
-use crate::figure::KeyFigure;
+use crate::figure::{KeyFigure, Standing};
 
 pub(super) fn figures(record: &Record) -> Vec<KeyFigure> {
     let counts = active_counts(record);
@@ -68,13 +70,47 @@ fn clock<'a>(
     };
     let series = row.as_ref().map(|row| row.of("clock")).unwrap_or_default();
     let is_doubtful = !series.is_empty() && series.iter().all(|series| series.is_doubtful());
-    let promised = row.and_then(|row| clock_account::promised(record, &row));
-    let normal = promised.map(|hertz| [1.0 - AS_CLAIMED, 1.0 + AS_CLAIMED].map(|end| end * hertz));
+    let promised = row.as_ref().and_then(|row| clock_account::promised(record, row));
     let figure = KeyFigure::of(name, summary.median, Unit::Hertz)
         .known_to(summary.relative_uncertainty())
         .doubted(is_doubtful)
-        .normally(normal, "the turbo limits that firmware states");
-    Some(figure.result(AREA, stream, "clock", cores))
+        .normally(promised.map(around), "the turbo limits that firmware states")
+        .result(AREA, stream, "clock", cores);
+    let standing = row
+        .filter(|_| promised.is_none())
+        .and_then(|row| published(record, &row, summary.median));
+    Some(KeyFigure { standing: standing.unwrap_or(figure.standing), ..figure })
+}
+
+/// What is as good as a clock: limits are multiples of 100 MHz, and clocks jitter.
+fn around(hertz: f64) -> [f64; 2] {
+    [1.0 - AS_CLAIMED, 1.0 + AS_CLAIMED].map(|end| end * hertz)
+}
+
+/// How a clock stands to the published one of such a CPU, where firmware states none: that of the licence of its stream,
+/// for the number of cores that were active in a package.
+fn published(record: &Record, row: &WorkloadRow<'_>, clock: f64) -> Option<Standing> {
+    let cpu = PublishedCpu::of(record)?;
+    let licence = record.run.plan.licence(row.workload);
+    let active = promise::busiest(&record.machine.topology, row.active);
+    let hertz = cpu.hertz(licence, active)?;
+    let normal = around(hertz);
+    let said = format!(
+        "published {} (turbo table of the {}, {}, {}: {})",
+        si::format(hertz, Unit::Hertz),
+        cpu.brand,
+        tally(active, "core"),
+        licence.word(),
+        cpu.source
+    );
+    Some(if clock > normal[1] {
+        Standing::CannotTell { why: format!("faster than {said}") }
+    } else if clock < normal[0] && licence != Licence::Plain {
+        // The table is of what licences allow; power often allows heavy code less.
+        Standing::CannotTell { why: format!("power may keep it below {said}") }
+    } else {
+        Standing::Known { normal, source: said }
+    })
 }
 
 fn curve(record: &Record, stream: &str, counts: &[usize]) -> Vec<(usize, f64)> {
@@ -85,8 +121,7 @@ fn curve(record: &Record, stream: &str, counts: &[usize]) -> Vec<(usize, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figure::Standing;
-    use crate::testing::{multiply_adds, near, turbo};
+    use crate::testing::{multiply_adds, near, say, turbo};
 
     #[track_caller]
     fn is_normal_in(figure: &KeyFigure, [low, high]: [f64; 2]) {
@@ -110,6 +145,29 @@ mod tests {
         // The curve is that of all cores alone.
         assert_eq!(all.curve, [(1, 3500e6), (2, 3300e6), (4, 2640e6)]);
         assert!(one.curve.is_empty());
+    }
+
+    #[test]
+    fn clock_without_a_limit_of_firmware_is_held_against_the_published_table() {
+        let standing = |mhz, stream| {
+            let mut record = turbo(&[(stream, "0", mhz)]);
+            record.machine.turbo_limits.clear();
+            say(&mut record, "cpu.brand", "Intel(R) Xeon(R) Gold 6130 CPU @ 2.10GHz");
+            figures(&record).remove(0)
+        };
+        // data/licences.toml: 3,700 MHz of one core under plain code, 3,500 under heavy code of 512 bits.
+        let near_it = standing(3690.0, LIGHT);
+        is_normal_in(&near_it, [3663e6, 3737e6]);
+        let Standing::Known { source, .. } = &near_it.standing else { panic!() };
+        let said = "published 3.700 GHz (turbo table of the Gold 6130, 1 core, plain: avx-turbo 3)";
+        assert_eq!(source, said);
+        assert_eq!(near_it.off(), Some(0.0));
+        near(standing(3256.0, LIGHT).off().unwrap(), -0.12);
+        // Faster is no such CPU, and slower heavy code is what power allows.
+        for (mhz, stream) in [(3800.0, LIGHT), (3300.0, HEAVY[0])] {
+            let found = standing(mhz, stream).standing;
+            assert!(matches!(found, Standing::CannotTell { .. }), "{stream}: {found:?}");
+        }
     }
 
     #[test]

@@ -26,7 +26,7 @@ struct PublishedClocks {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::areas) struct PublishedCpu {
-    brand: String,
+    pub(in crate::areas) brand: String,
     pub(in crate::areas) source: String,
     clock: Vec<LicenceClock>,
 }
