@@ -19,7 +19,7 @@ pub struct Left {
 
 impl Model {
     /// What neighbours leave a CPU, each of them a CPU and the workload that runs there. Of several with one
-    /// workload in one place, one costs as much as all.
+    /// workload in one place, as many as a tax is of cost all of it, and fewer their share, each as much as another.
     pub fn left_by(&self, cpu: CpuId, neighbours: &[(CpuId, &str)]) -> Left {
         let mut left = Left { clock: 1.0, ops: 1.0, bandwidth: 1.0, latency: 1.0 };
         for tax in &self.tax {
@@ -28,11 +28,13 @@ impl Model {
                 let same_package = self.package_of(*other) == self.package_of(cpu);
                 *id == tax.by && same_package && same_core == tax.sibling && *other != cpu
             };
-            if neighbours.iter().any(costs) {
-                left.clock *= tax.clock;
-                left.ops *= tax.ops;
-                left.bandwidth *= tax.bandwidth;
-                left.latency *= tax.latency;
+            let count = neighbours.iter().filter(|it| costs(it)).count() as f64;
+            if count > 0.0 {
+                let share = (count / f64::from(tax.neighbours)).min(1.0);
+                left.clock *= tax.clock.powf(share);
+                left.ops *= tax.ops.powf(share);
+                left.bandwidth *= tax.bandwidth.powf(share);
+                left.latency *= tax.latency.powf(share);
             }
         }
         left

@@ -84,9 +84,24 @@ struct NeighbourClass {
 impl Matrix {
     /// Everything.
     pub(super) fn whole() -> Matrix {
-        let row =
-            |(class, work)| NeighbourClass { class, work, places: &Place::ALL, victims: &VICTIMS };
-        Matrix { rows: DOING.into_iter().map(row).collect() }
+        const BOTH: [Place; 2] = [Place::Others, Place::Sibling];
+        let row = |(class, work)| NeighbourClass { class, work, places: &BOTH, victims: &VICTIMS };
+        Matrix { rows: DOING.into_iter().map(row).collect() }.by_count()
+    }
+
+    /// With fewer neighbours beside, of each class the victims that tell what it costs.
+    fn by_count(mut self) -> Matrix {
+        let others = self.rows.iter().filter(|row| row.places.contains(&Place::Others));
+        let fewer = others.map(|row| {
+            let told: &[&str] = match row.work {
+                NeighbourWork::Memory => &[BANDWIDTH],
+                NeighbourWork::Stream(_) | NeighbourWork::Lock => &[SCALAR],
+            };
+            NeighbourClass { places: &Place::FEWER, victims: told, ..*row }
+        });
+        let fewer: Vec<NeighbourClass> = fewer.collect();
+        self.rows.extend(fewer);
+        self
     }
 
     /// What a sheet has time for: its heaviest stream beside scalar code, and others who move memory beside one
@@ -108,7 +123,7 @@ impl Matrix {
             }
             NeighbourWork::Stream(_) | NeighbourWork::Lock => None,
         };
-        Matrix { rows: DOING.into_iter().filter_map(row).collect() }
+        Matrix { rows: DOING.into_iter().filter_map(row).collect() }.by_count()
     }
 }
 
@@ -186,7 +201,7 @@ pub(super) fn of_matrix(plan: &Planning<'_>, matrix: &Matrix) -> Result<Proposal
     let Some(&cpu) = plan.placement.cpus.first() else {
         return Err(Unavailable::new(Obstacle::Hardware, "neighbours", "there is no CPU"));
     };
-    let mut proposal = Proposal::default();
+    let (mut proposal, mut jobs) = (Proposal::default(), Vec::new());
     let others = active::others(plan, cpu);
     let sibling = sibling(plan, cpu).and_then(|sibling| {
         // Where CPUs were named no others are used.
@@ -208,10 +223,7 @@ pub(super) fn of_matrix(plan: &Planning<'_>, matrix: &Matrix) -> Result<Proposal
             .with_remedy("let it use more: --cpus LIST"));
     }
     for place in Place::ALL {
-        let cpus = match place {
-            Place::Others => others.clone(),
-            Place::Sibling => sibling.into_iter().collect(),
-        };
+        let cpus = at(place, &others, sibling);
         if cpus.is_empty() {
             continue;
         }
@@ -241,11 +253,50 @@ pub(super) fn of_matrix(plan: &Planning<'_>, matrix: &Matrix) -> Result<Proposal
                 }
                 let tax =
                     InterferenceJob { victim, cpu, task, neighbours: neighbours.clone(), tools };
-                proposal.cells.push(Cell { work: CellWork::CustomJob(Box::new(tax)), parameters });
+                jobs.push((place, tax, parameters));
             }
         }
     }
+    shorten(&mut jobs);
+    let cell = |(_, tax, parameters)| Cell { work: CellWork::CustomJob(Box::new(tax)), parameters };
+    proposal.cells = jobs.into_iter().map(cell).collect();
     Ok(proposal)
+}
+
+/// A job with where its neighbours are, and what tells its series apart.
+type PlacedJob = (Place, InterferenceJob, BTreeMap<String, String>);
+
+/// The CPUs of a place. One neighbour and half of them are told apart from all where there are enough.
+fn at(place: Place, others: &[CpuId], sibling: Option<CpuId>) -> Vec<CpuId> {
+    match place {
+        Place::Others => others.to_vec(),
+        Place::Sibling => sibling.into_iter().collect(),
+        Place::One => others.iter().take(1).copied().filter(|_| others.len() > 1).collect(),
+        Place::Half if others.len() > 3 => others.iter().step_by(2).copied().collect(),
+        Place::Half => Vec::new(),
+    }
+}
+
+/// Lets the victims have less time, so that all jobs take as long as those would beside all neighbours alone.
+fn shorten(jobs: &mut [PlacedJob]) {
+    /// Medians of fewer looks move too much.
+    const SHARE_MIN: f64 = 0.5;
+    let takes = |is_wanted: fn(&Place) -> bool| -> f64 {
+        let wanted = jobs.iter().filter(|(place, ..)| is_wanted(place));
+        wanted.map(|(_, job, _)| job.duration().0).sum()
+    };
+    let [before, all] = [takes(|place| !Place::FEWER.contains(place)), takes(|_| true)];
+    let share = (before / all).clamp(SHARE_MIN, 1.0);
+    for (_, job, _) in jobs {
+        match &mut job.task {
+            VictimWork::Stream(_, phases) => {
+                for phase in phases {
+                    phase.rounds = (f64::from(phase.rounds) * share).ceil() as u32;
+                }
+            }
+            VictimWork::Traffic(traffic) => traffic.target = traffic.target * share,
+        }
+    }
 }
 
 /// A victim, or a class of neighbours, that cannot be had: each once.

@@ -60,18 +60,32 @@ pub const MEMORY_CLASS: &str = "memory";
 pub enum Place {
     /// On all other cores that were chosen.
     Others,
+    /// On every second one of them.
+    Half,
+    /// On one of them.
+    One,
     /// On the other thread of the victim's core.
     Sibling,
 }
 
 impl Place {
-    /// Both.
-    pub const ALL: [Place; 2] = [Place::Others, Place::Sibling];
+    /// All of them.
+    pub const ALL: [Place; 4] = [Place::Others, Place::Sibling, Place::One, Place::Half];
+
+    /// Those on fewer of the other cores.
+    pub const FEWER: [Place; 2] = [Place::One, Place::Half];
+
+    /// Whether a word is that of some of the other cores, or of all.
+    pub fn is_on_other_cores(word: &str) -> bool {
+        [Place::One, Place::Half, Place::Others].iter().any(|place| place.word() == word)
+    }
 
     /// The word for it in records.
     pub const fn word(self) -> &'static str {
         match self {
             Place::Others => "other cores",
+            Place::Half => "half of the other cores",
+            Place::One => "one other core",
             Place::Sibling => "SMT sibling",
         }
     }

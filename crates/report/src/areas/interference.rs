@@ -8,6 +8,8 @@ use model::record::{Outcome, Record, Series};
 use model::stats::{BLOCKS_FOR_INTERVAL, chance_of_sides, discoveries, mean, median};
 use model::{CpuSet, Finding, Obstacle, Unit, in_order, in_order_of};
 
+mod by_count;
+
 use super::Section;
 use super::turbo::clocked::{Clocked, GAPS, Lighter};
 use super::turbo::read::{HIDDEN, is_same_core};
@@ -128,7 +130,7 @@ type NeighbourRow<'a> = (&'a str, &'a str);
 /// Where the neighbours of a series really were: what the probes say goes before what the kernel lists.
 fn place(series: &Series) -> Option<&str> {
     let place = series.parameters.get(PLACE)?;
-    let is_hidden = place == Place::Others.word() && is_same_core(series);
+    let is_hidden = Place::is_on_other_cores(place) && is_same_core(series);
     Some(if is_hidden { HIDDEN } else { place })
 }
 
@@ -207,7 +209,9 @@ fn rows(record: &Record) -> Vec<NeighbourRow<'_>> {
     let places = [Place::Others.word(), HIDDEN, Place::Sibling.word()];
     let of_place = |place| CLASSES.into_iter().map(move |class| (class, place));
     let order: Vec<NeighbourRow<'_>> = places.into_iter().flat_map(of_place).collect();
-    in_order_of(ratios(record).filter_map(row), &order)
+    // Those beside fewer neighbours have a table of their own.
+    let is_fewer = |row: &NeighbourRow<'_>| Place::FEWER.iter().any(|place| place.word() == row.1);
+    in_order_of(ratios(record).filter_map(row).filter(|row| !is_fewer(row)), &order)
 }
 
 /// The matrix, and the numbers behind it; nothing where no neighbours were measured.
@@ -216,7 +220,10 @@ pub(super) fn blocks(record: &Record) -> Vec<Block> {
     if matrix.rows.is_empty() {
         return Vec::new();
     }
-    vec![Block::Heading("Neighbours".to_owned()), shown(&matrix), numbers(record, &matrix.rows)]
+    let mut blocks = vec![Block::Heading("Neighbours".to_owned()), shown(&matrix)];
+    blocks.extend(by_count::table(record));
+    blocks.push(numbers(record, &matrix.rows));
+    blocks
 }
 
 /// The clocks of the victims that have one, for their accounts: alone, and beside those who cost most of it.
@@ -304,8 +311,10 @@ fn shown(matrix: &Matrix<'_>) -> Block {
     let greatest = cells.filter_map(loss).fold(0.0, f64::max);
     let losses =
         Losses { noise: NOISE, greatest: format!("{greatest:.1}"), unit: "% lost".to_owned() };
+    let stores = columns.iter().any(|column| column.victim == BANDWIDTH);
+    let stores = stores.then(|| STORES.to_owned());
     let few = too_few(blocks_of_cells(matrix.record)).into_iter().chain(left_out(matrix.record));
-    let legend = merely_active(matrix).into_iter().chain(few);
+    let legend = merely_active(matrix).into_iter().chain(stores).chain(few);
     Block::HeatMap(HeatMap {
         caption: caption(matrix),
         unit: "%".to_owned(),
@@ -319,6 +328,10 @@ fn shown(matrix: &Matrix<'_>) -> Block {
         outline: None,
     })
 }
+
+/// Which triad that is: elsewhere a page has another one.
+const STORES: &str = "triad GB/s: one core with ordinary stores, which also read what they overwrite; under Memory \
+                      the fastest kind of store counts";
 
 /// What the cells hold: intervals, where any of them has one.
 fn caption(matrix: &Matrix<'_>) -> String {
@@ -555,7 +568,9 @@ fn on_other_cores(
     let scalar = scalar.filter(|it| it.is_sure && it.loss(column.measure) >= WORTH);
     let beside =
         scalar.map_or(String::new(), |scalar| format!("; scalar code there, {}", scalar.by()));
-    format!("{} on other cores {effect}{beside}", running(row.0))
+    let count = by_count::words(matrix.record, column, row.0);
+    let count = count.map_or(String::new(), |words| format!("; {words}"));
+    format!("{} on other cores {effect}{beside}{count}", running(row.0))
 }
 
 /// What becomes of a victim's number: `lowers the clock of scalar code (4699 MHz alone) by 46.8 %`.

@@ -68,6 +68,13 @@ pub struct Tax {
     /// How much longer a pointer takes: 1.2 is a fifth longer.
     #[serde(default = "whole")]
     pub latency: f64,
+    /// How many of them cost all of that; fewer cost a share of it.
+    #[serde(default = "one")]
+    pub neighbours: u32,
+}
+
+const fn one() -> u32 {
+    1
 }
 
 const fn whole() -> f64 {
@@ -80,6 +87,7 @@ impl Tax {
         shares.into_iter().all(|share| share > 0.0 && share <= 1.0)
             && self.latency.is_finite()
             && self.latency >= 1.0
+            && self.neighbours > 0
     }
 }
 

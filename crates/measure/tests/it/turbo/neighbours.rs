@@ -10,7 +10,8 @@ use simulated::{Model, Tax};
 use crate::common::{assert_near, measured, of, streams, why};
 
 fn tax(by: &str, sibling: bool) -> Tax {
-    Tax { by: by.to_owned(), sibling, clock: 1.0, ops: 1.0, bandwidth: 1.0, latency: 1.0 }
+    let (clock, ops, bandwidth, latency, neighbours) = (1.0, 1.0, 1.0, 1.0, 1);
+    Tax { by: by.to_owned(), sibling, clock, ops, bandwidth, latency, neighbours }
 }
 
 /// Four cores of a server, on which neighbours cost what is known.
@@ -72,6 +73,30 @@ fn costs_that_were_put_in_come_out() {
     assert_near(latency, 1.5, 0.01, "pointers wait");
     let latency = of("victim latency", "tax_latency_ratio", "lock spinner", others);
     assert_near(latency, 1.2, 0.01, "pointers wait for those who want a lock");
+}
+
+/// Each of eight neighbours costs as much as another: one, half of them and all of them are told apart.
+#[test]
+fn cost_grows_with_the_number_of_neighbours_as_it_was_put_in() {
+    let mut model = Model::named("2s-56c").unwrap();
+    model.noise.drift_amplitude = 0.0;
+    model.tax = vec![Tax { bandwidth: 0.6, neighbours: 8, ..tax("triad", false) }];
+    let cpus = Choice::usual(Some("0-8".parse().unwrap()));
+    let options = TurboOptions { tests: Tests::Neighbours, cpus, ..streams(&[]) };
+    let record = measured(&Machine::from(model), options);
+    let of = |place| ratio(&record, "victim bandwidth", "tax_bandwidth_ratio", "memory", place);
+    let places = [("one other core", 1.0), ("half of the other cores", 4.0), ("other cores", 8.0)];
+    for (place, count) in places {
+        assert_near(of(place), 0.6f64.powf(count / 8.0), 0.01, place);
+    }
+    let found = record.findings.iter().find(|it| it.id == "turbo.memory-neighbours").unwrap();
+    assert!(found.text.contains("; one neighbour costs 6."), "{}", found.text);
+    assert!(found.text.contains(" %, 4 cost 22.") && found.text.contains(", all 8 cost 40."));
+    let page = report::areas::turbo::page(&record, 0, 100);
+    assert!(page.blocks.iter().any(|block| match block {
+        Block::Table(table) => table.caption.starts_with("Change by number of neighbours"),
+        _ => false,
+    }));
 }
 
 /// Where CPUs were named, a sibling that is none of them is left alone, and that is said.
