@@ -182,13 +182,13 @@ fn contended(record: &Record) -> Option<Finding> {
     }
     let is_own = record.findings.iter().any(|it| it.id == "placement.hidden-sibling");
     let whose = match (is_own, record.is_guest()) {
-        (true, _) => "this run's own thread on the other CPU",
-        (false, true) => "somebody else on the host, or a program here,",
-        (false, false) => "another thread",
+        (true, _) => "another thread of this run",
+        (false, true) => "another guest of this host, or another program in this guest,",
+        (false, false) => "another program",
     };
     let text = format!(
-        "{:.0} % of clock samples were taken while {whose} used the core, and are left out: adds and \
-         multiplies beside one another disagreed by more than 0.25 %",
+        "{:.0} % of clock samples were taken while {whose} used the same core, and are left out: there a chain \
+         of adds and one of multiplies disagreed by more than 0.25 %",
         share * 100.0
     );
     let remedy = if record.is_guest() {
