@@ -358,7 +358,14 @@ fn notes(matrix: &Matrix<'_>) -> Vec<String> {
         let others: model::CpuSet = series.active.iter().filter(|cpu| *cpu != series.cpu).collect();
         let class = series.placement_class.as_ref();
         let class = class.map_or(String::new(), |class| format!(", as probed {class}"));
-        Some(format!("victim on CPU {}, {place}: {}{class}", series.cpu, others.named()))
+        // Every second one of those of another note.
+        let is_half = place == Place::Half.word();
+        let whose = if is_half {
+            format!("{} CPUs, every second one", others.len())
+        } else {
+            others.named()
+        };
+        Some(format!("victim on CPU {}, {place}: {whose}{class}", series.cpu))
     };
     let mut notes = in_order(ratios(record).filter_map(of));
     // Where one of them was probed, the others are those.
