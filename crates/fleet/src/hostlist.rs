@@ -47,7 +47,7 @@ mod tests {
         let told = |names: &[&str]| {
             super::told(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
         };
-        assert_eq!(told(&["n9", "n10", "n11", "n13"]), "n[10-11,13],n9");
+        assert_eq!(told(&["n9", "n10", "n11", "n13"]), "n9,n[10-11,13]");
         assert_eq!(told(&["r1n03", "r1n01", "r1n02", "r1n02", "login"]), "login,r1n[01-03]");
         assert_eq!(told(&["a7"]), "a7");
         assert_eq!(told(&[]), "");

@@ -10,10 +10,10 @@ use model::{CpuId, CpuSet, Finding, Obstacle, Reading, Unavailable, Unit};
 use crate::cpu_load::{FIELDS, USER_HZ};
 use crate::facts::cgroup;
 use crate::facts::fact_table::{fact, number};
-use crate::growth::{Places, grown_together};
 use crate::interrupts::InterruptTable;
 use crate::parse::first_number;
 use crate::ports::Machine;
+use model::growth::{Places, grown_together};
 
 /// How one counter is read, of each place that has its own.
 struct DisturbanceRow {

@@ -12,8 +12,8 @@ use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 
 use crate::facts;
 use crate::facts::fact_cache::Survey;
-use crate::growth::{Places, grown};
 use crate::ports::{Machine, Msr};
+use model::growth::{Places, grown};
 
 /// The kernel's table, with a column for each CPU.
 pub(crate) const TABLE: &str = "/proc/interrupts";

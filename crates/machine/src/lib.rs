@@ -17,14 +17,12 @@
 
 pub mod activity;
 pub mod conditions;
-pub mod contradictions;
 pub mod cpu_load;
 pub mod dir;
 pub mod disturbances;
 pub mod doctor;
 mod error;
 pub mod facts;
-mod growth;
 pub mod instruments;
 pub mod interrupts;
 pub mod isst;

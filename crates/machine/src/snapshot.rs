@@ -4,7 +4,8 @@ use model::record::{Conditions, Machine as Description, PageKind, Presentation, 
 
 use crate::facts::fact_cache::Survey;
 use crate::ports::Machine;
-use crate::{conditions, contradictions, doctor, facts, limits};
+use crate::{conditions, doctor, facts, limits};
+use model::contradictions;
 
 /// Facts, capabilities and conditions as a record without series; for the page `info` what limits the clock now.
 pub fn describe(machine: &Machine, command: Vec<String>, presentation: Presentation) -> Record {

@@ -9,10 +9,12 @@
 
 pub mod areas;
 pub mod budget;
+pub mod contradictions;
 pub mod counters;
 pub mod counts;
 pub mod cpus;
 pub mod finding;
+pub mod growth;
 pub mod isa;
 pub mod json;
 pub mod licence;

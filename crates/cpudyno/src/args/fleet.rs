@@ -83,11 +83,11 @@ pub(crate) struct SimulateArgs {
     /// are all of them.
     ///
     /// missing-dimm, wrong-epp, old-microcode, hot-rack, c6-off, smt-off, thp-off, clock-cap, slow-firmware.
-    #[arg(long = "fault", value_delimiter = ',', value_name = "NAME[:N]")]
+    #[arg(long = "fault", value_parser = fault, value_delimiter = ',', value_name = "NAME[:N]")]
     pub(crate) faults: Vec<AskedFault>,
 
     /// What chance begins with: another number gives another fleet.
-    #[arg(long, default_value = "1", value_name = "N")]
+    #[arg(long, default_value = "1", value_parser = seed, value_name = "N")]
     pub(crate) seed: u64,
 }
 
@@ -98,12 +98,17 @@ pub(crate) enum AskedFault {
     One(PlantedFault),
 }
 
-impl std::str::FromStr for AskedFault {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text == "all" { Ok(AskedFault::All) } else { text.parse().map(AskedFault::One) }
+fn fault(text: &str) -> Result<AskedFault, BadValue> {
+    if text == "all" {
+        return Ok(AskedFault::All);
     }
+    let planted = text.parse::<PlantedFault>().map(AskedFault::One);
+    planted.map_err(|why| BadValue::new(why, "such as --fault missing-dimm:3, or --fault all"))
+}
+
+fn seed(text: &str) -> Result<u64, BadValue> {
+    let refused = || BadValue::new("not a whole number", "such as --seed 7");
+    text.parse().map_err(|_| refused())
 }
 
 fn hosts(text: &str) -> Result<usize, BadValue> {

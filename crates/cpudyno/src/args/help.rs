@@ -165,6 +165,7 @@ mod tests {
             "Configure",
             "Count",
             "Fetch",
+            "Hold",
             "List",
             "Measure",
             "Plan",
@@ -178,6 +179,7 @@ mod tests {
             "Switch",
             "Test",
             "Watch",
+            "Write",
         ];
         for (name, command) in shown(&command(), "cpudyno") {
             let about = command.get_about().map(ToString::to_string).unwrap_or_default();

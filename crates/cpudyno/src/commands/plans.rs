@@ -85,7 +85,7 @@ impl Wish<SettingSpec> {
                 Fate::LeftOut(format!("{}: {} is left out: {error}", line.place, line.text))
             }
             (Err(error), line) => {
-                Fate::Refused(setting, Refusal { error, place: line.map(|line| line.place) })
+                Fate::Refused(setting, PlanRefusal { error, place: line.map(|line| line.place) })
             }
         }
     }
@@ -98,17 +98,17 @@ pub(super) enum Fate {
     /// The machine goes without.
     LeftOut(String),
     /// It cannot be.
-    Refused(SettingSpec, Refusal),
+    Refused(SettingSpec, PlanRefusal),
 }
 
 /// Why a wish cannot be planned.
-pub(super) struct Refusal {
+pub(super) struct PlanRefusal {
     pub(super) error: Error,
     /// Where it stands; none: it was typed.
     place: Option<String>,
 }
 
-impl Refusal {
+impl PlanRefusal {
     /// The same for users.
     pub(super) fn failure(self) -> Failure {
         let failure = settings::refused(self.error);

@@ -25,7 +25,7 @@ use self::limits::Sample;
 pub use self::page::{csv, page};
 pub use self::rows::{Host, Names, ResultColumn, Rows};
 pub use self::separators::{CHANCE_MAX, Separator};
-use self::separators::{DifferingFact, Question};
+use self::separators::{DifferingFact, KindFacts};
 use crate::compare::can_be_chosen;
 use crate::digest::AFTER;
 
@@ -338,7 +338,7 @@ impl<'a> KindOfHost<'a> {
     fn sorted(&self, result: usize) -> Option<SortedResult> {
         let better = self.names.results.all()[result].better?;
         let cells = self.hosts.iter().enumerate();
-        let mut cells: Vec<(usize, rows::Cell)> =
+        let mut cells: Vec<(usize, rows::HostNumber)> =
             cells.filter_map(|(host, it)| Some((host, it.result(result)?))).collect();
         cells.sort_unstable_by(|a, b| a.1.median.total_cmp(&b.1.median));
         let values: Vec<f64> = cells.iter().map(|(_, cell)| cell.median).collect();
@@ -386,7 +386,7 @@ impl<'a> KindOfHost<'a> {
     fn next_group(&self, rest: &mut Vec<usize>, area: &str) -> (Vec<usize>, Vec<Separator>) {
         let texts = self.names.texts.all();
         let text = |number: u32| texts[number as usize].clone();
-        let question = Question { facts: &self.facts, hosts: self.hosts.len(), text: &text };
+        let question = KindFacts { facts: &self.facts, hosts: self.hosts.len(), text: &text };
         let say = |separator: &Separator, hosts: &[usize]| -> Vec<usize> {
             let fact = self.facts.iter().find(|fact| fact.id == separator.id);
             let says = |host: &usize| {
@@ -462,7 +462,7 @@ impl<'a> KindOfHost<'a> {
         }
         let texts = self.names.texts.all();
         let text = |number: u32| texts[number as usize].clone();
-        let question = Question { facts: &self.facts, hosts: self.hosts.len(), text: &text };
+        let question = KindFacts { facts: &self.facts, hosts: self.hosts.len(), text: &text };
         let told = |(hosts, all): (BTreeSet<usize>, Vec<ApartHost>)| {
             let hosts: Vec<usize> = hosts.into_iter().collect();
             let area = &self.names.results.all()[all[0].result].what.area;
@@ -478,7 +478,7 @@ struct SortedResult {
     result: usize,
     better: Better,
     /// The place of the machine, and its number.
-    cells: Vec<(usize, rows::Cell)>,
+    cells: Vec<(usize, rows::HostNumber)>,
     values: Vec<f64>,
     ends: Vec<usize>,
 }
@@ -535,7 +535,7 @@ impl SortedResult {
         let Some(usual) = best.filter(|_| self.ends.len() > 1) else { return Vec::new() };
         let told = |sort: Range<usize>| {
             let lost = self.lost(usual, middle(sort.clone()));
-            let apart = |(host, cell): &(usize, rows::Cell)| {
+            let apart = |(host, cell): &(usize, rows::HostNumber)| {
                 let (host, here) = (*host, cell.median);
                 ApartHost { host, result: self.result, usual, here, lost }
             };
@@ -575,7 +575,7 @@ impl SortedResult {
         found
     }
 
-    fn is_beyond(&self, cell: rows::Cell, usual: limits::Usual) -> bool {
+    fn is_beyond(&self, cell: rows::HostNumber, usual: limits::Usual) -> bool {
         match self.better {
             Better::More => f64::from(cell.high).max(cell.median) < usual.middle - usual.reach,
             Better::Less => f64::from(cell.low).min(cell.median) > usual.middle + usual.reach,

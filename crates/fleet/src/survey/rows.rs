@@ -60,18 +60,18 @@ pub struct Host {
     /// By the number of a fact: the number of its text, if it has one.
     facts: Vec<Option<u32>>,
     /// By the number of a result.
-    results: Vec<Cell>,
+    results: Vec<HostNumber>,
 }
 
 /// A result of a machine: its median and 95 % interval; NaN where there is none.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Cell {
+pub(super) struct HostNumber {
     pub median: f64,
     pub low: f32,
     pub high: f32,
 }
 
-const NONE: Cell = Cell { median: f64::NAN, low: f32::NAN, high: f32::NAN };
+const NONE: HostNumber = HostNumber { median: f64::NAN, low: f32::NAN, high: f32::NAN };
 
 /// Things that were seen, each with a number.
 #[derive(Debug)]
@@ -115,7 +115,7 @@ impl Host {
     }
 
     /// Its number for a result, if it has one.
-    pub(super) fn result(&self, number: usize) -> Option<Cell> {
+    pub(super) fn result(&self, number: usize) -> Option<HostNumber> {
         self.results.get(number).copied().filter(|cell| !cell.median.is_nan())
     }
 
@@ -241,8 +241,8 @@ impl Host {
     fn put_result(&mut self, number: u32, result: &SkimResult<'_>) {
         let ResultValue { median, interval } = result.value;
         let [low, high] = interval.map_or([f32::NAN; 2], |ends| ends.map(|end| end as f32));
-        let cell = Cell { median, low, high };
-        let is_worse = |known: Cell| match result.better {
+        let cell = HostNumber { median, low, high };
+        let is_worse = |known: HostNumber| match result.better {
             Some(Better::More) | None => median < known.median,
             Some(Better::Less) => median > known.median,
         };

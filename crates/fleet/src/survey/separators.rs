@@ -70,7 +70,7 @@ impl DifferingFact {
 }
 
 /// Machines of one kind and what they say differently.
-pub(super) struct Question<'a> {
+pub(super) struct KindFacts<'a> {
     pub facts: &'a [DifferingFact],
     pub hosts: usize,
     /// What a text's number stands for.
@@ -87,7 +87,7 @@ struct Candidate<'a> {
     cause: Option<(usize, &'static str)>,
 }
 
-impl Question<'_> {
+impl KindFacts<'_> {
     /// The facts that separate these machines (their places, ascending) from the others, the best first; those that no
     /// other has, however likely by chance, are among them.
     pub(super) fn separators(&self, these: &[usize], area: &str) -> Vec<Separator> {
@@ -204,7 +204,7 @@ mod tests {
     }
 
     fn question(facts: &[DifferingFact], these: &[usize]) -> Vec<(String, usize, usize, bool)> {
-        let question = Question { facts, hosts: 100, text: &|text| text.to_string() };
+        let question = KindFacts { facts, hosts: 100, text: &|text| text.to_string() };
         let found = question.separators(these, "memory");
         let told = |it: Separator| (it.id, it.of_these, it.of_others, it.chance <= CHANCE_MAX);
         found.into_iter().map(told).collect()

@@ -10,10 +10,10 @@ use sys::clock::{Probe, Tsc};
 use sys::perf_open::{Event, Scope as Whose, open};
 
 use super::{Column, ColumnSource, LookContext, Places, Scope, no_interval, share_of_ticks};
-use crate::growth::grown;
 use crate::pmu::Pmu;
 use crate::ports::Machine;
 use crate::probes::for_everybody;
+use model::growth::grown;
 
 const RESIDENCY: &str = "residency";
 const POWER: &str = "power";

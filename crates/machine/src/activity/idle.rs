@@ -7,9 +7,9 @@ use model::{CpuId, Obstacle, Reading, Unavailable, Unit};
 use super::{Column, ColumnSource, LookContext, Places, Scope, no_interval};
 use crate::facts::fact_cache::Survey;
 use crate::facts::idle::{folder, numbers};
-use crate::growth::grown;
 use crate::parse::whole_number;
 use crate::ports::{Machine, Tree};
+use model::growth::grown;
 
 const QUANTITY: &str = "idle_share";
 

@@ -3,9 +3,9 @@
 use model::{CpuId, Reading, Unit};
 
 use super::{Column, ColumnSource, LookContext, Places, Scope, no_interval};
-use crate::growth::grown;
 use crate::interrupts::{InterruptTable, SmiCounter, TABLE};
 use crate::ports::Machine;
+use model::growth::grown;
 
 const IRQ: &str = "IRQ";
 const SMI: &str = "SMI";

@@ -4,8 +4,8 @@ use model::{CpuId, Obstacle, Reading, Unavailable, Unit};
 use sys::clock::{Probe, Tsc};
 
 use super::{Column, ColumnSource, LookContext, Places, Scope, no_interval, share_of_ticks};
-use crate::growth::grown;
 use crate::ports::Machine;
+use model::growth::grown;
 
 const QUANTITY: &str = "residency";
 

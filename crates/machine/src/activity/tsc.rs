@@ -65,7 +65,7 @@ impl ColumnSource for Stamps {
             None => Err(no_interval(HEADER)),
             Some((then, earlier)) => {
                 let seconds = now.saturating_sub(then).as_secs_f64();
-                crate::growth::grown(HEADER, ticks, earlier).map(|ticks| ticks / seconds)
+                model::growth::grown(HEADER, ticks, earlier).map(|ticks| ticks / seconds)
             }
         };
         vec![vec![rate; look.places.cpus.len()]]

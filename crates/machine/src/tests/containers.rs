@@ -256,7 +256,7 @@ fn emulated_nodes_have_the_cpus_of_their_node() {
         let machine = machine_of(files, "0-1");
         let survey = crate::facts::fact_cache::Survey::new(&machine);
         let (topology, findings) = facts::topology_of(&survey);
-        let contradict = crate::contradictions::of(&facts::machine(&machine), &[]);
+        let contradict = model::contradictions::of(&facts::machine(&machine), &[]);
         let nodes = topology.nodes.iter().map(|node| node.cpus.to_string()).collect::<Vec<_>>();
         (nodes, topology.cpus[0].node, findings.len() + contradict.len())
     };

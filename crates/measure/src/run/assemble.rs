@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use machine::Machine;
+use machine::conditions;
 use machine::instruments::clock::StampClock;
 use machine::instruments::traffic::Carried;
-use machine::{conditions, contradictions};
 use model::areas::Quantity;
 use model::budget::{BUDGET_MAX, more_time};
+use model::contradictions;
 use model::record::{
     ClockRecord, Conditions, Disturbance, Fact, Instrument, Outcome, PlacedMemory, Plan,
     PlannedWorkload, Record, Run, Samples, Series, ToldCell,

@@ -76,9 +76,8 @@ fn clock<'a>(
         .doubted(is_doubtful)
         .normally(promised.map(around), "the turbo limits that firmware states")
         .result(AREA, stream, "clock", cores);
-    let standing = row
-        .filter(|_| promised.is_none())
-        .and_then(|row| published(record, &row, summary.median));
+    let standing =
+        row.filter(|_| promised.is_none()).and_then(|row| published(record, &row, summary.median));
     Some(KeyFigure { standing: standing.unwrap_or(figure.standing), ..figure })
 }
 

@@ -3,11 +3,11 @@
 //! What can be decided is decided where the fact is read, and the source that is not believed is named there. Here is
 //! what is left when all facts are known: one row per pair of sources.
 
-use model::page::si;
-use model::record::{Fact, FactValue, Machine as Description};
-use model::{CpuId, CpuSet, Finding, Unit};
+use crate::page::si;
+use crate::record::{Fact, FactValue, Machine as Description};
+use crate::{CpuId, CpuSet, Finding, Unit};
 
-use model::page::tally;
+use crate::page::tally;
 
 /// What contradicts itself, and what is said then.
 type Contradiction = (&'static str, fn(&Description, &[Fact]) -> Option<String>);

@@ -6,13 +6,13 @@
 
 use std::collections::BTreeMap;
 
-use model::{Obstacle, Reading, Unavailable};
+use crate::{Obstacle, Reading, Unavailable};
 
 /// How much a counter grew between two readings.
 ///
 /// # Error
 /// It fell.
-pub(crate) fn grown(what: &str, now: f64, then: f64) -> Reading<f64> {
+pub fn grown(what: &str, now: f64, then: f64) -> Reading<f64> {
     if now >= then {
         return Ok(now - then);
     }
@@ -21,13 +21,13 @@ pub(crate) fn grown(what: &str, now: f64, then: f64) -> Reading<f64> {
 }
 
 /// One counter of several places, by their names: `CPU 3`.
-pub(crate) type Places = BTreeMap<String, f64>;
+pub type Places = BTreeMap<String, f64>;
 
 /// How much the counters of all places grew together: what one of them lost is not made up for by another.
 ///
 /// # Error
 /// One of them fell, or was there at one moment alone.
-pub(crate) fn grown_together(what: &str, now: &Places, then: &Places) -> Reading<f64> {
+pub fn grown_together(what: &str, now: &Places, then: &Places) -> Reading<f64> {
     let of_place = |(place, then): (&String, &f64)| {
         let whose = if place.is_empty() { String::new() } else { format!(" of {place}") };
         let Some(now) = now.get(place) else {
