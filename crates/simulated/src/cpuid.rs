@@ -23,6 +23,8 @@ impl Model {
                 let guest = u32::from(hypervisor.is_some()) << 31;
                 Some(registers([signature(identity), 0, guest, 0]))
             }
+            // A hybrid says so on every CPU.
+            7 if self.is_efficient(CpuId(0)).is_some() => Some(registers([0, 0, 0, 1 << 15])),
             // Turbo, HWP and its energy preference; the bias between performance and energy, and
             // APERF with MPERF.
             6 => self.registers.map(|has| {
@@ -58,8 +60,7 @@ impl Model {
                 Some(registers([if efficient { 0x20 } else { 0x40 } << 24, 0, 0, 0]))
             }
             (0xa, _) => self.leaf_of_counters(cpu),
-            // A hybrid says so.
-            (7, Some(_)) if subleaf == 0 => Some(registers([0, 0, 0, 1 << 15])),
+            (7, Some(_)) if subleaf != 0 => None,
             _ => self.leaf(leaf),
         }
     }

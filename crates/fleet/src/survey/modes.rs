@@ -92,10 +92,10 @@ mod tests {
             assert_eq!(cuts(&numbers(&[(count, 100.0)], 2.0)), [0; 0], "{count}");
         }
         assert_eq!(cuts(&numbers(&[(300, 90.0), (700, 100.0)], 1.0)), [300]);
-        assert_eq!(cuts(&numbers(&[(100, 80.0), (100, 90.0), (200, 100.0)], 1.0)), [100, 200]);
+        assert_eq!(cuts(&numbers(&[(100, 80.0), (450, 97.0), (450, 104.0)], 1.0)), [100, 550]);
         // Those that are ill hide no sorts.
-        let beside_ill = numbers(&[(5, 30.0), (40, 86.0), (400, 92.0), (560, 100.0)], 0.7);
-        assert_eq!(cuts(&beside_ill), [445]);
+        let beside_ill = numbers(&[(5, 30.0), (20, 86.0), (400, 92.0), (560, 100.0)], 0.7);
+        assert_eq!(cuts(&beside_ill), [425]);
         // Too few, too near, and ill ones beside a whole fleet.
         assert_eq!(cuts(&numbers(&[(4, 90.0), (96, 100.0)], 1.0)), [0; 0]);
         assert_eq!(cuts(&numbers(&[(50, 100.0), (50, 100.9)], 0.01)), [0; 0]);

@@ -217,6 +217,6 @@ mod tests {
         };
         assert_eq!(json("results.0.mean", r#"{"results": [{"mean": 0.25}]}"#), Ok(0.25));
         assert!(json("results.1", r#"{"results": []}"#).unwrap_err().contains("results.1"));
-        assert!(json("a", "{").unwrap_err().contains("no JSON"));
+        assert!(json("a", "{").unwrap_err().contains("ends too early"));
     }
 }

@@ -296,7 +296,7 @@ proptest! {
         prop_assert_eq!(missing.is_empty(), !text.contains("no room for"), "{}", text);
         // What may be left out makes no table longer.
         let tables = rendered(Block::Ruled(needed), width).split("\n\n").count();
-        prop_assert!(slices == 1 || slices == tables / parts.len(), "{text}");
+        prop_assert!(slices == 1 || slices <= tables / parts.len(), "{text}");
     }
 
     #[test]
