@@ -4,6 +4,8 @@
 //! cpudyno sheet --machine sim:2s-56c --json base.json
 //! cargo run --release -p cpudyno-fleet --example alarms -- base.json 200
 //! ```
+#![expect(clippy::print_stdout, reason = "it is a program")]
+
 use std::error::Error;
 
 use fleet::simulate::{FAULTS, PlantedFault, SimulatedFleet};

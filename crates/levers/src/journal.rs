@@ -379,7 +379,11 @@ fn read(path: &Path) -> Result<Option<Pending>, Error> {
                 index + 1
             )),
             Err(error) => {
-                pending.broken.push(format!("line {}: {}", index + 1, model::json::refusal(&error)))
+                pending.broken.push(format!(
+                    "line {}: {}",
+                    index + 1,
+                    model::json::refusal(&error)
+                ));
             }
         }
     }

@@ -1,6 +1,7 @@
 //! `cpudyno fleet`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -171,7 +172,7 @@ fn simulate(args: &SimulateArgs) -> Result<ExitCode, Failure> {
     }
     let mut told = format!("SIMULATED: {} records in {}\n", simulated.len(), args.folder.display());
     for (fault, hosts) in simulated.planted() {
-        told += &format!("{}: {}; {}\n", hostlist::told(&hosts), fault.name, fault.about);
+        let _ = writeln!(told, "{}: {fault}", hostlist::told(&hosts));
     }
     output::data(&told)?;
     Ok(ExitCode::SUCCESS)

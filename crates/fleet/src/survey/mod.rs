@@ -356,23 +356,18 @@ impl<'a> KindOfHost<'a> {
                 *known = *it;
             }
         }
-        let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-        let columns = self.names.results.all();
-        for it in worst.values() {
-            groups.entry(columns[it.result].what.area.clone()).or_default().push(it.host);
-        }
+        let mut rest: Vec<ApartHost> = worst.into_values().collect();
+        rest.sort_by(|a, b| b.lost.total_cmp(&a.lost));
         let mut found: Vec<(Vec<usize>, Vec<Separator>)> = Vec::new();
-        for (area, mut rest) in groups {
-            while !rest.is_empty() {
-                let (group, facts) = self.next_group(&mut rest, &area);
-                // What one fact costs in several areas is one thing.
-                let is_same = |known: &Separator| {
-                    facts.first().is_some_and(|it| it.id == known.id && it.says == known.says)
-                };
-                match found.iter_mut().find(|(_, known)| known.first().is_some_and(is_same)) {
-                    Some((known, _)) => known.extend(group),
-                    None => found.push((group, facts)),
-                }
+        while !rest.is_empty() {
+            let (group, facts) = self.next_group(&mut rest);
+            // Of few machines no fact is certain; that of two is the same.
+            let is_same = |known: &Separator| {
+                facts.first().is_some_and(|it| it.id == known.id && it.says == known.says)
+            };
+            match found.iter_mut().find(|(_, known)| known.first().is_some_and(is_same)) {
+                Some((known, _)) => known.extend(group),
+                None => found.push((group, facts)),
             }
         }
         let told = |(mut hosts, facts): (Vec<usize>, Vec<Separator>)| {
@@ -382,26 +377,33 @@ impl<'a> KindOfHost<'a> {
         found.into_iter().map(told).collect()
     }
 
-    /// Of machines that are worse in an area those that the best fact has in common, or the first alone.
-    fn next_group(&self, rest: &mut Vec<usize>, area: &str) -> (Vec<usize>, Vec<Separator>) {
+    /// The machine that loses most, with those that the best fact of its own has in common with it.
+    fn next_group(&self, rest: &mut Vec<ApartHost>) -> (Vec<usize>, Vec<Separator>) {
         let texts = self.names.texts.all();
         let text = |number: u32| texts[number as usize].clone();
         let question = KindFacts { facts: &self.facts, hosts: self.hosts.len(), text: &text };
-        let say = |separator: &Separator, hosts: &[usize]| -> Vec<usize> {
-            let fact = self.facts.iter().find(|fact| fact.id == separator.id);
-            let says = |host: &usize| {
-                fact.is_some_and(|fact| fact.texts[*host].map(text) == separator.says)
-            };
-            hosts.iter().copied().filter(says).collect()
+        let area = &self.names.results.all()[rest[0].result].what.area;
+        let all: Vec<usize> = rest.iter().map(|it| it.host).collect();
+        let whole = question.separators_with(&all[..1], &all, area);
+        let mut group = match whole.first().filter(|first| first.chance <= CHANCE_MAX) {
+            Some(first) => self.saying(first, &all),
+            None => all[..1].to_vec(),
         };
-        let whole = question.separators(rest, area);
-        let group = match whole.first().filter(|first| first.chance <= CHANCE_MAX) {
-            Some(first) => say(first, rest),
-            None => vec![rest[0]],
-        };
-        rest.retain(|host| !group.contains(host));
+        group.sort_unstable();
+        rest.retain(|it| !group.contains(&it.host));
         let facts = question.separators(&group, area);
         (group, facts)
+    }
+
+    /// Those of these machines that say what separates.
+    fn saying(&self, separator: &Separator, hosts: &[usize]) -> Vec<usize> {
+        let texts = self.names.texts.all();
+        let text = |number: u32| texts[number as usize].clone();
+        let Some(fact) = self.facts.iter().find(|fact| fact.id == separator.id) else {
+            return Vec::new();
+        };
+        let says = |host: &usize| fact.texts[*host].map(text) == separator.says;
+        hosts.iter().copied().filter(says).collect()
     }
 
     fn group(

@@ -45,23 +45,31 @@ fn cut(sorted: &[f64], least: usize) -> Option<usize> {
     let near = (count / 100).max(1);
     let (first, last) = (least.max(near), count.checked_sub(least.max(near))?);
     let width = |at: usize| sorted[(at + near).min(count - 1)] - sorted[at - near];
-    let apart = (first..=last).step_by(step).filter(|at| are_sorts(sorted, *at));
+    let apart = (first..=last).step_by(step).filter(|at| are_sorts(sorted, *at, least));
     let at = apart.max_by(|a, b| width(*a).total_cmp(&width(*b)))?;
     let around = at.saturating_sub(near).max(first)..=(at + near).min(last);
     let gap = |at: usize| sorted[at] - sorted[at - 1];
+    let around = around.filter(|at| are_sorts(sorted, *at, least));
     around.max_by(|a, b| gap(*a).total_cmp(&gap(*b)))
 }
 
 /// Whether two groups are so far apart that they are sorts.
-fn are_sorts(sorted: &[f64], at: usize) -> bool {
+fn are_sorts(sorted: &[f64], at: usize, least: usize) -> bool {
+    const FEW: usize = 20;
     let (lower, upper) = sorted.split_at(at);
     let [a, b] = [lower, upper].map(|group| quantile_sorted(group, 0.5));
     if b - a < APART_MIN * a.abs().max(b.abs()) {
         return false;
     }
-    // The middle 68 % are two deviations of normal numbers; outliers do not count.
-    let spread =
-        |group: &[f64]| (quantile_sorted(group, 0.841) - quantile_sorted(group, 0.159)) / 2.0;
+    // The middle 68 % are two deviations of normal numbers; outliers do not count, but where they would make a sort.
+    let spread = |group: &[f64]| {
+        let [low, high, deviations] = match group.len() {
+            len if len < FEW => [0.0, 1.0, 2.0],
+            len if len < 2 * least => [0.05, 0.95, 3.29],
+            _ => [0.159, 0.841, 2.0],
+        };
+        (quantile_sorted(group, high) - quantile_sorted(group, low)) / deviations
+    };
     let deviation = f64::midpoint(spread(lower).powi(2), spread(upper).powi(2)).sqrt();
     let third = (b - a) / 3.0;
     let below = |limit: f64| sorted.partition_point(|number| *number < limit);

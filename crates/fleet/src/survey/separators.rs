@@ -91,8 +91,18 @@ impl KindFacts<'_> {
     /// The facts that separate these machines (their places, ascending) from the others, the best first; those that no
     /// other has, however likely by chance, are among them.
     pub(super) fn separators(&self, these: &[usize], area: &str) -> Vec<Separator> {
-        let mut found: Vec<Candidate<'_>> =
-            self.facts.iter().filter_map(|fact| self.candidate(fact, these, area)).collect();
+        self.separators_with(these, these, area)
+    }
+
+    /// The same, of what those of them that lead say.
+    pub(super) fn separators_with(
+        &self,
+        leading: &[usize],
+        these: &[usize],
+        area: &str,
+    ) -> Vec<Separator> {
+        let candidate = |fact| self.candidate(fact, leading, these, area);
+        let mut found: Vec<Candidate<'_>> = self.facts.iter().filter_map(candidate).collect();
         // What is known to move such results comes before what stands beside it by chance or by place.
         let rank = |it: &Candidate<'_>| {
             let steps = (it.chance.max(1e-300).ln() / 3.0).round() as i64;
@@ -106,6 +116,7 @@ impl KindFacts<'_> {
     fn candidate<'a>(
         &self,
         fact: &'a DifferingFact,
+        leading: &[usize],
         these: &[usize],
         area: &str,
     ) -> Option<Candidate<'a>> {
@@ -114,6 +125,7 @@ impl KindFacts<'_> {
             *said.entry(fact.texts[*place]).or_default() += 1;
         }
         let tried = (self.facts.len() * fact.counts.len()) as f64;
+        said.retain(|text, _| leading.iter().any(|place| fact.texts[*place] == *text));
         let best = said.into_iter().map(|(text, of_these)| {
             let all = fact.counts[&text];
             let chance = fisher(of_these, these.len(), all, self.hosts) * tried;

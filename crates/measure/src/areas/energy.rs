@@ -74,7 +74,7 @@ impl EnergyJob {
         executor: &mut dyn Executor,
         around: &mut Option<Around>,
     ) -> Result<Vec<Interval>, RunError> {
-        let job = sustained::rounds(cpus, self.load, WINDOW, self.tools);
+        let job = sustained::rounds(cpus, self.load, WINDOW, &self.tools);
         let mut looks = Vec::new();
         for _ in 0..=LOOKS {
             if cpus.is_empty() {

@@ -152,7 +152,7 @@ impl SoakClock {
 }
 
 /// A load on these CPUs for so long, with a look at the clock after each half millisecond.
-pub(super) fn rounds(cpus: &[CpuId], load: Load, window: Seconds, tools: Tools) -> Repeat {
+pub(super) fn rounds(cpus: &[CpuId], load: Load, window: Seconds, tools: &Tools) -> Repeat {
     let step = |what, seconds| Step { what, target: Seconds(seconds), multiple: 1 };
     let steps = vec![
         step(StepKind::Payload, 490e-6),
@@ -164,7 +164,7 @@ pub(super) fn rounds(cpus: &[CpuId], load: Load, window: Seconds, tools: Tools) 
     Repeat {
         members: cpus.iter().map(|&cpu| Member::new(cpu, load)).collect(),
         phases: vec![phase],
-        tools,
+        tools: *tools,
         manner: Manner::USUAL,
     }
 }
@@ -273,7 +273,7 @@ impl SustainedJob {
         let mut sensors = Sensors::open(machine, &cpus);
         let clocks = self.groups(machine).into_iter().map(SoakClock::of).collect();
         let (mut windows, window) = (Windows { clocks, ..Windows::default() }, self.window());
-        let job = rounds(&self.cpus, load, window / JOBS, self.tools);
+        let job = rounds(&self.cpus, load, window / JOBS, &self.tools);
         let mut limits = Limits::begin(machine, &cpus);
         let begun = executor.elapsed();
         sensors.look();

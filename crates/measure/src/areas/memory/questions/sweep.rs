@@ -25,7 +25,9 @@ impl QuestionContext<'_> {
         for cpu in self.of_each_type() {
             let Proposal { cells, absent } = self.sweep_on(cpu, STEPS_PER_OCTAVE)?;
             proposal.cells.extend(cells);
-            absent.into_iter().for_each(|(id, why)| miss(&mut proposal, id, why));
+            for (id, why) in absent {
+                miss(&mut proposal, id, why);
+            }
         }
         Ok(proposal)
     }
