@@ -16,6 +16,7 @@ use crate::unavailable::Unavailable;
 #[derive(Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "DigestTree"))]
+#[serde(bound(deserialize = "S: Deserialize<'de> + Ord"))]
 pub(super) struct Tree<S: Ord = String> {
     /// Why results are absent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -27,6 +28,7 @@ pub(super) struct Tree<S: Ord = String> {
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "DigestQuantity"))]
+#[serde(bound(deserialize = "S: Deserialize<'de> + Ord"))]
 pub(super) struct Quantity<S: Ord> {
     pub(super) unit: Unit,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,8 +43,9 @@ pub(super) struct Quantity<S: Ord> {
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "DigestRow"))]
+#[serde(bound(deserialize = "S: Deserialize<'de> + Ord"))]
 pub(super) struct Row<S: Ord> {
-    #[serde(default = "BTreeMap::new", skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) parameters: BTreeMap<S, S>,
     pub(super) cells: Vec<Cell>,
 }
