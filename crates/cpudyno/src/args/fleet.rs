@@ -60,7 +60,7 @@ pub(crate) enum FleetCommand {
     Simulate(SimulateArgs),
 }
 
-/// Write records of a fleet that nobody owns, with faults, to try `fleet` on.
+/// Write records of a simulated fleet with faults.
 ///
 /// Each machine is the record of --from with noise between machines; four of ten have cores that clock 2 % lower.
 /// Everything says SIMULATED.
