@@ -8,7 +8,7 @@ use fleet::simulate::PlantedFault;
 use super::compare::worse_by;
 use super::{BadValue, Output};
 
-/// Hold many machines against each other: which are slow, and why.
+/// Find slow machines among many, and why they are slow.
 ///
 /// Takes records of `cpudyno sheet --json`, one or more of each machine; the newest counts. Machines are held
 /// against those of their kind (CPU, packages, cores, virtualisation), result by result. A machine is a suspect

@@ -165,7 +165,7 @@ mod tests {
             "Configure",
             "Count",
             "Fetch",
-            "Hold",
+            "Find",
             "List",
             "Measure",
             "Plan",
