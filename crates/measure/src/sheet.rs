@@ -4,11 +4,14 @@ use kernels::StreamRow;
 use model::record::Presentation;
 use model::{CpuSet, Seconds};
 
-use crate::areas::AREAS;
+use crate::areas::{AREAS, energy};
 use crate::run::area::Area;
 use crate::run::plan::Planning;
 use crate::run::{AreaRequest, Request, Span};
 use rig::placement::Choice;
+
+/// Loading one package after the other takes as long as the memory of all together: shorter sheets are without it.
+const ENERGY_FROM: Seconds = Seconds(120.0);
 
 /// All areas within this time, on these CPUs or one of each core, with these streams or the sheet's.
 pub fn request(
@@ -22,7 +25,9 @@ pub fn request(
         let asked = |area: &&'static Area| AreaRequest { area, proposal: area.proposal(plan) };
         // What asks something else of an area's measurements comes after all that the others measure first.
         let is_further = |area: &&&Area| area.is_within_another();
-        let (further, first): (Vec<_>, Vec<_>) = AREAS.iter().partition(is_further);
+        let has_time = |area: &&&Area| budget >= ENERGY_FROM || area.id != energy::AREA;
+        let (further, first): (Vec<_>, Vec<_>) =
+            AREAS.iter().filter(has_time).partition(is_further);
         Ok(first.into_iter().chain(further).map(asked).collect())
     };
     Request {

@@ -414,7 +414,8 @@ impl<'a> KindOfHost<'a> {
         apart: &[ApartHost],
     ) -> HostGroup {
         let mut by_result: BTreeMap<usize, Vec<ApartHost>> = BTreeMap::new();
-        for it in apart.iter().filter(|it| hosts.contains(&it.host)) {
+        let among: BTreeSet<usize> = hosts.iter().copied().collect();
+        for it in apart.iter().filter(|it| among.contains(&it.host)) {
             by_result.entry(it.result).or_default().push(*it);
         }
         // What one machine of many shows is told of that one alone.

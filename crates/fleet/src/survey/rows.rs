@@ -240,6 +240,10 @@ impl Host {
     /// Of several that differ by their CPUs alone, the worst one counts: a fault of one node is none of the others.
     fn put_result(&mut self, number: u32, result: &SkimResult<'_>) {
         let ResultValue { median, interval } = result.value;
+        // Parts of nothing are no parts.
+        if median <= 0.0 || !median.is_finite() {
+            return;
+        }
         let [low, high] = interval.map_or([f32::NAN; 2], |ends| ends.map(|end| end as f32));
         let cell = HostNumber { median, low, high };
         let is_worse = |known: HostNumber| match result.better {

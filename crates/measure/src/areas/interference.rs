@@ -123,7 +123,7 @@ impl Matrix {
             }
             NeighbourWork::Stream(_) | NeighbourWork::Lock => None,
         };
-        Matrix { rows: DOING.into_iter().filter_map(row).collect() }.by_count()
+        Matrix { rows: DOING.into_iter().filter_map(row).collect() }
     }
 }
 
