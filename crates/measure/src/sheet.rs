@@ -4,7 +4,7 @@ use kernels::StreamRow;
 use model::record::Presentation;
 use model::{CpuSet, Seconds};
 
-use crate::areas::{AREAS, energy};
+use crate::areas::AREAS;
 use crate::run::area::Area;
 use crate::run::plan::Planning;
 use crate::run::{AreaRequest, Request, Span};
@@ -21,11 +21,12 @@ pub fn request(
     command: Vec<String>,
     presentation: Presentation,
 ) -> Request {
-    let ask = |plan: &Planning<'_>| {
+    let ask = move |plan: &Planning<'_>| {
         let asked = |area: &&'static Area| AreaRequest { area, proposal: area.proposal(plan) };
         // What asks something else of an area's measurements comes after all that the others measure first.
         let is_further = |area: &&&Area| area.is_within_another();
-        let has_time = |area: &&&Area| budget >= ENERGY_FROM || area.id != energy::AREA;
+        let has_time =
+            |area: &&&Area| budget >= ENERGY_FROM || area.id != model::areas::energy::AREA;
         let (further, first): (Vec<_>, Vec<_>) =
             AREAS.iter().filter(has_time).partition(is_further);
         Ok(first.into_iter().chain(further).map(asked).collect())
