@@ -51,20 +51,28 @@ pub struct Reference {
 struct MachineKind(Vec<(String, String)>);
 
 impl MachineKind {
-    /// What is bought makes a kind; what can be set or plugged is what a reference is to find.
     fn of(digest: &Digest) -> MachineKind {
-        let text = |id: &str| digest.facts.iter().find(|fact| fact.id == id)?.text.clone();
-        let known = |id: &str| text(id).unwrap_or_else(|| "unknown".to_owned());
-        let simulated = digest.run.simulated.as_ref().map(|name| ("simulated", name.clone()));
-        let rows = [
-            ("CPU", known("cpu.brand")),
-            ("packages", digest.packages.to_string()),
-            ("cores", digest.cores.to_string()),
-            ("virtualisation", known("platform.virtualisation")),
-        ];
-        let rows = simulated.into_iter().chain(rows);
-        MachineKind(rows.map(|(label, value)| (label.to_owned(), value)).collect())
+        let said = |id: &str| digest.facts.iter().find(|fact| fact.id == id)?.text.clone();
+        MachineKind(alike(digest.run.simulated.clone(), digest.packages, digest.cores, said))
     }
+}
+
+/// What is bought makes a kind; what can be set or plugged is what holding machines against each other is to find.
+pub(crate) fn alike(
+    simulated: Option<String>,
+    packages: usize,
+    cores: usize,
+    said: impl Fn(&str) -> Option<String>,
+) -> Vec<(String, String)> {
+    let known = |id: &str| said(id).unwrap_or_else(|| "unknown".to_owned());
+    let rows = [
+        ("CPU", known("cpu.brand")),
+        ("packages", packages.to_string()),
+        ("cores", cores.to_string()),
+        ("virtualisation", known("platform.virtualisation")),
+    ];
+    let rows = simulated.map(|name| ("simulated", name)).into_iter().chain(rows);
+    rows.map(|(label, value)| (label.to_owned(), value)).collect()
 }
 
 /// The records of one kind of machine.
@@ -231,13 +239,8 @@ mod tests {
     use report::reference::findings;
 
     use super::*;
+    use crate::simulate::normal;
     use crate::testing::{blank, near, say, series};
-
-    /// Normal numbers by Box and Muller.
-    fn normal(random: &mut fastrand::Rng) -> f64 {
-        let radius = (-2.0 * (1.0 - random.f64()).ln()).sqrt();
-        radius * (std::f64::consts::TAU * random.f64()).cos()
-    }
 
     #[test]
     fn of_well_machines_hardly_any_is_outside() {

@@ -135,11 +135,7 @@ fn quantile(numbers: &mut [f64], share: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn normal(random: &mut fastrand::Rng) -> f64 {
-        let radius = (-2.0 * (1.0 - random.f64()).ln()).sqrt();
-        radius * (std::f64::consts::TAU * random.f64()).cos()
-    }
+    use crate::simulate::normal;
 
     fn of(numbers: &[f64], chance: f64) -> Sample<'_> {
         Sample { numbers, worse_above: true, chance }

@@ -28,6 +28,7 @@ pub use self::separators::{CHANCE_MAX, Separator};
 use self::separators::{DifferingFact, KindFacts};
 use crate::compare::can_be_chosen;
 use crate::digest::AFTER;
+use crate::reference;
 
 /// Of so many fleets without a fault, one shows a suspect.
 pub const FLEETS_PER_ALARM: f64 = 20.0;
@@ -214,22 +215,12 @@ impl Survey {
     }
 }
 
-/// What is bought makes a kind; what can be set, plugged or updated is what a survey is to find.
+/// What makes a machine's kind.
 fn alike(host: &Host, names: &Names) -> Vec<(String, String)> {
-    let known = |id: &str| {
-        let text = names.fact(id).and_then(|fact| host.fact(fact));
-        text.map_or_else(|| "unknown".to_owned(), |text| names.texts.all()[text as usize].clone())
-    };
-    let mut rows = vec![
-        ("CPU".to_owned(), known("cpu.brand")),
-        ("packages".to_owned(), host.packages.to_string()),
-        ("cores".to_owned(), host.cores.to_string()),
-        ("virtualisation".to_owned(), known("platform.virtualisation")),
-    ];
-    if host.is_simulated {
-        rows.insert(0, ("simulated".to_owned(), "yes".to_owned()));
-    }
-    rows
+    let said = |id: &str| Some(names.said(host.fact(names.fact(id)?)?).to_owned());
+    // Simulated faults have names of their own, and are of one kind with what has none.
+    let simulated = host.is_simulated.then(|| "yes".to_owned());
+    reference::alike(simulated, host.packages, host.cores, said)
 }
 
 /// Machines of a kind while they are looked at.
@@ -270,6 +261,16 @@ impl<'a> KindOfHost<'a> {
         KindOfHost { alike, hosts, facts, results, names }
     }
 
+    /// What the number of a text stands for.
+    fn said(&self, text: Option<u32>) -> Option<String> {
+        text.map(|text| self.names.said(text).to_owned())
+    }
+
+    /// What its machines say differently, to be asked.
+    fn question(&self) -> KindFacts<'_> {
+        KindFacts { facts: &self.facts, hosts: self.hosts.len(), names: self.names }
+    }
+
     /// How many numbers are judged.
     fn judged(&self) -> usize {
         self.results.len() * self.hosts.len()
@@ -279,11 +280,7 @@ impl<'a> KindOfHost<'a> {
         let spread = |fact: &DifferingFact| FactSpread {
             id: fact.id.clone(),
             label: fact.label.clone(),
-            says: {
-                let text =
-                    |it: Option<u32>| it.map(|it| self.names.texts.all()[it as usize].clone());
-                fact.counts().into_iter().map(|(says, count)| (text(says), count)).collect()
-            },
+            says: fact.counts().into_iter().map(|it| (self.said(it.0), it.1)).collect(),
         };
         HostKind {
             alike: self.alike.clone(),
@@ -296,7 +293,6 @@ impl<'a> KindOfHost<'a> {
     /// Settings that somebody can choose and few machines have, but for suspects: theirs are told with what they cost.
     fn odd(&self, kind: usize, suspects: &BTreeSet<String>) -> Vec<OddSetting> {
         let most = (self.hosts.len() as f64 * modes::SHARE_MIN) as usize;
-        let text = |it: Option<u32>| it.map(|it| self.names.texts.all()[it as usize].clone());
         let mut found = Vec::new();
         for fact in self.facts.iter().filter(|fact| can_be_chosen(&fact.id)) {
             let counts = fact.counts();
@@ -305,7 +301,7 @@ impl<'a> KindOfHost<'a> {
                 let hosts = self.hosts.iter().enumerate().filter(has).map(|it| it.1.name.clone());
                 let hosts: Vec<String> = hosts.filter(|name| !suspects.contains(name)).collect();
                 let (id, label) = (fact.id.clone(), fact.label.clone());
-                let (says, usual) = (text(*says), text(counts[0].0));
+                let (says, usual) = (self.said(*says), self.said(counts[0].0));
                 if !hosts.is_empty() {
                     found.push(OddSetting { kind, id, label, says, usual, hosts });
                 }
@@ -379,9 +375,7 @@ impl<'a> KindOfHost<'a> {
 
     /// The machine that loses most, with those that the best fact of its own has in common with it.
     fn next_group(&self, rest: &mut Vec<ApartHost>) -> (Vec<usize>, Vec<Separator>) {
-        let texts = self.names.texts.all();
-        let text = |number: u32| texts[number as usize].clone();
-        let question = KindFacts { facts: &self.facts, hosts: self.hosts.len(), text: &text };
+        let question = self.question();
         let area = &self.names.results.all()[rest[0].result].what.area;
         let all: Vec<usize> = rest.iter().map(|it| it.host).collect();
         let whole = question.separators_with(&all[..1], &all, area);
@@ -397,12 +391,10 @@ impl<'a> KindOfHost<'a> {
 
     /// Those of these machines that say what separates.
     fn saying(&self, separator: &Separator, hosts: &[usize]) -> Vec<usize> {
-        let texts = self.names.texts.all();
-        let text = |number: u32| texts[number as usize].clone();
         let Some(fact) = self.facts.iter().find(|fact| fact.id == separator.id) else {
             return Vec::new();
         };
-        let says = |host: &usize| fact.texts[*host].map(text) == separator.says;
+        let says = |host: &usize| self.said(fact.texts[*host]) == separator.says;
         hosts.iter().copied().filter(says).collect()
     }
 
@@ -463,9 +455,7 @@ impl<'a> KindOfHost<'a> {
                 None => found.push((hosts, sort)),
             }
         }
-        let texts = self.names.texts.all();
-        let text = |number: u32| texts[number as usize].clone();
-        let question = KindFacts { facts: &self.facts, hosts: self.hosts.len(), text: &text };
+        let question = self.question();
         let told = |(hosts, all): (BTreeSet<usize>, Vec<ApartHost>)| {
             let hosts: Vec<usize> = hosts.into_iter().collect();
             let area = &self.names.results.all()[all[0].result].what.area;

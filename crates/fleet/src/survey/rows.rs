@@ -215,6 +215,11 @@ impl Names {
         self.facts.number(id).map(|number| number as usize)
     }
 
+    /// What a number of a text stands for.
+    pub(super) fn said(&self, text: u32) -> &str {
+        &self.texts.all()[text as usize]
+    }
+
     /// The number of a text.
     pub(super) fn text(&mut self, text: &str) -> u32 {
         self.texts.add(text, || text.to_owned())

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::Names;
 use crate::compare::known_cause;
 
 /// A fact that machines in question have and others have not.
@@ -73,8 +74,8 @@ impl DifferingFact {
 pub(super) struct KindFacts<'a> {
     pub facts: &'a [DifferingFact],
     pub hosts: usize,
-    /// What a text's number stands for.
-    pub text: &'a dyn Fn(u32) -> String,
+    /// What the numbers of texts stand for.
+    pub names: &'a Names,
 }
 
 /// A fact's value and how it separates.
@@ -147,13 +148,14 @@ impl KindFacts<'_> {
 
     fn told(&self, candidate: &Candidate<'_>) -> Separator {
         let Candidate { fact, text, of_these, of_others, chance, cause } = candidate;
+        let said = |text: u32| self.names.said(text).to_owned();
         Separator {
             id: fact.id.clone(),
             label: fact.label.clone(),
-            says: text.map(self.text),
+            says: text.map(said),
             of_these: *of_these,
             of_others: *of_others,
-            usual: fact.usual().map(self.text),
+            usual: fact.usual().map(said),
             chance: *chance,
             why: cause.map(|(_, why)| why),
         }
@@ -216,7 +218,11 @@ mod tests {
     }
 
     fn question(facts: &[DifferingFact], these: &[usize]) -> Vec<(String, usize, usize, bool)> {
-        let question = KindFacts { facts, hosts: 100, text: &|text| text.to_string() };
+        let mut names = Names::default();
+        for number in 0..100 {
+            names.text(&number.to_string());
+        }
+        let question = KindFacts { facts, hosts: 100, names: &names };
         let found = question.separators(these, "memory");
         let told = |it: Separator| (it.id, it.of_these, it.of_others, it.chance <= CHANCE_MAX);
         found.into_iter().map(told).collect()
