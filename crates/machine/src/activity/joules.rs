@@ -106,7 +106,11 @@ impl<'a> EnergyMeter<'a> {
             Err(reason) => (Err(reason.clone()), None),
             Ok((source, at)) => {
                 let values = source.read(&look).swap_remove(*at);
-                let watts: Reading<f64> = values.into_iter().sum();
+                let none = || {
+                    Unavailable::new(Obstacle::Hardware, WHAT, "no package of its CPUs is known")
+                };
+                let watts: Reading<f64> =
+                    if values.is_empty() { Err(none()) } else { values.into_iter().sum() };
                 (watts, Some(source.columns()[*at].source.clone().into_owned()))
             }
         };

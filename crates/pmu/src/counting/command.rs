@@ -59,13 +59,13 @@ pub fn stat(
     let refused = [refused, sanity_loop::before(machine, events).as_slice()].concat();
     let energy = EnergyWatch::open();
     let counters = open_all(machine, events, &refused);
+    energy.iter().for_each(EnergyWatch::begin);
     let before = sys::process::usage_of_children()?;
     let begun = sys::clock::monotonic_raw();
-    energy.begin();
     let mut child = Command::new(program).args(arguments).spawn()?;
     let status = wait(&mut child)?;
     let elapsed = sys::clock::monotonic_raw().saturating_sub(begun);
-    let energy = energy.end();
+    let energy = energy.and_then(EnergyWatch::end);
     let usage = sys::process::usage_of_children()?.since(before);
     let counted: Vec<Reading<Count>> =
         events.iter().zip(&counters).map(|(event, counter)| read(event, counter)).collect();

@@ -1,6 +1,6 @@
 //! The energy that packages drew while something was executed, as a row beside the events.
 
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -42,33 +42,41 @@ pub(super) fn row(reading: &EnergyReading, asked: &[String]) -> Option<EventCoun
 /// that counts waits for the command, and counters begin again after minutes.
 pub(super) struct EnergyWatch {
     signal: Sender<()>,
+    /// Says when a stretch has begun.
+    begun: Receiver<()>,
     thread: JoinHandle<EnergyReading>,
 }
 
 impl EnergyWatch {
-    /// Opens counters of energy; those of events are opened later, and do not inherit the thread.
-    pub(super) fn open() -> EnergyWatch {
+    /// Opens counters of energy; those of events are opened later, and do not inherit the thread. `None` where there
+    /// may be no more threads.
+    pub(super) fn open() -> Option<EnergyWatch> {
         /// No package draws so much that its counter begins again twice meanwhile.
         const OFTEN: Duration = Duration::from_secs(30);
         let (signal, signals) = channel();
-        let thread = std::thread::spawn(move || {
+        let (begins, begun) = channel();
+        let watch = move || {
             let machine = Machine::real();
             let mut meter = EnergyMeter::new(&machine, None);
             if signals.recv().is_ok() {
                 meter.begin();
+                // Who does not wait for it has no use for it.
+                begins.send(()).unwrap_or_default();
             }
             while signals.recv_timeout(OFTEN) == Err(RecvTimeoutError::Timeout) {
                 meter.note();
             }
             meter.end()
-        });
-        EnergyWatch { signal, thread }
+        };
+        let thread = std::thread::Builder::new().name("energy".to_owned()).spawn(watch).ok()?;
+        Some(EnergyWatch { signal, begun, thread })
     }
 
-    /// The command is started.
+    /// Begins before the command is started, and returns when counters were read.
     pub(super) fn begin(&self) {
         // A thread that has ended says so in the end.
         self.signal.send(()).unwrap_or_default();
+        self.begun.recv().unwrap_or_default();
     }
 
     /// The command has ended.
