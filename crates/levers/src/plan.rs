@@ -264,10 +264,12 @@ impl Plan {
                 let why = format!("{} is asked for twice", change.object);
                 return Err(Error::Malformed { text: asked.name.clone(), why });
             }
-            permitted(machine, levers, asked, &change.object)?;
-            let list =
-                if change.former == change.wanted { &mut self.already } else { &mut self.changes };
-            list.push(change);
+            if change.former == change.wanted {
+                self.already.push(change);
+            } else {
+                permitted(machine, levers, asked, &change.object)?;
+                self.changes.push(change);
+            }
         }
         Ok(())
     }

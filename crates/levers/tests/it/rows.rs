@@ -236,6 +236,28 @@ fn root_is_not_told_to_be_root() {
     assert!(remedy.contains("to root, too"), "{remedy}");
 }
 
+/// Who may write nothing.
+struct Locked;
+
+impl Levers for Locked {
+    fn permits(&self, _: &Object) -> io::Result<()> {
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+
+    fn write(&mut self, object: &Object, _: &str) -> io::Result<()> {
+        panic!("nobody may write {object}")
+    }
+}
+
+#[test]
+fn what_is_as_it_should_be_needs_no_right() {
+    let fake = Fake::new();
+    let plan = |text: &str| Plan::new(&fake.machine(), &Locked, &asked(&[text]), false);
+    let plan_of_now = plan("thp=madvise").unwrap();
+    assert!(plan_of_now.changes.is_empty() && plan_of_now.already.len() == 1, "{plan_of_now:?}");
+    assert!(matches!(plan("thp=never"), Err(Error::Rights { .. })));
+}
+
 /// A kernel booted with `nosmt` refuses second threads to everybody, with EPERM.
 struct NoSmt(Box<dyn Levers>);
 
