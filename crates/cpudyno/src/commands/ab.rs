@@ -44,6 +44,11 @@ pub(super) fn run(machine: &Machine, args: &AbArgs) -> Result<ExitCode, Failure>
         let levers = settings::writer(machine)?;
         let [a, b] = wishes.map(|wishes| wishes.here(machine, &*levers, args.changing.force));
         let (a, b) = (a?, b?);
+        if a.asked.is_empty() && b.asked.is_empty() && comparing.own[0].runs_as(&comparing.own[1]) {
+            let why = "nothing of these plans is on this machine: A would be compared with A";
+            return Err(Failure::new(code::NOT_HERE, why)
+                .hint("`cpudyno set @PLAN --dry-run` says what is left out, and why"));
+        }
         let asked = [a.asked.as_slice(), b.asked.as_slice()];
         let planned = |levers: &dyn Levers| {
             Plan::arms(machine, levers, asked, args.changing.force).map_err(settings::refused)
@@ -136,7 +141,7 @@ fn comparing(
         band: args.band,
         better,
         prove: !args.changing.no_proof,
-        remarks: in_order(wishes_a.told.iter().chain(&wishes_b.told).cloned()),
+        remarks: in_order([&wishes_a, &wishes_b].into_iter().flat_map(Wishes::remarks)),
         ..Comparing::usual(what)
     };
     Ok((comparing, [wishes_a, wishes_b]))
@@ -150,8 +155,8 @@ fn is_decided(record: &Record) -> bool {
 /// How an arm runs, and what is set for it on the machine.
 fn arm(settings: &[Asked<ArmSetting>]) -> Result<(ArmEnv, Wishes<SettingSpec>), Failure> {
     let (mut own, mut names) = (ArmEnv::default(), BTreeSet::new());
-    let Wishes { all, told } = plans::read(settings.to_vec(), arm_setting)?;
-    let mut wishes = Wishes { all: Vec::new(), told };
+    let Wishes { all, told, left_out } = plans::read(settings.to_vec(), arm_setting)?;
+    let mut wishes = Wishes { all: Vec::new(), told, left_out };
     for wish in all {
         match &wish.setting {
             ArmSetting::Lever(lever) => {

@@ -27,8 +27,10 @@ pub(super) struct Wish<T> {
 /// name.
 pub(super) struct Wishes<T> {
     pub(super) all: Vec<Wish<T>>,
-    /// Lines that what was typed goes before.
+    /// Lines that stand for what needs no setting of the machine.
     pub(super) told: Vec<String>,
+    /// Lines that what was typed goes before.
+    pub(super) left_out: Vec<String>,
 }
 
 impl<T> Wish<T> {
@@ -52,7 +54,7 @@ pub(super) fn read<T>(
 ) -> Result<Wishes<T>, Failure> {
     let typed: Vec<String> =
         asked.iter().filter(|it| it.setting.is_some()).map(|it| name(&it.text)).collect();
-    let mut wishes = Wishes { all: Vec::new(), told: Vec::new() };
+    let mut wishes = Wishes { all: Vec::new(), told: Vec::new(), left_out: Vec::new() };
     for Asked { text, setting: one } in asked {
         if let Some(setting) = one {
             wishes.all.push(Wish { setting, line: None });
@@ -61,7 +63,8 @@ pub(super) fn read<T>(
         for line in lines(&text[1..])? {
             if typed.contains(&name(&line.text)) {
                 let PresetLine { place, text, .. } = line;
-                wishes.told.push(format!("{place}: {text} gives way to what the command says"));
+                let why = "gives way to what the command says";
+                wishes.left_out.push(format!("{place}: {text} {why}"));
                 continue;
             }
             let setting = setting(&line.text)
@@ -117,6 +120,13 @@ impl PlanRefusal {
     }
 }
 
+impl<T> Wishes<T> {
+    /// All that is to be said of plans before a machine was asked.
+    pub(super) fn remarks(&self) -> Vec<String> {
+        self.told.iter().chain(&self.left_out).cloned().collect()
+    }
+}
+
 impl Wishes<SettingSpec> {
     /// What the machine has of it. Of what must be there nothing is missing, or the error says where it stands;
     /// what was typed is for the plan of all to refuse.
@@ -126,7 +136,7 @@ impl Wishes<SettingSpec> {
         levers: &dyn Levers,
         force: bool,
     ) -> Result<Found, Failure> {
-        let mut found = Found { told: self.told, ..Found::default() };
+        let mut found = Found { told: self.told, left_out: self.left_out, asked: Vec::new() };
         for wish in self.all {
             if wish.line.is_none() {
                 found.asked.push(wish.setting);

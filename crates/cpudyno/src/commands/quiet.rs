@@ -120,6 +120,7 @@ fn possible(
     }
     let levers = settings::writer(machine)?;
     found.told = wishes.told;
+    found.left_out = wishes.left_out;
     for wish in wishes.all {
         match wish.fate(machine, &*levers, force) {
             Fate::Here(setting, told) => {

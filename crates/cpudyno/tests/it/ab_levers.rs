@@ -100,3 +100,16 @@ fn what_a_killed_comparison_left_is_undone() {
     assert_eq!(undone.code, Some(0), "{}", undone.stderr);
     assert!(sim.is_as_it_was(), "{}", undone.stdout);
 }
+
+/// A has to differ from B.
+#[test]
+fn plans_of_which_nothing_is_here_compare_nothing() {
+    let sim = Sim::new();
+    let plan = sim.0.path().join("none.plan");
+    std::fs::write(&plan, "? boost=off\n").unwrap();
+    let plan = format!("@{}", plan.display());
+    let arms = ["--a", &plan, "--b", &plan];
+    let refused = finish(sim.command(&[&["ab", "--area", "turbo"], &arms[..]].concat()));
+    assert_eq!(refused.code, Some(3), "{refused:?}");
+    assert!(refused.stderr.contains("A would be compared with A"), "{refused:?}");
+}

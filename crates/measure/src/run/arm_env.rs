@@ -95,6 +95,13 @@ pub static ROWS: &[ArmRow] = &[
 ];
 
 impl ArmEnv {
+    /// Whether both run what is measured alike.
+    pub fn runs_as(&self, other: &ArmEnv) -> bool {
+        let wake = |arm: &ArmEnv| arm.wake.map(|method| method.id);
+        let of = |arm: &ArmEnv| (arm.cpus.clone(), arm.threads, arm.pages, arm.nice);
+        self.variables == other.variables && wake(self) == wake(other) && of(self) == of(other)
+    }
+
     /// Takes a setting; none: it is none of these. An error says what it takes.
     pub fn take(&mut self, name: &str, value: &str) -> Option<Result<(), String>> {
         if let Some(variable) = name.strip_prefix("env.") {

@@ -64,6 +64,9 @@ fn a_dry_run_says_where_each_setting_stands() {
     ] {
         assert!(lines.iter().any(|line| line.ends_with(end)), "{end}: {lines:?}");
     }
+    let done = finish(sim.command(&["set", &plan, "epb=0", "--no-proof"]));
+    assert!(done.stderr.contains("epb=6 gives way to what the command says"), "{done:?}");
+    sim.done(&["undo"]);
     let lines = told(&["set", "@latency"]);
     let why = lines.iter().find(|line| line.starts_with("@latency: epb=0: ")).unwrap();
     assert!(why.contains("(Linux, Documentation/admin-guide/pm/intel_epb.rst)"), "{why}");
