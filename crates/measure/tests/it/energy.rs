@@ -82,7 +82,8 @@ fn energy_counters_of_a_wrong_unit_are_refuted_by_the_limit_of_power() {
     };
     // 16 times and a sixteenth of 52 W.
     assert_eq!(how(Fault::EnergyScaled), "16 times its limit (PL2 52 W)");
-    assert!(how(Fault::EnergyShrunk).starts_with("6 % of its limit (PL2 52 W) with all cores"));
+    // A short peak may be far above the limit that lasts, which is what too little is held against.
+    assert!(how(Fault::EnergyShrunk).starts_with("12 % of its limit (PL1 28 W) with all cores"));
 }
 
 #[test]

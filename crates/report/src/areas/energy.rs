@@ -2,7 +2,7 @@
 
 use model::areas::energy::{AREA, BUSY, LOADED, NOBODY, PACKAGE, POWER};
 use model::page::{Block, Table, Text, tally};
-use model::record::{Outcome, PowerTerm, Record, Series};
+use model::record::{Outcome, PowerLimit, PowerTerm, Record, Series};
 use model::stats::{mean, median};
 use model::{CpuSet, Obstacle, in_order};
 
@@ -61,10 +61,11 @@ impl Counter<'_> {
         Some(self.under(package)? - self.idle()?)
     }
 
-    /// The highest limit of power of the package that is in force.
-    fn limit(&self) -> Option<(f64, PowerTerm)> {
+    /// The highest of the limits of power of the package for these times that are in force.
+    fn limit(&self, terms: &[PowerTerm]) -> Option<(f64, PowerTerm)> {
         let limits = self.record.clock.iter().flat_map(|clock| &clock.power);
-        let mine = limits.filter(|it| it.package == self.package && it.enabled);
+        let is_of = |it: &&PowerLimit| it.package == self.package && terms.contains(&it.term);
+        let mine = limits.filter(|it| it.enabled).filter(is_of);
         let watts = mine.filter_map(|it| Some((it.watts?, it.term)));
         watts.max_by(|a, b| a.0.total_cmp(&b.0))
     }
@@ -126,21 +127,23 @@ impl Counter<'_> {
         const WATTS_MAX: f64 = 1000.0;
         /// Short peaks go beyond the limits of power; twice as much is none.
         const TIMES_MAX: f64 = 2.0;
-        /// All cores under the heaviest stream draw more than this share of the long limit.
-        const SHARE_MIN: f64 = 0.1;
-        let limit = self.limit().filter(|(limit, _)| *limit < WATTS_MAX);
-        let Some((limit, term)) = limit else {
+        /// All cores under the heaviest stream draw more than this share of the limit that lasts.
+        const SHARE_MIN: f64 = 0.15;
+        let limit = |terms| self.limit(terms).filter(|(limit, _)| *limit < WATTS_MAX);
+        let Some((most, term)) = limit(&[PowerTerm::Long, PowerTerm::Short, PowerTerm::Package])
+        else {
             let text = || format!("{watts:.0} W, more than any package draws");
             return (watts > WATTS_MAX).then(text);
         };
-        let term = term.word();
-        let [at_work, all] = self.cores();
-        if watts > limit * TIMES_MAX {
-            return Some(format!("{:.0} times its limit ({term} {limit:.0} W)", watts / limit));
+        if watts > most * TIMES_MAX {
+            let (times, term) = (watts / most, term.word());
+            return Some(format!("{times:.0} times its limit ({term} {most:.0} W)"));
         }
-        (at_work == all && watts < limit * SHARE_MIN).then(|| {
-            let percent = watts / limit * 100.0;
-            format!("{percent:.0} % of its limit ({term} {limit:.0} W) with all cores at work")
+        let [at_work, all] = self.cores();
+        let (lasting, term) = limit(&[PowerTerm::Long, PowerTerm::Package])?;
+        (at_work == all && watts < lasting * SHARE_MIN).then(|| {
+            let (percent, term) = (watts / lasting * 100.0, term.word());
+            format!("{percent:.0} % of its limit ({term} {lasting:.0} W) with all cores at work")
         })
     }
 

@@ -15,6 +15,8 @@ const PLACES: [Place; 3] = [Place::One, Place::Half, Place::Others];
 /// What that many neighbours of a class leave a victim, and how many they are.
 struct Counted {
     neighbours: usize,
+    /// Whether there are no more.
+    is_all: bool,
     change: Change,
 }
 
@@ -28,7 +30,8 @@ fn counted(record: &Record, column: &MatrixColumn, class: &str, place: Place) ->
     let summary = found.summary()?;
     let (ratio, interval) = (summary.median, summary.between_blocks);
     let change = Change { ratio, interval, is_sure: false };
-    Some(Counted { neighbours: found.active.len().saturating_sub(1), change })
+    let neighbours = found.active.len().saturating_sub(1);
+    Some(Counted { neighbours, is_all: matches!(place, Place::Others), change })
 }
 
 /// All that was measured of a class, fewest neighbours first; nothing where all of them alone were.
@@ -57,7 +60,7 @@ pub(super) fn words(record: &Record, column: &MatrixColumn, class: &str) -> Opti
         let lost = (it.change.loss(column.measure) * 100.0).max(0.0);
         match it.neighbours {
             1 => format!("one neighbour costs {lost:.1} %"),
-            count if count == most.neighbours => format!("all {count} cost {lost:.1} %"),
+            count if it.is_all => format!("all {count} cost {lost:.1} %"),
             count => format!("{count} cost {lost:.1} %"),
         }
     };
@@ -136,6 +139,9 @@ mod tests {
         ];
         let told = words(&record(&all), &TRIAD, "memory").unwrap();
         assert_eq!(told, "one neighbour costs 2.0 %, 4 cost 10.0 %, all 8 cost 18.0 %");
+        // Beside half of them is not beside all.
+        let few = words(&record(&all[1..]), &TRIAD, "memory").unwrap();
+        assert_eq!(few, "one neighbour costs 2.0 %, 4 cost 10.0 %");
         let Some(Block::Table(table)) = table(&record(&all)) else { panic!("a table") };
         let titles: Vec<&str> = table.columns.iter().map(|it| it.0.as_str()).collect();
         assert_eq!(titles, ["beside", "victim", "1", "half (4)", "all (8)"]);

@@ -257,7 +257,8 @@ impl<'a> Drawn<'a> {
         let package = |cpu| topology.place(cpu).map(|place| place.package);
         let packages: BTreeSet<u32> = widest.active.iter().filter_map(package).collect();
         let (workload, cores) = (widest.workload.to_owned(), widest.active.len());
-        Some(Drawn { workload, cores, packages: packages.len(), moved, counting })
+        let packages = Some(packages.len()).filter(|count| *count > 0)?;
+        Some(Drawn { workload, cores, packages, moved, counting })
     }
 }
 
