@@ -1,6 +1,7 @@
 //! Fleets that nobody owns: one simulated machine many times, with noise between machines, two lots of silicon and
 //! faults that somebody asked for. They show what a survey finds, and how often it cries wolf.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -131,7 +132,7 @@ pub struct SimulatedFleet {
     hosts: usize,
     seed: u64,
     /// Who has which fault.
-    planted: Vec<(&'static Fault, Vec<usize>)>,
+    planted: Vec<(&'static Fault, BTreeSet<usize>)>,
 }
 
 impl SimulatedFleet {
@@ -148,12 +149,13 @@ impl SimulatedFleet {
         for PlantedFault { fault, count } in asked {
             let ill: Vec<usize> = if fault.whom == Whom::Rack {
                 let rack = random.usize(0..hosts.div_ceil(size));
-                let in_rack = |host: &usize| free.contains(host) && host / size == rack;
+                let in_rack = |host: &usize| host / size == rack && free.contains(host);
                 (0..hosts).filter(in_rack).take(count.unwrap_or(size)).collect()
             } else {
                 let usual = if fault.whom == Whom::Few { hosts / 200 } else { hosts * 3 / 10 };
                 free.iter().copied().take(count.unwrap_or(usual.max(1))).collect()
             };
+            let ill: BTreeSet<usize> = ill.into_iter().collect();
             free.retain(|host| !ill.contains(host));
             planted.push((*fault, ill));
         }
@@ -172,7 +174,7 @@ impl SimulatedFleet {
 
     /// The faults, and the names of the machines that have them.
     pub fn planted(&self) -> Vec<(&'static Fault, Vec<String>)> {
-        let named = |hosts: &Vec<usize>| {
+        let named = |hosts: &BTreeSet<usize>| {
             let mut names: Vec<String> = hosts.iter().map(|host| self.name(*host)).collect();
             names.sort();
             names

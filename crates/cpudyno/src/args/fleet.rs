@@ -12,12 +12,13 @@ use super::{BadValue, Output};
 ///
 /// Takes records of `cpudyno sheet --json`, one or more of each machine; the newest counts. Machines are held
 /// against those of their kind (CPU, packages, cores, virtualisation), result by result. A machine is a suspect
-/// where it is worse than others of its sort, with its whole 95 % interval, by more than chance: of twenty fleets
-/// without a fault one shows a suspect. Of each suspect it names the facts that separate it from the others.
+/// where it is worse than others of its sort, with its whole 95 % interval where it has one, by more than chance: of
+/// twenty fleets without a fault one shows a suspect. Of each suspect it names the facts that separate it from the
+/// others. Sorts are many that are alike, such as another lot of silicon, or that say the same and are worse.
 ///
 /// A machine's name is that of its file, up to `_` and a time.
 ///
-/// Exit codes of --fail-on: 1 a suspect loses more than SHARE; 3 nothing could be judged.
+/// Exit codes of --fail-on: 1 a suspect, or a sort, loses more than SHARE; 3 not all could be judged.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct FleetArgs {
@@ -39,7 +40,7 @@ pub(crate) struct FleetArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) groups: Option<PathBuf>,
 
-    /// Print the names of machines that are well, as a host list of Slurm.
+    /// Print the names of all that are no suspects and have a whole record, as a host list of Slurm.
     #[arg(long, conflicts_with = "bad")]
     pub(crate) good: bool,
 
@@ -47,7 +48,7 @@ pub(crate) struct FleetArgs {
     #[arg(long)]
     pub(crate) bad: bool,
 
-    /// Exit with 1 if a suspect loses more than SHARE: slower:5%.
+    /// Exit with 1 if a machine loses more than SHARE: slower:5%.
     #[arg(long, value_parser = worse_by, value_name = "slower:SHARE")]
     pub(crate) fail_on: Option<f64>,
 

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use fleet::hostlist;
 use fleet::simulate::{FAULTS, PlantedFault, SimulatedFleet};
 use fleet::survey::{self, Host, LeftOutHost, Rows, Survey};
+use model::page::tally;
 use model::record::PageKind;
 
 use super::show::{refused, text};
@@ -30,7 +31,9 @@ pub(super) fn run(args: FleetArgs) -> Result<ExitCode, Failure> {
     let page = survey::page(&survey, presentation.verbosity);
     let told = |format| match format {
         Format::Json => json(&survey),
-        Format::Csv => Ok(survey::csv(&survey)),
+        Format::Csv => {
+            survey::csv(&survey).map_err(|error| Failure::new(code::BUG, error.to_string()))
+        }
         Format::Html => views::html::render(|| &page, None).map_err(|error| super::broken(&error)),
         format => unrecorded("a survey", &page, format, presentation),
     };
@@ -54,6 +57,7 @@ fn surveyed(
     let files = records::files(files)?;
     let read = records::rows(&files, &rows);
     let (mut newest, mut left_out): (BTreeMap<String, Host>, Vec<LeftOutHost>) = Default::default();
+    let mut older = 0;
     for (file, host) in files.iter().zip(read) {
         match host {
             Ok(host) if host.interrupted.is_some() => {
@@ -61,14 +65,20 @@ fn surveyed(
                 left_out.push(LeftOutHost { name: host.name, why });
             }
             Ok(host) => match newest.get(&host.name) {
-                Some(known) if known.started >= host.started => {}
-                _ => drop(newest.insert(host.name.clone(), host)),
+                Some(known) if known.started >= host.started => older += 1,
+                known => {
+                    older += usize::from(known.is_some());
+                    newest.insert(host.name.clone(), host);
+                }
             },
             Err(why) => {
                 left_out
                     .push(LeftOutHost { name: file.display().to_string(), why: why.to_owned() });
             }
         }
+    }
+    for out in left_out.iter_mut().filter(|out| newest.contains_key(&out.name)) {
+        out.why += "; another record of the machine is looked at";
     }
     let mut hosts: Vec<Host> = newest.into_values().collect();
     let mut names = rows.names();
@@ -79,9 +89,12 @@ fn surveyed(
     names.say("rack", "Group", &mut hosts, group);
     let mut survey = survey::survey(&hosts, &names);
     survey.left_out.extend(left_out);
-    let seen: BTreeSet<&str> = hosts.iter().map(|host| host.name.as_str()).collect();
-    let expected = expected.unwrap_or_default().iter();
-    survey.missing = expected.filter(|name| !seen.contains(name.as_str())).cloned().collect();
+    survey.older = older;
+    // What has a record, though one that says nothing, is not missing.
+    let seen = hosts.iter().map(|host| &host.name).chain(survey.left_out.iter().map(|it| &it.name));
+    let seen: BTreeSet<&String> = seen.collect();
+    let expected: BTreeSet<&String> = expected.unwrap_or_default().iter().collect();
+    survey.missing = expected.difference(&seen).map(|name| (*name).clone()).collect();
     Ok(survey)
 }
 
@@ -123,15 +136,23 @@ fn judged(survey: &Survey, share: f64) -> Result<ExitCode, Failure> {
         return Err(Failure::new(code::NOT_HERE, "no machine could be held against others")
             .hint("it takes records of eight machines of a kind: `cpudyno sheet --json FILE`"));
     }
-    let lost = |group: &survey::HostGroup| group.results.first().map_or(0.0, |first| first.lost);
-    let worse: Vec<&survey::HostGroup> =
-        survey.suspects.iter().filter(|group| lost(group) > share).collect();
-    let Some(first) = worse.first() else { return Ok(ExitCode::SUCCESS) };
-    let hosts: usize = worse.iter().map(|group| group.hosts.len()).sum();
-    let percent = (share * 1e8).round() / 1e6;
-    let name = first.hosts.first().map_or("", String::as_str);
-    let text = format!("{hosts} machines lose more than {percent} %, first: {name}");
-    Err(Failure::new(code::NO, text))
+    let slower = survey.slower_than(share);
+    if let Some(first) = slower.first() {
+        let percent = (share * 1e8).round() / 1e6;
+        let machines = tally(slower.len(), "machine");
+        let lose = if slower.len() == 1 { "loses" } else { "lose" };
+        let text = format!("{machines} {lose} more than {percent} %, first: {first}");
+        return Err(Failure::new(code::NO, text));
+    }
+    let whole: BTreeSet<&String> = survey.good.iter().collect();
+    let unjudged = survey.left_out.iter().filter(|out| !whole.contains(&out.name)).count();
+    if unjudged + survey.missing.len() > 0 {
+        let (left_out, missing) = (tally(unjudged, "record"), survey.missing.len());
+        let text =
+            format!("{left_out} left out and {missing} missing: these machines were not judged");
+        return Err(Failure::new(code::NOT_HERE, text).hint("-v names them, and why"));
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn json(survey: &Survey) -> Result<String, Failure> {

@@ -181,8 +181,12 @@ pub(super) fn rows(files: &[PathBuf], rows: &Rows) -> Vec<Result<Host, &'static 
 /// The machine that a record is of: the name of its file, up to `_` and a time.
 fn host_name(file: &Path) -> String {
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-    let is_time =
-        |text: &str| text.len() >= 8 && text.bytes().take(8).all(|it| it.is_ascii_digit());
+    // As in 20261128T101112Z, or a date alone.
+    let is_time = |text: &str| {
+        let (date, time) = text.split_at_checked(8).unwrap_or((text, ""));
+        let is_date = date.len() == 8 && date.bytes().all(|it| it.is_ascii_digit());
+        is_date && (time.is_empty() || time.starts_with('T'))
+    };
     match stem.rsplit_once('_') {
         Some((host, time)) if is_time(time) => host.to_owned(),
         _ => stem.into_owned(),

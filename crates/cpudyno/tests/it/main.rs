@@ -11,6 +11,7 @@ mod cores;
 mod doctor;
 mod dry_run;
 mod errors;
+mod fleet;
 mod gate;
 mod generated;
 mod guide;

@@ -2,11 +2,11 @@
 
 use model::stats::quantile_sorted;
 
-/// A sort has at least this share of the machines; fewer that are apart are suspects.
-pub(super) const SHARE_MIN: f64 = 0.05;
+use super::limits::HOSTS_MIN;
 
-/// And at least so many of them.
-const HOSTS_MIN: usize = 4;
+/// A sort has at least this share of the machines, and so many that they say what is usual among them; fewer that are
+/// apart are suspects.
+pub(super) const SHARE_MIN: f64 = 0.05;
 
 /// Sorts are so many of their deviations apart. One normal group that is cut in two is 2.65, a uniform one 3.5.
 ///
@@ -18,7 +18,7 @@ const SEPARATION_MIN: f64 = 4.0;
 const BETWEEN_MAX: f64 = 0.15;
 
 /// Medians of sorts differ by this part, at least: less is nobody's concern.
-const APART_MIN: f64 = 0.01;
+pub(super) const APART_MIN: f64 = 0.01;
 
 /// Where ascending numbers are cut into sorts: the end of each but the last.
 pub(super) fn cuts(sorted: &[f64]) -> Vec<usize> {

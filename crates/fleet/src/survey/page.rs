@@ -1,8 +1,11 @@
 //! What a survey says, as a page.
 
+use model::counts::thousands;
 use model::page::{Align, Block, Page, Table, Text, Tone};
 
-use super::{CHANCE_MAX, Deviation, HostGroup, HostKind, Separator, Survey, named, worded};
+use super::{
+    CHANCE_MAX, Deviation, HostDeviation, HostGroup, HostKind, Separator, Survey, named, worded,
+};
 
 /// Groups that are shown; `-v` shows all.
 const SHOWN: usize = 10;
@@ -29,10 +32,14 @@ pub fn page(survey: &Survey, verbosity: u8) -> Page {
             blocks.push(Block::Heading(format!("Facts that differ, {}", kind_name(place, kind))));
             blocks.push(facts(kind));
         }
-        if !survey.left_out.is_empty() {
-            blocks.push(Block::Heading("Left out".to_owned()));
-            let line = |it: &super::LeftOutHost| Text::from(format!("{}: {}", it.name, it.why));
-            blocks.push(Block::List(survey.left_out.iter().map(line).collect()));
+        for (title, list) in
+            [("Left out", &survey.left_out), ("Fewer results than others", &survey.partial)]
+        {
+            if !list.is_empty() {
+                blocks.push(Block::Heading(title.to_owned()));
+                let line = |it: &super::LeftOutHost| Text::from(format!("{}: {}", it.name, it.why));
+                blocks.push(Block::List(list.iter().map(line).collect()));
+            }
         }
     }
     Page { blocks }
@@ -51,7 +58,8 @@ fn answer(survey: &Survey, verbosity: u8) -> Block {
     let bad = survey.bad().len();
     let (groups, numbers) = (survey.suspects.len(), number(survey.judged, "number"));
     let mut lines = vec![if bad == 0 {
-        let text = format!("no machine stands apart; {numbers} were judged");
+        let of_sort = if survey.modes.is_empty() { "" } else { " from others of its sort" };
+        let text = format!("no machine stands apart{of_sort}; {numbers} were judged");
         Text::toned(text, Tone::Good)
     } else {
         let are = if bad == 1 { "stands" } else { "stand" };
@@ -86,6 +94,18 @@ fn answer(survey: &Survey, verbosity: u8) -> Block {
             why.join("; ")
         );
         lines.push(Text::toned(text, Tone::Warning));
+    }
+    if !survey.partial.is_empty() {
+        let text = format!(
+            "{} with fewer results than others of the kind (-v names them)",
+            number(survey.partial.len(), "machine")
+        );
+        lines.push(Text::from(text));
+    }
+    if survey.older > 0 {
+        let text =
+            format!("{} of machines that have a newer one", number(survey.older, "older record"));
+        lines.push(Text::from(text));
     }
     Block::List(lines)
 }
@@ -196,24 +216,12 @@ fn rounded(number: f64) -> String {
         return "a billion".to_owned();
     }
     let size = 10f64.powf(number.log10().floor());
-    grouped(((number / size).floor() * size).round() as usize)
-}
-
-fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut told = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            told.push(',');
-        }
-        told.push(digit);
-    }
-    told
+    thousands(((number / size).floor() * size).round() as u64)
 }
 
 fn number(count: usize, word: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
-    format!("{} {word}{plural}", grouped(count))
+    format!("{} {word}{plural}", thousands(count as u64))
 }
 
 /// The first names, and how many more there are.
@@ -244,10 +252,11 @@ fn facts(kind: &HostKind) -> Block {
 }
 
 /// A line for each suspect machine and result.
-pub fn csv(survey: &Survey) -> String {
-    let header =
-        ["host", "kind", "result", "unit", "usual", "here", "lost", "fact", "says", "chance"];
-    let mut lines = vec![header.map(str::to_owned).to_vec()];
+pub fn csv(survey: &Survey) -> Result<String, csv::Error> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record([
+        "host", "kind", "result", "unit", "usual", "here", "lost", "fact", "says", "chance",
+    ])?;
     for group in &survey.suspects {
         let first = group.facts.first();
         let fact = [
@@ -255,22 +264,15 @@ pub fn csv(survey: &Survey) -> String {
             first.and_then(|it| it.says.clone()),
             first.map(|it| format!("{:.2e}", it.chance)),
         ];
-        for host in &group.hosts {
-            for result in &group.results {
-                let unit = result.column.unit.symbol().to_owned();
-                let numbers = [result.usual, result.here, result.lost].map(|it| it.to_string());
-                let mut line =
-                    vec![host.clone(), letter(group.kind), named(&result.column.what), unit];
-                line.extend(numbers);
-                line.extend(fact.iter().cloned().map(Option::unwrap_or_default));
-                lines.push(line);
-            }
+        for HostDeviation { host, deviation } in &group.each {
+            let Deviation { column, usual, here, lost } = deviation;
+            let what = [host, &letter(group.kind), &named(&column.what), column.unit.symbol()]
+                .map(str::to_owned);
+            let numbers = [usual, here, lost].map(f64::to_string);
+            let fact = fact.iter().cloned().map(Option::unwrap_or_default);
+            writer.write_record(what.into_iter().chain(numbers).chain(fact))?;
         }
     }
-    let quoted = |cell: &String| {
-        let is_plain = !cell.contains([',', '"', '\n']);
-        if is_plain { cell.clone() } else { format!("\"{}\"", cell.replace('"', "\"\"")) }
-    };
-    let line = |line: &Vec<String>| line.iter().map(quoted).collect::<Vec<_>>().join(",") + "\n";
-    lines.iter().map(line).collect()
+    let bytes = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -121,12 +121,15 @@ impl KindFacts<'_> {
         these: &[usize],
         area: &str,
     ) -> Option<Candidate<'a>> {
-        let mut said: BTreeMap<Option<u32>, usize> = BTreeMap::new();
+        // What only those say that follow is not counted: of a thousand lone suspects each leads once.
+        let mut said: BTreeMap<Option<u32>, usize> =
+            leading.iter().map(|place| (fact.texts[*place], 0)).collect();
         for place in these {
-            *said.entry(fact.texts[*place]).or_default() += 1;
+            if let Some(count) = said.get_mut(&fact.texts[*place]) {
+                *count += 1;
+            }
         }
         let tried = (self.facts.len() * fact.counts.len()) as f64;
-        said.retain(|text, _| leading.iter().any(|place| fact.texts[*place] == *text));
         let best = said.into_iter().map(|(text, of_these)| {
             let all = fact.counts[&text];
             let chance = fisher(of_these, these.len(), all, self.hosts) * tried;

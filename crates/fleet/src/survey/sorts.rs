@@ -1,0 +1,158 @@
+//! One result of all machines of a kind: the sorts that it cuts them into, and who is beyond the limit of his.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use model::stats::paired::Better;
+use model::stats::{median, quantile_sorted};
+
+use super::Names;
+use super::limits::{self, Sample};
+use super::modes;
+use super::rows::HostNumber;
+
+/// One machine in one result: the place of the machine, what is usual and what is here.
+#[derive(Clone, Copy)]
+pub(super) struct ApartHost {
+    pub host: usize,
+    pub result: usize,
+    pub usual: f64,
+    pub here: f64,
+    /// The part of the usual speed that is lost.
+    pub lost: f64,
+}
+
+/// The place of a machine, and its number.
+pub(super) type HostCell = (usize, HostNumber);
+
+/// The numbers of a result, ascending, and where each sort of machines ends.
+pub(super) struct SortedResult {
+    pub result: usize,
+    better: Better,
+    pub cells: Vec<HostCell>,
+    pub values: Vec<f64>,
+    ends: Vec<usize>,
+}
+
+/// What results of one sort have in common.
+pub(super) type QuantityOfArea<'a> = (&'a str, &'a str);
+
+/// How the worse side of each quantity bends, by the median over its results: of one alone it is uncertain.
+pub(super) fn bends<'a>(
+    all: &[SortedResult],
+    chance: f64,
+    names: &'a Names,
+) -> BTreeMap<QuantityOfArea<'a>, f64> {
+    let mut bends: BTreeMap<QuantityOfArea<'a>, Vec<f64>> = BTreeMap::new();
+    for result in all {
+        let of_quantity = bends.entry(result.quantity(names)).or_default();
+        of_quantity.extend(result.sorts().filter_map(|sort| result.sample(sort, chance).bend()));
+    }
+    let pooled = |bends: Vec<f64>| median(&bends).unwrap_or(0.0);
+    bends.into_iter().map(|(quantity, bends)| (quantity, pooled(bends))).collect()
+}
+
+impl SortedResult {
+    pub(super) fn new(result: usize, better: Better, mut cells: Vec<HostCell>) -> SortedResult {
+        cells.sort_unstable_by(|a, b| a.1.median.total_cmp(&b.1.median));
+        let values: Vec<f64> = cells.iter().map(|(_, cell)| cell.median).collect();
+        let ends = modes::cuts(&values).into_iter().chain([cells.len()]).collect();
+        SortedResult { result, better, cells, values, ends }
+    }
+
+    /// The same of the other machines, in the same sorts.
+    pub(super) fn without(&self, hosts: &BTreeSet<usize>) -> SortedResult {
+        let is_in = |(host, _): &&HostCell| !hosts.contains(host);
+        let cells: Vec<HostCell> = self.cells.iter().filter(is_in).copied().collect();
+        let end = |end: &usize| self.cells[..*end].iter().filter(is_in).count();
+        SortedResult {
+            values: cells.iter().map(|(_, cell)| cell.median).collect(),
+            ends: self.ends.iter().map(end).collect(),
+            cells,
+            ..*self
+        }
+    }
+
+    pub(super) fn quantity<'a>(&self, names: &'a Names) -> QuantityOfArea<'a> {
+        let what = &names.results.all()[self.result].what;
+        (&what.area, &what.quantity)
+    }
+
+    pub(super) fn sorts(&self) -> impl Iterator<Item = Range<usize>> {
+        let begins = [0].into_iter().chain(self.ends.iter().copied());
+        begins.zip(&self.ends).map(|(begin, end)| begin..*end)
+    }
+
+    fn sample(&self, sort: Range<usize>, chance: f64) -> Sample<'_> {
+        Sample { numbers: &self.values[sort], worse_above: self.worse_above(), chance }
+    }
+
+    /// Whether greater numbers are worse.
+    pub(super) fn worse_above(&self) -> bool {
+        self.better == Better::Less
+    }
+
+    pub(super) fn apart(&self, host: usize, cell: HostNumber, usual: f64) -> ApartHost {
+        let here = cell.median;
+        ApartHost { host, result: self.result, usual, here, lost: self.lost(usual, here) }
+    }
+
+    /// The part of the usual speed that is lost.
+    fn lost(&self, usual: f64, here: f64) -> f64 {
+        match self.better {
+            Better::More => 1.0 - here / usual,
+            Better::Less => 1.0 - usual / here,
+        }
+    }
+
+    /// Sorts that are worse than the best one.
+    pub(super) fn worse_sorts(&self) -> Vec<Vec<ApartHost>> {
+        let middle = |sort: Range<usize>| quantile_sorted(&self.values[sort], 0.5);
+        let middles = self.sorts().map(middle);
+        let best = match self.better {
+            Better::More => middles.last(),
+            Better::Less => self.sorts().map(middle).next(),
+        };
+        let Some(usual) = best.filter(|_| self.ends.len() > 1) else { return Vec::new() };
+        let told = |sort: Range<usize>| {
+            let lost = self.lost(usual, middle(sort.clone()));
+            // What its machines have in common is what the sort loses.
+            let apart =
+                |(host, cell): &HostCell| ApartHost { lost, ..self.apart(*host, *cell, usual) };
+            (lost > 0.0).then(|| self.cells[sort].iter().map(apart).collect())
+        };
+        self.sorts().filter_map(told).collect()
+    }
+
+    /// Machines that are worse than others of their sort by more than chance, with the whole of their interval where they
+    /// have one.
+    pub(super) fn beyond(&self, chance: f64, bend: f64) -> Vec<ApartHost> {
+        /// Among more, one machine moves neither median.
+        const EACH_MAX: usize = 100;
+        let mut found = Vec::new();
+        for sort in self.sorts() {
+            let sample = self.sample(sort.clone(), chance);
+            let of_all = sample.usual(bend);
+            for place in sort.clone() {
+                let mut usual = of_all;
+                if sort.len() <= EACH_MAX {
+                    let others =
+                        [&self.values[sort.start..place], &self.values[place + 1..sort.end]];
+                    usual = Sample { numbers: &others.concat(), ..sample }.usual(bend);
+                }
+                let (host, cell) = self.cells[place];
+                if let Some(usual) = usual.filter(|usual| self.is_beyond(cell, *usual)) {
+                    found.push(self.apart(host, cell, usual.middle));
+                }
+            }
+        }
+        found
+    }
+
+    fn is_beyond(&self, cell: HostNumber, usual: limits::Usual) -> bool {
+        match self.better {
+            Better::More => f64::from(cell.high).max(cell.median) < usual.middle - usual.reach,
+            Better::Less => f64::from(cell.low).min(cell.median) > usual.middle + usual.reach,
+        }
+    }
+}
