@@ -91,14 +91,16 @@ pub const BLOCKS_FOR_INTERVAL: usize = 5;
 /// # Source
 /// Order-statistic interval for a quantile; e.g. David and Nagaraja, Order Statistics, 7.1.
 pub fn median_interval(block_medians: &[f64]) -> Option<[f64; 2]> {
-    let count = block_medians.len();
-    if count < BLOCKS_FOR_INTERVAL {
-        return None;
-    }
+    let ends = interval_places(block_medians.len())?;
     let mut sorted = block_medians.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
+    Some(ends.map(|place| sorted[place]))
+}
+
+/// Where the ends of that interval stand among so many numbers, ascending.
+pub fn interval_places(count: usize) -> Option<[usize; 2]> {
     let k = interval_rank(count).max(1);
-    Some([sorted[k - 1], sorted[count - k]])
+    (count >= BLOCKS_FOR_INTERVAL).then(|| [k - 1, count - k])
 }
 
 /// The largest k for which a fair coin, thrown `count` times, falls fewer than k times on one of its

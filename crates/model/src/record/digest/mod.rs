@@ -124,10 +124,8 @@ impl Measured {
 
     /// The median with its interval.
     pub fn value(&self) -> ResultValue {
-        let interval = median_interval(&self.blocks());
-        let widened =
-            interval.map(|[low, high]| [low * (1.0 - self.packing), high * (1.0 + self.packing)]);
-        ResultValue { median: self.median, interval: widened }
+        let interval = widened(median_interval(&self.blocks()), self.packing);
+        ResultValue { median: self.median, interval }
     }
 
     /// The medians of blocks, in the order of measuring.
@@ -135,6 +133,11 @@ impl Measured {
         let at = |ppm: &i64| self.median + *ppm as f64 * millionth(self.median);
         self.blocks_ppm.iter().map(at).collect()
     }
+}
+
+/// An interval of samples that were kept in bins of that relative width.
+fn widened(interval: Option<[f64; 2]>, packing: f64) -> Option<[f64; 2]> {
+    interval.map(|[low, high]| [low * (1.0 - packing), high * (1.0 + packing)])
 }
 
 fn millionth(median: f64) -> f64 {
@@ -268,6 +271,34 @@ mod tests {
         let interval = Measured::of(&blocks, 0.5).unwrap().value().interval;
         assert_eq!(interval, median_interval(&blocks).map(|[low, high]| [low * 0.5, high * 1.5]));
         assert!(interval.is_some());
+    }
+
+    #[test]
+    fn what_is_skimmed_is_what_is_read() {
+        let mut digest = digest();
+        let key = digest.results.keys().next().unwrap().clone();
+        let result = digest.results[&key].clone();
+        // From no interval to more blocks than are expected; medians on both sides of zero.
+        for (count, scale) in [(0, 1.0), (4, 1.0), (5, 1.0), (9, -1e-7), (32, 1e9), (40, 2.0)] {
+            let blocks: Vec<i64> = (0..count).map(|it| (it * 7919) % 1000 - 300).collect();
+            let measured = Measured { median: scale * 3.0, blocks_ppm: blocks, packing: 0.01 };
+            let key = ResultKey { active: 100 + count as usize, ..key.clone() };
+            digest.results.insert(key, DigestResult { outcome: Ok(measured), ..result.clone() });
+        }
+        let text = begun(&digest);
+        let skim = Skim::read(&text).unwrap();
+        let known = |it: &SkimResult<'_>| {
+            let is_it = |(key, _): &(&ResultKey, &DigestResult)| {
+                (&*key.area, &*key.workload, &*key.quantity, key.active)
+                    == (it.area, it.workload, it.quantity, it.active)
+                    && key.parameters.iter().map(|(a, b)| (&**a, &**b)).eq(it.parameters())
+            };
+            digest.results.iter().find(is_it).map(|it| it.1.outcome.as_ref().unwrap().value())
+        };
+        let read = digest.results.values().filter(|it| it.outcome.is_ok()).count();
+        assert_eq!(skim.results().count(), read);
+        assert!(skim.results().all(|it| known(&it).as_ref() == Some(&it.value)));
+        assert!(skim.results().any(|it| it.value.interval.is_some()));
     }
 
     #[test]

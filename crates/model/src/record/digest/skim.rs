@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Deserializer, Error, Visitor};
+use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 use super::tree::{Row, Tree};
-use super::{DigestRun, Measured, ResultValue};
+use super::{DigestRun, ResultValue, millionth, widened};
 use crate::quantity::Unit;
 use crate::record::Tool;
+use crate::stats::interval_places;
 use crate::stats::paired::Better;
 
 /// The same as a [`Digest`](super::Digest), without reasons for what is absent.
@@ -26,7 +27,7 @@ pub struct Skim<'a> {
     pub cores: usize,
     /// Facts, conditions and settings.
     pub facts: Vec<SkimFact<'a>>,
-    results: Tree<Borrowed<'a>>,
+    results: Tree<Borrowed<'a>, SkimCell>,
 }
 
 /// Something that a machine says of itself.
@@ -71,7 +72,7 @@ pub struct SkimResult<'a> {
     pub better: Option<Better>,
     /// The number.
     pub value: ResultValue,
-    row: &'a Row<Borrowed<'a>>,
+    row: &'a Row<Borrowed<'a>, SkimCell>,
 }
 
 impl SkimResult<'_> {
@@ -99,12 +100,75 @@ impl<'a> Skim<'a> {
         quantities.flat_map(|(area, workload, quantity, all)| {
             let cells = all.rows.iter().flat_map(|row| row.cells.iter().map(move |it| (row, it)));
             cells.filter_map(move |(row, cell)| {
-                let (median, blocks_ppm) = (cell.median?, cell.blocks_ppm.clone());
-                let value = Measured { median, blocks_ppm, packing: all.packing }.value();
+                let value = cell.value(all.packing)?;
                 let (active, unit, better) = (cell.active, all.unit, all.better);
                 Some(SkimResult { area, workload, quantity, active, unit, better, value, row })
             })
         })
+    }
+}
+
+/// What is needed of a result with so many CPUs active.
+#[derive(Deserialize)]
+struct SkimCell {
+    active: usize,
+    #[serde(default)]
+    median: Option<f64>,
+    #[serde(default)]
+    blocks_ppm: IntervalPpm,
+}
+
+impl SkimCell {
+    /// As [`Measured::value`](super::Measured::value); `None` where there is no number.
+    fn value(&self, packing: f64) -> Option<ResultValue> {
+        let median = self.median?;
+        let at = |ppm: i64| median + ppm as f64 * millionth(median);
+        let ends = self.blocks_ppm.0.map(|ends| ends.map(at));
+        // Below zero the lowest block is the one that is most millionths above.
+        let ends = ends.map(|[a, b]| if a <= b { [a, b] } else { [b, a] });
+        Some(ResultValue { median, interval: widened(ends, packing) })
+    }
+}
+
+/// The interval of the blocks' medians, in millionths from their median, of which nothing else is kept.
+#[derive(Default)]
+struct IntervalPpm(Option<[i64; 2]>);
+
+impl<'de> Deserialize<'de> for IntervalPpm {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        /// Digests keep fewer blocks: memory for them is taken at once.
+        const USUAL: usize = 32;
+        struct Blocks;
+
+        impl<'de> Visitor<'de> for Blocks {
+            type Value = IntervalPpm;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("millionths")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<IntervalPpm, A::Error> {
+                let (mut usual, mut count, mut more) = ([0; USUAL], 0, Vec::new());
+                while let Some(ppm) = seq.next_element::<i64>()? {
+                    match usual.get_mut(count) {
+                        Some(place) => *place = ppm,
+                        None => more.push(ppm),
+                    }
+                    count += 1;
+                }
+                let blocks = if more.is_empty() {
+                    &mut usual[..count]
+                } else {
+                    more.extend(usual);
+                    &mut more
+                };
+                blocks.sort_unstable();
+                let ends = interval_places(count);
+                Ok(IntervalPpm(ends.map(|ends| ends.map(|place| blocks[place]))))
+            }
+        }
+
+        from.deserialize_seq(Blocks)
     }
 }
 

@@ -12,56 +12,56 @@ use crate::record::ResultKey;
 use crate::stats::paired::Better;
 use crate::unavailable::Unavailable;
 
-/// Its texts are owned, or borrowed from the record.
+/// Its texts are owned, or borrowed from the record; so are its cells, or only what is needed of them.
 #[derive(Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "DigestTree"))]
-#[serde(bound(deserialize = "S: Deserialize<'de> + Ord"))]
-pub(super) struct Tree<S: Ord = String> {
+#[serde(bound(deserialize = "S: Deserialize<'de> + Ord, C: Deserialize<'de>"))]
+pub(super) struct Tree<S: Ord = String, C = Cell> {
     /// Why results are absent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     reasons: Vec<Unavailable>,
     /// By area, workload and quantity.
-    pub(super) areas: BTreeMap<S, BTreeMap<S, BTreeMap<S, Quantity<S>>>>,
+    pub(super) areas: BTreeMap<S, BTreeMap<S, BTreeMap<S, Quantity<S, C>>>>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "DigestQuantity"))]
-#[serde(bound(deserialize = "S: Deserialize<'de> + Ord"))]
-pub(super) struct Quantity<S: Ord> {
+#[serde(bound(deserialize = "S: Deserialize<'de> + Ord, C: Deserialize<'de>"))]
+pub(super) struct Quantity<S: Ord, C> {
     pub(super) unit: Unit,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) better: Option<Better>,
     /// The relative width of the bins that samples were kept in, where they were.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(super) packing: f64,
-    pub(super) rows: Vec<Row<S>>,
+    pub(super) rows: Vec<Row<S, C>>,
 }
 
 /// Results that differ by the CPUs that were active alone.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "DigestRow"))]
-#[serde(bound(deserialize = "S: Deserialize<'de> + Ord"))]
-pub(super) struct Row<S: Ord> {
+#[serde(bound(deserialize = "S: Deserialize<'de> + Ord, C: Deserialize<'de>"))]
+pub(super) struct Row<S: Ord, C> {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) parameters: BTreeMap<S, S>,
-    pub(super) cells: Vec<Cell>,
+    pub(super) cells: Vec<C>,
 }
 
 /// A result with so many CPUs active: a median, or the place of the reason why there is none.
-#[derive(Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "DigestCell"))]
 pub(super) struct Cell {
-    pub(super) active: usize,
+    active: usize,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cpus: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) median: Option<f64>,
+    median: Option<f64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) blocks_ppm: Vec<i64>,
+    blocks_ppm: Vec<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reason: Option<usize>,
 }
