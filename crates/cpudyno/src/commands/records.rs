@@ -78,8 +78,9 @@ fn at_beginning<T>(
     }
     buffer.clear();
     (&mut file).take(LONGEST).read_to_end(buffer).ok()?;
-    let whole = buffer.utf8_chunks().next()?.valid();
-    let made = made(whole)?;
+    // What is cut off in the middle of a letter ends before it.
+    let valid = str::from_utf8(buffer).map_or_else(|error| error.valid_up_to(), str::len);
+    let made = made(str::from_utf8(&buffer[..valid]).ok()?)?;
     file.seek(SeekFrom::End(-2)).ok()?;
     buffer.clear();
     file.read_to_end(buffer).ok()?;
