@@ -5,6 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tempfile::NamedTempFile;
@@ -131,22 +132,20 @@ enum Target {
     Temporary(NamedTempFile),
     /// A pipe or device that is there already.
     Open(File),
+    /// A folder: the file gets a name of its own there, by the name of this host.
+    In(String),
+}
+
+/// Whether files get names of their own there: it is a folder, or is written like one.
+pub(crate) fn is_folder(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().ends_with(b"/") || path.is_dir()
 }
 
 impl Sink {
     /// Makes sure that the file can be written, before anything is measured.
     pub(crate) fn open(path: &Path) -> Result<Sink, Failure> {
-        let fail = |error: io::Error| {
-            let code = match error.kind() {
-                io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                    code::REFUSED
-                }
-                _ => code::USAGE,
-            };
-            let why = sys::errno::words(&error);
-            Failure::new(code, format!("cannot write `{}`: {why}", path.display()))
-                .hint("name a file in a folder that you may write to")
-        };
+        let fail =
+            |error| not_opened(path, &error, "name a file in a folder that you may write to");
         let special = path.metadata().is_ok_and(|meta| !meta.is_file());
         let target = if path.is_dir() {
             return Err(fail(io::Error::from(io::ErrorKind::IsADirectory)));
@@ -155,15 +154,26 @@ impl Sink {
         } else {
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
             let folder = folder.unwrap_or(Path::new("."));
-            Target::Temporary(temporary(folder, path).map_err(fail)?)
+            if path.exists() && OpenOptions::new().write(true).open(path).is_err() {
+                return Err(fail(io::Error::from(io::ErrorKind::PermissionDenied)));
+            }
+            Target::Temporary(temporary(folder).map_err(fail)?)
         };
         Ok(Sink { path: path.to_owned(), target })
     }
 
+    /// Makes sure that files can be written there. Nothing stays if the process is killed before it writes.
+    pub(crate) fn open_in(folder: &Path, host: String) -> Result<Sink, Failure> {
+        let hint = "make the folder first, where you may write to it: mkdir -p DIR";
+        temporary(folder).map_err(|error| not_opened(folder, &error, hint))?;
+        Ok(Sink { path: folder.to_owned(), target: Target::In(host) })
+    }
+
     /// Writes everything, then gives the file its name.
     pub(crate) fn write(self, text: &str) -> Result<(), Failure> {
-        let Sink { path, target } = self;
+        let Sink { mut path, target } = self;
         let written = match target {
+            Target::In(host) => write_in(&mut path, &host, text),
             Target::Open(mut file) => file.write_all(text.as_bytes()),
             Target::Temporary(mut file) => file
                 .write_all(text.as_bytes())
@@ -177,17 +187,99 @@ impl Sink {
     }
 }
 
-/// With the rights that a new file would have, not those of a secret.
-fn temporary(folder: &Path, path: &Path) -> io::Result<NamedTempFile> {
-    use std::os::unix::fs::PermissionsExt;
-    if path.exists() && OpenOptions::new().write(true).open(path).is_err() {
-        return Err(io::Error::from(io::ErrorKind::PermissionDenied));
+fn not_opened(path: &Path, error: &io::Error, hint: &str) -> Failure {
+    let code = match error.kind() {
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => code::REFUSED,
+        _ => code::USAGE,
+    };
+    let why = sys::errno::words(error);
+    Failure::new(code, format!("cannot write `{}`: {why}", path.display())).hint(hint)
+}
+
+/// Writes all of it into the folder that is the path, under a hidden name; then gives it one that nobody
+/// has, which the path becomes: a file that is there is never replaced.
+fn write_in(path: &mut PathBuf, host: &str, text: &str) -> io::Result<()> {
+    let (folder, now) = (path.clone(), SystemTime::now());
+    *path = folder.join(name_of(host, now, 1));
+    let mut file = temporary(&folder)?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().sync_all()?;
+    for attempt in 1..=ATTEMPTS {
+        *path = folder.join(name_of(host, now, attempt));
+        match file.persist_noclobber(&*path) {
+            Ok(_) => {
+                // So that the name outlives a crash, too; some file systems do not know how.
+                drop(File::open(&folder).and_then(|folder| folder.sync_all()));
+                return Ok(());
+            }
+            Err(taken) if taken.error.kind() == io::ErrorKind::AlreadyExists => file = taken.file,
+            Err(refused) => return Err(refused.error),
+        }
     }
+    Err(io::Error::from(io::ErrorKind::AlreadyExists))
+}
+
+/// More records of one host in one second are no accident.
+const ATTEMPTS: u32 = 1000;
+
+/// The name of a record, which `fleet` reads: host, `_`, time in UTC; a number where there are several.
+fn name_of(host: &str, time: SystemTime, attempt: u32) -> String {
+    let time = humantime::format_rfc3339_seconds(time).to_string().replace(['-', ':'], "");
+    let number = if attempt > 1 { format!("-{attempt}") } else { String::new() };
+    format!("{host}_{time}{number}.json")
+}
+
+/// With the rights that a new file would have, not those of a secret.
+fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
+    use std::os::unix::fs::PermissionsExt;
     // What is wrong with the folder, without the random name that the temporary file would have.
-    folder.metadata()?;
+    if !folder.metadata()?.is_dir() {
+        return Err(io::Error::from(io::ErrorKind::NotADirectory));
+    }
     tempfile::Builder::new()
         .prefix(".cpudyno-")
         .permissions(std::fs::Permissions::from_mode(0o666))
         .tempfile_in(folder)
         .map_err(|error| io::Error::from(error.kind()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_of_one_second_have_names_of_their_own_and_replace_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |text: &str| {
+            Sink::open_in(folder.path(), "n_1.example".to_owned()).unwrap().write(text).unwrap();
+        };
+        let texts: Vec<String> = (0..20).map(|number| number.to_string()).collect();
+        for text in &texts {
+            write(text);
+        }
+        let files = std::fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().path());
+        let mut kept: Vec<u32> = files
+            .map(|file| {
+                let name = file.file_name().unwrap().to_string_lossy().into_owned();
+                assert!(name.starts_with("n_1.example_2"), "{name}");
+                std::fs::read_to_string(file).unwrap().parse().unwrap()
+            })
+            .collect();
+        kept.sort_unstable();
+        assert_eq!(kept, (0..20).collect::<Vec<u32>>());
+        let time = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
+        assert_eq!(name_of("n1", time, 1), "n1_20231114T221320Z.json");
+        assert_eq!(name_of("n1", time, 2), "n1_20231114T221320Z-2.json");
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_no_file_to_be() {
+        let folder = tempfile::tempdir().unwrap();
+        let missing = folder.path().join("missing/");
+        assert!(is_folder(&missing) && is_folder(folder.path()));
+        assert!(!is_folder(&folder.path().join("run.json")));
+        let failure = Sink::open_in(&missing, "n1".to_owned()).err().unwrap();
+        assert_eq!(failure.code, code::USAGE);
+        assert!(failure.message.contains("there is no such"), "{}", failure.message);
+    }
 }

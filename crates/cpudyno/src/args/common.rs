@@ -8,7 +8,7 @@ use kernels::StreamRow;
 use model::name::did_you_mean;
 use model::{CpuSet, Seconds};
 
-use super::BadValue;
+use super::{BadValue, StartArgs};
 
 /// How a record is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -64,6 +64,9 @@ pub(crate) struct PresentationArgs {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Files {
     /// Also write the record to this file as JSON; `-` prints it instead.
+    ///
+    /// In a folder, which is there or whose name ends in `/`, the file is named by host and time, as `cpudyno fleet`
+    /// reads it: HOST_20260131T120000Z.json.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 
@@ -90,6 +93,9 @@ pub(crate) struct Measuring {
     /// Show what would be measured, what not and why; measure nothing.
     #[arg(long, global = true, conflicts_with = "html")]
     pub(crate) dry_run: bool,
+
+    #[command(flatten)]
+    pub(crate) start: StartArgs,
 
     #[command(flatten)]
     pub(crate) output: Output,
@@ -221,7 +227,7 @@ pub(super) fn seconds(text: &str) -> Option<f64> {
 }
 
 /// A time of a second, up to so many hours.
-fn time(text: &str, hours: u32, hint: &str) -> Result<Seconds, BadValue> {
+pub(super) fn time(text: &str, hours: u32, hint: &str) -> Result<Seconds, BadValue> {
     match seconds(text) {
         Some(seconds) if (1.0..=f64::from(hours) * 3600.0).contains(&seconds) => {
             Ok(Seconds(seconds))

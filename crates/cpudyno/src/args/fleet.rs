@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use fleet::simulate::PlantedFault;
 
 use super::compare::worse_by;
-use super::{BadValue, Output};
+use super::{BadValue, Output, PlanArgs};
 
 /// Find slow machines among many, and why they are slow.
 ///
@@ -58,6 +58,7 @@ pub(crate) struct FleetArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FleetCommand {
+    Plan(PlanArgs),
     Simulate(SimulateArgs),
 }
 
@@ -119,11 +120,12 @@ fn hosts(text: &str) -> Result<usize, BadValue> {
 
 const EXAMPLES: &str = "\
 Examples:
-  cpudyno sheet --json records/$(hostname).json   on each machine
-  cpudyno fleet records/                          which are slow, and why
-  cpudyno fleet records/ -v                       every machine, result and fact
-  cpudyno fleet records/ --bad                    for scontrol or a drain list
-  cpudyno fleet records/ --expect hosts.txt       also which have no record";
+  cpudyno fleet plan --slurm --hosts n[1-64] --to records/ | sbatch
+  cpudyno fleet records/                      which are slow, and why
+  cpudyno fleet records/ -v                   every machine, result and fact
+  cpudyno fleet records/ --bad                for scontrol or a drain list
+  cpudyno fleet records/ --expect hosts.txt   also which have no record
+  cpudyno sheet --json records/               the record of one machine, by hand";
 
 const SIMULATE_EXAMPLES: &str = "\
 Examples:

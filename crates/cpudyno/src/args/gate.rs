@@ -7,7 +7,7 @@ use model::record::{Bound, BoundKind};
 use model::{CpuSet, Seconds};
 
 use super::common::{budget, cpu_list};
-use super::{BadValue, Output};
+use super::{BadValue, Output, StartArgs};
 
 /// Check results against bounds and earlier records.
 ///
@@ -49,6 +49,9 @@ pub(crate) struct GateArgs {
     /// CPUs to measure, such as 0-3,8; by default one of each core.
     #[arg(long, value_parser = cpu_list, value_name = "LIST")]
     pub(crate) cpus: Option<CpuSet>,
+
+    #[command(flatten)]
+    pub(crate) start: StartArgs,
 
     #[command(flatten)]
     pub(crate) output: Output,

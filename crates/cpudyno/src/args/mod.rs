@@ -17,12 +17,14 @@ mod lessons;
 mod memory;
 mod openmp;
 mod pause;
+mod plan;
 mod pmu;
 mod quiet;
 mod settings;
 mod sheet;
 mod show;
 mod sst;
+mod start;
 mod streams;
 mod top;
 mod turbo;
@@ -31,7 +33,7 @@ mod wake;
 
 pub(crate) use ab::{AbArgs, ArmSetting, Direction, arm_setting};
 pub(crate) use capture::CaptureArgs;
-pub(crate) use common::{Colour, Format, Measuring, Output, PresentationArgs, Stream};
+pub(crate) use common::{Colour, Files, Format, Measuring, Output, PresentationArgs, Stream};
 pub(crate) use compare::CompareArgs;
 pub(crate) use compat::{CompatArgs, compat};
 pub(crate) use cores::CoresArgs;
@@ -44,6 +46,7 @@ pub(crate) use jitter::JitterArgs;
 pub(crate) use memory::{KernelArg, MemoryArgs, OriginalArgs, QuestionArgs, Switch};
 pub(crate) use openmp::{OpenmpArgs, RuntimeName};
 pub(crate) use pause::PauseArgs;
+pub(crate) use plan::{AskedHosts, PlanArgs};
 pub(crate) use pmu::{
     AskedEvents, CpuModelArgs, PmuArgs, PmuCheckArgs, PmuCommand, PmuEventsCommand, PmuKernel,
     PmuKernelArgs, PmuListArgs, PmuSelftestArgs, PmuStatArgs, PmuUpdateArgs, SavedBudget,
@@ -55,6 +58,7 @@ pub(crate) use show::ShowArgs;
 pub(crate) use sst::{
     Change as SstChange, Chosen, SstArgs, SstFeature, Tried, TriedWorkload, TryArgs,
 };
+pub(crate) use start::{StartArgs, StartTime};
 pub(crate) use streams::StreamsArgs;
 pub(crate) use top::TopArgs;
 pub(crate) use turbo::{MixPart, Test, TurboArgs};
@@ -190,6 +194,7 @@ const NOT_TAKEN: &[(&[&str], &[&str])] = &[
     (&["show"], &["machine", "root"]),
     (&["compare"], &["machine", "root"]),
     (&["fleet"], &["machine", "root"]),
+    (&["fleet", "plan"], &["machine", "root", "json", "html"]),
     (&["fleet", "simulate"], &["machine", "root"]),
     (&["streams"], &["machine", "root"]),
     (&["help"], &["machine", "root"]),

@@ -17,6 +17,7 @@ use regex_lite::Regex;
 
 use super::measuring::{Naming, refused_of};
 use super::plans::{self, Wishes};
+use super::start::Start;
 use super::{Delivery, Sinks, command, presentation, settings, sinks};
 use crate::args::{AbArgs, ArmSetting, Asked, Direction, Format, arm_setting};
 use crate::failure::{Failure, code};
@@ -38,6 +39,11 @@ pub(super) fn run(machine: &Machine, args: &AbArgs) -> Result<ExitCode, Failure>
     }
     let (mut comparing, wishes) = comparing(machine, args)?;
     let signals = Signals::listen()?;
+    // A command that measures takes its turn itself.
+    let _turn = match comparing.what {
+        AbSubject::Area(..) => Some(Start::default().turn(machine, &signals)?),
+        AbSubject::Command(..) => None,
+    };
     let shelf;
     let mut session = None;
     if wishes.iter().any(|wishes| !wishes.all.is_empty()) {

@@ -7,15 +7,14 @@ use measure::areas::cores::CoresOptions;
 use model::record::PageKind;
 use rig::placement::Choice;
 
-use super::measuring::{measure, outline};
-use super::{command, presentation, sinks};
-use crate::args::{CoresArgs, Measuring};
+use super::measuring::{Prepared, measure, outline, prepared};
+use super::{command, presentation};
+use crate::args::CoresArgs;
 use crate::failure::Failure;
 
 pub(super) fn run(machine: &Machine, args: CoresArgs) -> Result<ExitCode, Failure> {
     let CoresArgs { messages, home, cpus, allow_hyperthreads, budget, measuring } = args;
-    let Measuring { dry_run, output } = measuring;
-    let (sinks, look) = sinks(output)?;
+    let Prepared { dry_run, start, sinks, look } = prepared(measuring)?;
     let options = CoresOptions {
         messages: messages.map(|messages| messages.into_iter().map(|word| word.0).collect()),
         home: home.0,
@@ -26,5 +25,5 @@ pub(super) fn run(machine: &Machine, args: CoresArgs) -> Result<ExitCode, Failur
     if dry_run {
         return outline(machine, &request, (look.format, sinks));
     }
-    measure(machine, &request, look.format, sinks)
+    measure(machine, &request, (look.format, sinks), &start)
 }

@@ -8,6 +8,7 @@ use model::page::Page;
 use model::record::{PageKind, Presentation, Record};
 use views::text::Layout;
 
+use super::launch;
 use crate::args::{Format, Output, PresentationArgs};
 use crate::failure::{Failure, code};
 use crate::output::{self, Sink};
@@ -40,9 +41,14 @@ impl Sinks {
 }
 
 /// The files that `--json` and `--html` name, and how the record looks; `-` is standard output, in
-/// place of the page.
-pub(super) fn sinks(output: Output) -> Result<(Sinks, PresentationArgs), Failure> {
-    sinks_beside(&[], output)
+/// place of the page. A folder gets a file that is named by host and time.
+pub(super) fn sinks(mut output: Output) -> Result<(Sinks, PresentationArgs), Failure> {
+    let folder = output.files.json.take_if(|path| output::is_folder(path));
+    let (mut sinks, look) = sinks_beside(&[], output)?;
+    if let Some(folder) = folder {
+        sinks.json = Some(Sink::open_in(&folder, launch::host())?);
+    }
+    Ok((sinks, look))
 }
 
 /// The same of a command that reads these files.

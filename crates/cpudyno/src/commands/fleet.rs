@@ -1,5 +1,7 @@
 //! `cpudyno fleet`.
 
+mod plan;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
@@ -20,8 +22,10 @@ use crate::output::{self, Sink};
 
 pub(super) fn run(args: FleetArgs) -> Result<ExitCode, Failure> {
     let FleetArgs { command, records, expect, groups, good, bad, fail_on, output } = args;
-    if let Some(FleetCommand::Simulate(args)) = command {
-        return simulate(&args);
+    match command {
+        Some(FleetCommand::Plan(args)) => return plan::run(&args),
+        Some(FleetCommand::Simulate(args)) => return simulate(&args),
+        None => {}
     }
     let (sinks, look) = sinks_beside(&records, output)?;
     let expected = expect.as_deref().map(lines).transpose()?;

@@ -9,6 +9,7 @@ use measure::gate::request;
 use model::record::{Bound, GateVerdict, PageKind};
 
 use super::measuring::measured;
+use super::start::Start;
 use super::{Delivery, command, presentation, records, sinks};
 use crate::args::{Bounded, Format, GateArgs};
 use crate::failure::{Failure, code};
@@ -16,7 +17,7 @@ use crate::output::{self, Sink};
 use crate::signals::Signals;
 
 pub(super) fn run(machine: &Machine, args: GateArgs) -> Result<ExitCode, Failure> {
-    let GateArgs { min, max, reference: folder, metrics: file, budget, cpus, output } = args;
+    let GateArgs { min, max, reference: folder, metrics: file, budget, cpus, start, output } = args;
     output::are_apart(&[
         ("--json", output.files.json.as_deref()),
         ("--html", output.files.html.as_deref()),
@@ -26,6 +27,7 @@ pub(super) fn run(machine: &Machine, args: GateArgs) -> Result<ExitCode, Failure
         return Err(Failure::usage("--metrics writes a file, which appears when it is complete")
             .hint("name it, or print it beside the verdict: --metrics /dev/stdout"));
     }
+    let start = Start::new(start, &output.files);
     let (sinks, look) = sinks(output)?;
     let bounds: Vec<Bound> = min.into_iter().chain(max).map(|Bounded(bound)| bound).collect();
     if bounds.is_empty() && folder.is_none() && file.is_none() {
@@ -41,7 +43,8 @@ pub(super) fn run(machine: &Machine, args: GateArgs) -> Result<ExitCode, Failure
     let only = (folder.is_none() && metrics_to.is_none()).then(|| bounds.clone());
     let request = request(budget, cpus, only, command(), presentation);
     let signals = Signals::listen()?;
-    let (mut record, signal) = measured(machine, &request, &signals)?;
+    let turn = start.turn(machine, &signals)?;
+    let (mut record, signal) = measured(machine, &request, &signals, &turn)?;
     if let Some(earlier) = &earlier {
         records::place(&mut record, earlier);
     }

@@ -10,8 +10,9 @@ use model::record::{CpuPlace, OriginalRun, Record, Series};
 use rig::executor::{RunError, Stop};
 use rig::placement::Refusal;
 
-use super::{Delivery, Sinks, broken, settings, unrecorded};
-use crate::args::Format;
+use super::start::{Start, Turn};
+use super::{Delivery, Sinks, broken, launch, settings, sinks, unrecorded};
+use crate::args::{Format, Measuring, PresentationArgs};
 use crate::failure::{Failure, code};
 use crate::output;
 use crate::signals::Signals;
@@ -19,14 +20,30 @@ use crate::signals::Signals;
 /// The number and the name of the signal that ended a run.
 pub(super) type EndingSignal = (i32, &'static str);
 
+/// What every measurement was asked for with.
+pub(super) struct Prepared {
+    pub(super) dry_run: bool,
+    pub(super) start: Start,
+    pub(super) sinks: Sinks,
+    pub(super) look: PresentationArgs,
+}
+
+/// Opens the files that the record goes to.
+pub(super) fn prepared(measuring: Measuring) -> Result<Prepared, Failure> {
+    let Measuring { dry_run, start, output } = measuring;
+    let start = Start::new(start, &output.files);
+    let (sinks, look) = sinks(output)?;
+    Ok(Prepared { dry_run, start, sinks, look })
+}
+
 /// Measures, and prints and writes the record.
 pub(super) fn measure(
     machine: &Machine,
     request: &Request,
-    format: Format,
-    sinks: Sinks,
+    output: (Format, Sinks),
+    start: &Start,
 ) -> Result<ExitCode, Failure> {
-    measure_after(machine, request, (format, sinks), |_, _| Ok(None))
+    measure_after(machine, request, output, start, |_, _| Ok(None))
 }
 
 /// The same after something else, which goes into the record, too.
@@ -34,14 +51,16 @@ pub(super) fn measure_after(
     machine: &Machine,
     request: &Request,
     (format, sinks): (Format, Sinks),
+    start: &Start,
     before: impl FnOnce(&Stop, &mut dyn FnMut(&str)) -> Result<Option<OriginalRun>, Failure>,
 ) -> Result<ExitCode, Failure> {
     let signals = Signals::listen()?;
+    let turn = start.turn(machine, &signals)?;
     let bar = output::progress_bar();
     let original = before(signals.stop(), &mut |doing| bar.set_message(doing.to_owned()));
     bar.finish_and_clear();
     let original = original.map_err(|failure| signals.of(failure))?;
-    let (mut record, signal) = measured(machine, request, &signals)?;
+    let (mut record, signal) = measured(machine, request, &signals, &turn)?;
     record.original = original;
     let done = tell(&record, signal, (format, sinks))?;
     Ok(ended(&record, done))
@@ -80,6 +99,7 @@ pub(super) fn measured(
     machine: &Machine,
     request: &Request,
     signals: &Signals,
+    turn: &Turn,
 ) -> Result<(Record, Option<EndingSignal>), Failure> {
     let bar = output::progress_bar();
     let mut tell = |progress: Progress<'_>| {
@@ -94,6 +114,7 @@ pub(super) fn measured(
     if let (Some((_, name)), Some(why)) = (signal, &mut record.run.interrupted) {
         *why = format!("stopped by {name}");
     }
+    record.machine.facts.extend(launch::facts(turn.names_hosts));
     record.digest = Some(fleet::digest::of(&record));
     Ok((record, signal))
 }

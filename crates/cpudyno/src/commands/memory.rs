@@ -11,17 +11,19 @@ use model::record::{ByteCount, PageKind, Presentation};
 use rig::executor::Stop;
 use rig::placement::Choice;
 
-use super::measuring::{measure, measure_after, once_each, outline, outline_after, refused};
-use super::{Sinks, command, lists, presentation, sinks};
-use crate::args::{Format, KernelArg, Measuring, MemoryArgs, OriginalArgs, QuestionArgs, Switch};
+use super::measuring::{
+    Prepared, measure, measure_after, once_each, outline, outline_after, prepared, refused,
+};
+use super::start::Start;
+use super::{Sinks, command, lists, presentation};
+use crate::args::{Format, KernelArg, MemoryArgs, OriginalArgs, QuestionArgs, Switch};
 use crate::failure::{Failure, code};
 
 pub(super) fn run(machine: &Machine, args: MemoryArgs) -> Result<ExitCode, Failure> {
     if args.list {
         return lists::kernels(machine, &args.measuring.output.look);
     }
-    let Measuring { dry_run, output } = args.measuring.clone();
-    let (sinks, look) = sinks(output)?;
+    let Prepared { dry_run, start, sinks, look } = prepared(args.measuring.clone())?;
     let presentation = presentation(&look, PageKind::Memory);
     let (options, original) = options(args);
     if let Some(original) = original {
@@ -29,14 +31,14 @@ pub(super) fn run(machine: &Machine, args: MemoryArgs) -> Result<ExitCode, Failu
         return if dry_run {
             beside.outline(machine, (look.format, sinks), presentation)
         } else {
-            beside.measure(machine, (look.format, sinks), presentation)
+            beside.measure(machine, (look.format, sinks), presentation, &start)
         };
     }
     let request = options.request(command(), presentation);
     if dry_run {
         return outline(machine, &request, (look.format, sinks));
     }
-    measure(machine, &request, look.format, sinks)
+    measure(machine, &request, (look.format, sinks), &start)
 }
 
 /// The original STREAM, and then our kernels on the same CPUs with arrays of the same length.
@@ -78,10 +80,11 @@ impl StreamComparison {
         machine: &Machine,
         output: (Format, Sinks),
         presentation: Presentation,
+        start: &Start,
     ) -> Result<ExitCode, Failure> {
         let StreamComparison { original, extent, ours } = self;
         let request = ours.request(command(), presentation);
-        measure_after(machine, &request, output, |stop, tell| {
+        measure_after(machine, &request, output, start, |stop, tell| {
             let original = original::run(&original, stop, tell).map_err(|error| failed(&error))?;
             Ok(Some(memory::kept(&original, &extent)))
         })

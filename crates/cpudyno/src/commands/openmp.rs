@@ -7,14 +7,13 @@ use measure::areas::openmp::OpenmpOptions;
 use model::record::PageKind;
 use rig::placement::Choice;
 
-use super::measuring::{measure, outline};
-use super::{command, presentation, sinks};
-use crate::args::{Measuring, OpenmpArgs, RuntimeName};
+use super::measuring::{Prepared, measure, outline, prepared};
+use super::{command, presentation};
+use crate::args::{OpenmpArgs, RuntimeName};
 use crate::failure::Failure;
 
 pub(super) fn run(machine: &Machine, args: OpenmpArgs) -> Result<ExitCode, Failure> {
-    let Measuring { dry_run, output } = args.measuring;
-    let (sinks, look) = sinks(output)?;
+    let Prepared { dry_run, start, sinks, look } = prepared(args.measuring)?;
     let names = |names: Vec<RuntimeName>| names.into_iter().map(|it| it.0.to_owned()).collect();
     let options = OpenmpOptions {
         outer: args.outer,
@@ -30,5 +29,5 @@ pub(super) fn run(machine: &Machine, args: OpenmpArgs) -> Result<ExitCode, Failu
     if dry_run {
         return outline(machine, &request, (look.format, sinks));
     }
-    measure(machine, &request, look.format, sinks)
+    measure(machine, &request, (look.format, sinks), &start)
 }

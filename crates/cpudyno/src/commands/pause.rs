@@ -7,15 +7,14 @@ use measure::areas::pause;
 use model::record::PageKind;
 use rig::placement::Choice;
 
-use super::measuring::{measure, once_each, outline};
-use super::{command, presentation, sinks};
-use crate::args::{Measuring, PauseArgs};
+use super::measuring::{Prepared, measure, once_each, outline, prepared};
+use super::{command, presentation};
+use crate::args::PauseArgs;
 use crate::failure::Failure;
 
 pub(super) fn run(machine: &Machine, args: PauseArgs) -> Result<ExitCode, Failure> {
     let PauseArgs { instructions, cpus, budget, measuring } = args;
-    let Measuring { dry_run, output } = measuring;
-    let (sinks, look) = sinks(output)?;
+    let Prepared { dry_run, start, sinks, look } = prepared(measuring)?;
     let choice = Choice { siblings: true, ..Choice::usual(cpus) };
     let rows =
         instructions.map(|asked| once_each(asked.into_iter().map(|stream| stream.0), |row| row.id));
@@ -24,5 +23,5 @@ pub(super) fn run(machine: &Machine, args: PauseArgs) -> Result<ExitCode, Failur
     if dry_run {
         return outline(machine, &request, (look.format, sinks));
     }
-    measure(machine, &request, look.format, sinks)
+    measure(machine, &request, (look.format, sinks), &start)
 }

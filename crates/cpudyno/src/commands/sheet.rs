@@ -5,16 +5,15 @@ use std::process::ExitCode;
 use machine::Machine;
 use model::record::PageKind;
 
-use super::measuring::{measured, once_each, outline, tell};
-use super::{command, presentation, records, sinks};
-use crate::args::{Measuring, SheetArgs, Stream};
+use super::measuring::{Prepared, measured, once_each, outline, prepared, tell};
+use super::{command, presentation, records};
+use crate::args::{SheetArgs, Stream};
 use crate::failure::Failure;
 use crate::signals::Signals;
 
 pub(super) fn run(machine: &Machine, args: SheetArgs) -> Result<ExitCode, Failure> {
     let SheetArgs { budget, cpus, streams, reference, measuring } = args;
-    let Measuring { dry_run, output } = measuring;
-    let (sinks, look) = sinks(output)?;
+    let Prepared { dry_run, start, sinks, look } = prepared(measuring)?;
     // What cannot be read is said before half a minute is spent.
     let earlier = reference.as_deref().map(records::reference).transpose()?;
     let streams =
@@ -25,7 +24,8 @@ pub(super) fn run(machine: &Machine, args: SheetArgs) -> Result<ExitCode, Failur
         return outline(machine, &request, (look.format, sinks));
     }
     let signals = Signals::listen()?;
-    let (mut record, signal) = measured(machine, &request, &signals)?;
+    let turn = start.turn(machine, &signals)?;
+    let (mut record, signal) = measured(machine, &request, &signals, &turn)?;
     if let Some(earlier) = earlier {
         records::place(&mut record, &earlier);
     }

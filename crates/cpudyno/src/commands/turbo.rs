@@ -11,9 +11,11 @@ use model::record::PageKind;
 use rig::job::Manner;
 use rig::placement::Choice;
 
-use super::measuring::{ended, ending, measure, measured, once_each, outline_after};
-use super::{Delivery, command, presentation, sinks};
-use crate::args::{Measuring, MixPart, Stream, Test, TurboArgs};
+use super::measuring::{
+    Prepared, ended, ending, measure, measured, once_each, outline_after, prepared,
+};
+use super::{Delivery, command, presentation};
+use crate::args::{MixPart, Stream, Test, TurboArgs};
 use crate::failure::{Failure, code};
 use crate::output;
 use crate::signals::Signals;
@@ -27,8 +29,7 @@ pub(super) fn run(machine: &Machine, args: TurboArgs) -> Result<ExitCode, Failur
         ))
         .hint("give the lesser one first: --min-threads 1 --max-threads 4"));
     }
-    let Measuring { dry_run, output } = args.measuring.clone();
-    let (sinks, look) = sinks(output)?;
+    let Prepared { dry_run, start, sinks, look } = prepared(args.measuring.clone())?;
     let (why, classic) = (args.why, args.classic);
     let request = options(args)?.request(command(), presentation(&look, PageKind::Turbo));
     if dry_run {
@@ -40,12 +41,13 @@ pub(super) fn run(machine: &Machine, args: TurboArgs) -> Result<ExitCode, Failur
     }
     if classic {
         let signals = Signals::listen()?;
-        let (record, signal) = measured(machine, &request, &signals)?;
+        let turn = start.turn(machine, &signals)?;
+        let (record, signal) = measured(machine, &request, &signals, &turn)?;
         Delivery::of(&record).write(sinks)?;
         output::data(&report::areas::turbo::classic::classic(&record))?;
         return Ok(ended(&record, ending(signal)));
     }
-    measure(machine, &request, look.format, sinks)
+    measure(machine, &request, (look.format, sinks), &start)
 }
 
 fn rows(test: Test) -> Vec<&'static StreamRow> {

@@ -7,19 +7,18 @@ use measure::areas::wait;
 use model::record::PageKind;
 use rig::placement::Choice;
 
-use super::measuring::{measure, outline};
-use super::{command, presentation, sinks};
-use crate::args::{Measuring, WaitArgs};
+use super::measuring::{Prepared, measure, outline, prepared};
+use super::{command, presentation};
+use crate::args::WaitArgs;
 use crate::failure::Failure;
 
 pub(super) fn run(machine: &Machine, args: WaitArgs) -> Result<ExitCode, Failure> {
     let WaitArgs { cpus, budget, measuring } = args;
-    let Measuring { dry_run, output } = measuring;
-    let (sinks, look) = sinks(output)?;
+    let Prepared { dry_run, start, sinks, look } = prepared(measuring)?;
     let presentation = presentation(&look, PageKind::Wait);
     let request = wait::request(budget, Choice::usual(cpus), command(), presentation);
     if dry_run {
         return outline(machine, &request, (look.format, sinks));
     }
-    measure(machine, &request, look.format, sinks)
+    measure(machine, &request, (look.format, sinks), &start)
 }

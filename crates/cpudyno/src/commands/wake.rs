@@ -6,23 +6,22 @@ use machine::Machine;
 use measure::areas::wake::{Question, WakeOptions};
 use model::record::PageKind;
 
-use super::measuring::{measure, outline};
-use super::{command, lists, presentation, sinks};
-use crate::args::{Measuring, WakeArgs, WakeMethod, WakeQuestion};
+use super::measuring::{Prepared, measure, outline, prepared};
+use super::{command, lists, presentation};
+use crate::args::{WakeArgs, WakeMethod, WakeQuestion};
 use crate::failure::Failure;
 
 pub(super) fn run(machine: &Machine, args: WakeArgs) -> Result<ExitCode, Failure> {
     if args.list {
         return lists::methods(machine, &args.measuring.output.look);
     }
-    let Measuring { dry_run, output } = args.measuring.clone();
-    let (sinks, look) = sinks(output)?;
+    let Prepared { dry_run, start, sinks, look } = prepared(args.measuring.clone())?;
     let presentation = presentation(&look, PageKind::Wake);
     let request = options(args)?.request(command(), presentation);
     if dry_run {
         return outline(machine, &request, (look.format, sinks));
     }
-    measure(machine, &request, look.format, sinks)
+    measure(machine, &request, (look.format, sinks), &start)
 }
 
 fn options(args: WakeArgs) -> Result<WakeOptions, Failure> {

@@ -17,6 +17,7 @@ mod generated;
 mod guide;
 mod info;
 mod jitter;
+mod launch;
 mod machines;
 #[path = "../../../sst/tests/it/recorded/made_up.rs"]
 mod made_up;
@@ -24,6 +25,7 @@ mod memory;
 mod old_records;
 mod openmp;
 mod original;
+mod plan;
 mod plots;
 mod pmu;
 mod pmu_counts;

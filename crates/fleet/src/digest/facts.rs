@@ -50,8 +50,9 @@ fn later(record: &Record) -> Vec<DigestFact> {
     record.conditions.after.iter().filter_map(told).collect()
 }
 
-/// Facts that differ by themselves between any two moments.
+/// Facts that differ by themselves between any two moments, or machines of one job: they are no causes.
 fn is_fleeting(id: &str) -> bool {
-    const FLEETING: [&str; 4] = ["load", "temperature", "busy.cpus", "user"];
+    const FLEETING: [&str; 6] =
+        ["load", "temperature", "busy.cpus", "user", "launch.rank", "launch.node_list"];
     FLEETING.contains(&id) || id.starts_with("disturbance.")
 }

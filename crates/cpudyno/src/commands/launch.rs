@@ -1,0 +1,176 @@
+//! Who started this process on many hosts, as environment variables say it, and what this host is called there.
+
+use std::env::var;
+use std::fs;
+
+use model::Known;
+use model::record::{Fact, FactValue};
+
+/// A launcher: its name, and the variables that it sets; empty where it has none.
+struct Launcher {
+    name: &'static str,
+    rank: &'static str,
+    ranks: &'static str,
+    job: &'static str,
+    nodes: &'static str,
+    node_list: &'static str,
+}
+
+/// The one that started this process itself comes first: `mpirun` within a job of Slurm gives the rank, and Slurm
+/// says the rest.
+///
+/// # Source
+/// mpirun(1) of Open MPI 4; flux-environment(7); srun(1), "OUTPUT ENVIRONMENT VARIABLES"; Kubernetes,
+/// "Indexed Job for Parallel Processing"; HPE PALS, mpiexec(1); PMIx standard 4, 7.2; PMI-1 of MPICH (Hydra).
+const LAUNCHERS: &[Launcher] = &[
+    Launcher {
+        name: "Open MPI",
+        rank: "OMPI_COMM_WORLD_RANK",
+        ranks: "OMPI_COMM_WORLD_SIZE",
+        job: "",
+        nodes: "",
+        node_list: "",
+    },
+    Launcher {
+        name: "Flux",
+        rank: "FLUX_TASK_RANK",
+        ranks: "FLUX_JOB_SIZE",
+        job: "FLUX_JOB_ID",
+        nodes: "FLUX_JOB_NNODES",
+        node_list: "",
+    },
+    Launcher {
+        name: "Kubernetes",
+        rank: "JOB_COMPLETION_INDEX",
+        ranks: "",
+        job: "",
+        nodes: "",
+        node_list: "",
+    },
+    Launcher {
+        name: "PALS",
+        rank: "PALS_RANKID",
+        ranks: "",
+        job: "PBS_JOBID",
+        nodes: "",
+        node_list: "",
+    },
+    Launcher {
+        name: "Slurm",
+        rank: "SLURM_PROCID",
+        ranks: "SLURM_NTASKS",
+        job: "SLURM_JOB_ID",
+        nodes: "SLURM_NNODES",
+        node_list: "SLURM_JOB_NODELIST",
+    },
+    Launcher { name: "PMIx", rank: "PMIX_RANK", ranks: "", job: "", nodes: "", node_list: "" },
+    Launcher {
+        name: "PMI",
+        rank: "PMI_RANK",
+        ranks: "PMI_SIZE",
+        job: "",
+        nodes: "",
+        node_list: "",
+    },
+];
+
+/// What is known of the launcher: nothing where there is none.
+pub(super) fn facts(names_hosts: bool) -> Vec<Fact> {
+    facts_of(|name| var(name).ok().filter(|text| !text.is_empty()), names_hosts)
+}
+
+fn facts_of(said: impl Fn(&str) -> Option<String>, names_hosts: bool) -> Vec<Fact> {
+    let starts =
+        |launcher: &&Launcher| said(launcher.rank).or_else(|| said(launcher.job)).is_some();
+    let found: Vec<&Launcher> = LAUNCHERS.iter().filter(starts).collect();
+    let Some(first) = found.first() else { return Vec::new() };
+    let any =
+        |variable: fn(&Launcher) -> &'static str| found.iter().find_map(|it| said(variable(it)));
+    let node_list = any(|it| it.node_list).filter(|_| names_hosts);
+    let told = [
+        ("launch.launcher", "Launcher", Some(first.name.to_owned())),
+        ("launch.job", "Job", any(|it| it.job)),
+        ("launch.rank", "Rank", any(|it| it.rank)),
+        ("launch.ranks", "Ranks", any(|it| it.ranks)),
+        ("launch.nodes", "Nodes of the job", any(|it| it.nodes)),
+        ("launch.node_list", "List of nodes", node_list),
+    ];
+    let fact = |(id, label, text): (&str, &str, Option<String>)| {
+        let value = Known::Yes(FactValue::Text(text?));
+        Some(Fact { id: id.to_owned(), label: label.to_owned(), value })
+    };
+    told.into_iter().filter_map(fact).collect()
+}
+
+/// What this host is called by whom has many of them: a container has a name of its own, and a node of Slurm may
+/// have another one than its host.
+pub(super) fn host() -> String {
+    /// The first is set by whoever knows better, such as a manifest of Kubernetes.
+    const NAMES: [&str; 2] = ["CPUDYNO_HOST", "SLURMD_NODENAME"];
+    let named = NAMES.iter().find_map(|name| var(name).ok().filter(|text| !text.is_empty()));
+    let name = named.or_else(|| fs::read_to_string("/proc/sys/kernel/hostname").ok());
+    as_file(name.unwrap_or_default().trim())
+}
+
+/// The name as part of a file's.
+fn as_file(name: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-._".contains(letter);
+    let mut text: String = name.chars().map(|it| if plain(it) { it } else { '-' }).collect();
+    text.truncate(100);
+    // What begins with a dot is hidden.
+    match text.trim_start_matches('.') {
+        "" => "host".to_owned(),
+        text => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(variables: &[(&str, &str)], names_hosts: bool) -> Vec<String> {
+        let said = |name: &str| {
+            let found = variables.iter().find(|it| it.0 == name);
+            found.map(|it| it.1.to_owned())
+        };
+        let text = |fact: Fact| match fact.value {
+            Known::Yes(FactValue::Text(text)) => format!("{}={text}", &fact.id["launch.".len()..]),
+            _ => fact.id,
+        };
+        facts_of(said, names_hosts).into_iter().map(text).collect()
+    }
+
+    #[test]
+    fn no_launcher_is_no_fact_and_hosts_are_named_on_request() {
+        assert!(told(&[("HOME", "/root")], true).is_empty());
+        let slurm = [
+            ("SLURM_JOB_ID", "7"),
+            ("SLURM_PROCID", "3"),
+            ("SLURM_NNODES", "8"),
+            ("SLURM_JOB_NODELIST", "n[1-8]"),
+        ];
+        let expected = ["launcher=Slurm", "job=7", "rank=3", "nodes=8"];
+        assert_eq!(told(&slurm, false), expected);
+        assert_eq!(told(&slurm, true), [&expected[..], &["node_list=n[1-8]"]].concat());
+    }
+
+    #[test]
+    fn who_gives_the_rank_is_the_launcher_and_the_job_is_that_of_who_schedules() {
+        let both = [("OMPI_COMM_WORLD_RANK", "5"), ("SLURM_PROCID", "0"), ("SLURM_JOB_ID", "7")];
+        assert_eq!(told(&both, false), ["launcher=Open MPI", "job=7", "rank=5"]);
+        let pmi = [("PMI_RANK", "1"), ("PMI_SIZE", "4")];
+        assert_eq!(told(&pmi, false), ["launcher=PMI", "rank=1", "ranks=4"]);
+        for launcher in LAUNCHERS {
+            let name = format!("launcher={}", launcher.name);
+            assert_eq!(told(&[(launcher.rank, "0")], true), [name.as_str(), "rank=0"]);
+        }
+    }
+
+    #[test]
+    fn a_name_of_a_host_is_one_of_a_file() {
+        assert_eq!(as_file("n1.example.org"), "n1.example.org");
+        assert_eq!(as_file("../../etc/x y"), "-..-etc-x-y");
+        assert_eq!(as_file(""), "host");
+        assert_eq!(as_file("ü"), "-");
+    }
+}
