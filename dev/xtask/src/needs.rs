@@ -165,6 +165,43 @@ pub(crate) const NEEDS: &[Need] = &[
         install: Install::Apt("python3-jsonschema"),
     },
     Need {
+        id: "yaml",
+        purpose: "reads manifests of Kubernetes",
+        probe: Probe::Runs("/usr/bin/python3 -c __import__('yaml')"),
+        install: Install::Apt("python3-yaml"),
+    },
+    // Only its schemas are read; it would need a newer jsonschema itself.
+    Need {
+        id: "kubernetes-schemas",
+        purpose: "says what manifests of Kubernetes may hold",
+        probe: Probe::Runs("test -e target/tools/kubernetes_validate/version.py"),
+        install: Install::Wheel { package: "kubernetes-validate", version: "1.37.0" },
+    },
+    Need {
+        id: "slurm",
+        purpose: "schedules a cluster of tests, on this machine",
+        probe: Probe::Runs("slurmctld -V"),
+        install: Install::Apt("slurmctld"),
+    },
+    Need {
+        id: "slurmd",
+        purpose: "is a node of that cluster",
+        probe: Probe::Runs("slurmd -V"),
+        install: Install::Apt("slurmd"),
+    },
+    Need {
+        id: "slurm-client",
+        purpose: "submits jobs to that cluster",
+        probe: Probe::Runs("sbatch --version"),
+        install: Install::Apt("slurm-client"),
+    },
+    Need {
+        id: "munge",
+        purpose: "tells that cluster who asks",
+        probe: Probe::Runs("munged --version"),
+        install: Install::Apt("munge"),
+    },
+    Need {
         id: "libnl",
         purpose: "headers and library of generic netlink, which intel-speed-select is built with",
         probe: Probe::Runs("test -e /usr/include/libnl3/netlink/genl/genl.h"),
@@ -366,8 +403,9 @@ mod tests {
             format!(
                 "{apt} install -y --no-install-recommends gcc bsdutils curl libgomp1 \
                  libomp-dev libpfm4 linux-perf chromium prometheus python3-prometheus-client \
-                 python3-jsonschema libnl-genl-3-dev xz-utils qemu-system-x86 qemu-system-arm \
-                 qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross python3-pip"
+                 python3-jsonschema python3-yaml slurmctld slurmd slurm-client munge libnl-genl-3-dev \
+                 xz-utils qemu-system-x86 qemu-system-arm qemu-user gcc-aarch64-linux-gnu \
+                 libc6-dev-arm64-cross python3-pip"
             )
         );
         assert_eq!(lines.iter().filter(|line| line.contains("apt-get")).count(), 2);

@@ -1,4 +1,4 @@
-//! Cases that need what is not everywhere: a recording, `perf`, a browser, readers of metrics. What a machine
+//! Cases that need what is not everywhere: a recording, `perf`, a browser, readers of metrics, a scheduler. What a machine
 //! lacks is in the name of its case, which is shown as ignored there.
 
 use std::process::ExitCode;
@@ -14,8 +14,10 @@ mod common;
 mod core_to_core;
 mod field;
 mod html;
+mod kubernetes;
 mod metrics;
 mod perf_stat;
+mod slurm;
 mod speed_select;
 #[path = "../../../sst/tests/cases/unpacked.rs"]
 mod unpacked;
@@ -26,8 +28,10 @@ fn main() -> ExitCode {
         core_to_core::trials(),
         field::trials(),
         html::trials(),
+        kubernetes::trials(),
         metrics::trials(),
         perf_stat::trials(),
+        slurm::trials(),
         speed_select::trials(),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials.into_iter().flatten().collect()).exit_code()
