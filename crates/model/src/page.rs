@@ -118,6 +118,8 @@ pub enum Block {
     Lines(Lines),
     /// A few results of several records, as lines from one to the next; only where it can be drawn.
     Slopes(Slopes),
+    /// Many numbers of each of several results; only where it can be drawn.
+    Strips(StripPlot),
 }
 
 /// A key figure.
@@ -203,6 +205,37 @@ pub struct SlopeEnd {
     pub ratio: f64,
     /// The number with its unit.
     pub number: String,
+}
+
+/// Results that many machines have, each as a row of marks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StripPlot {
+    /// What is shown.
+    pub caption: String,
+    /// The results.
+    pub rows: Vec<StripRow>,
+}
+
+/// A result of many machines.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StripRow {
+    /// What it is, and which direction is better.
+    pub name: String,
+    /// Its numbers; what lies close together may be one mark.
+    pub marks: Vec<StripMark>,
+}
+
+/// One number, or several that are nearly the same.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StripMark {
+    /// The number over the usual one.
+    pub ratio: f64,
+    /// Whose it is, and the number with its unit.
+    pub name: String,
+    /// Whether it asks for attention.
+    pub stands_out: bool,
+    /// A page about it.
+    pub link: Option<String>,
 }
 
 /// A piece of text with its tone.

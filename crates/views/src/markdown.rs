@@ -56,7 +56,7 @@ fn block(block: &Block) -> String {
         Block::Bars(bars) => bar_table(bars),
         Block::Lines(lines) => line_table(lines),
         // A table beside it has its numbers.
-        Block::Slopes(_) => String::new(),
+        Block::Slopes(_) | Block::Strips(_) => String::new(),
     }
 }
 

@@ -27,10 +27,11 @@ pub(super) fn run(args: FleetArgs) -> Result<ExitCode, Failure> {
         Some(FleetCommand::Simulate(args)) => return simulate(&args),
         None => {}
     }
+    let html = output.files.html.clone();
     let (sinks, look) = sinks_beside(&records, output)?;
     let expected = expect.as_deref().map(lines).transpose()?;
     let groups = groups.as_deref().map(grouped).transpose()?;
-    let survey = surveyed(&records, expected.as_deref(), groups.as_ref())?;
+    let survey = surveyed(&records, expected.as_deref(), groups.as_ref(), html.as_deref())?;
     let presentation = presentation(&look, PageKind::Sheet);
     let page = survey::page(&survey, presentation.verbosity);
     let told = |format| match format {
@@ -56,6 +57,7 @@ fn surveyed(
     files: &[PathBuf],
     expected: Option<&[String]>,
     groups: Option<&BTreeMap<String, String>>,
+    html: Option<&Path>,
 ) -> Result<Survey, Failure> {
     let rows = Rows::default();
     let files = records::files(files)?;
@@ -69,7 +71,10 @@ fn surveyed(
                 left_out.push(LeftOutHost { name: host.name, why });
             }
             Ok(host) => match newest.get(&host.name) {
-                Some(known) if known.started >= host.started => older += 1,
+                // A record and its page are one.
+                Some(known) if known.started >= host.started => {
+                    older += usize::from(known.started > host.started);
+                }
                 known => {
                     older += usize::from(known.is_some());
                     newest.insert(host.name.clone(), host);
@@ -85,6 +90,9 @@ fn surveyed(
         out.why += "; another record of the machine is looked at";
     }
     let mut hosts: Vec<Host> = newest.into_values().collect();
+    if let Some(html) = html {
+        link_pages(&mut hosts, html);
+    }
     let mut names = rows.names();
     let group = |host: &Host| match groups {
         Some(groups) => groups.get(&host.name).cloned(),
@@ -100,6 +108,21 @@ fn surveyed(
     let expected: BTreeSet<&String> = expected.unwrap_or_default().iter().collect();
     survey.missing = expected.difference(&seen).map(|name| (*name).clone()).collect();
     Ok(survey)
+}
+
+/// Links machines whose page lies beside their record, as a page that is written to `html` reaches it.
+fn link_pages(hosts: &mut [Host], html: &Path) {
+    let folder = html.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let Ok(folder) = folder.canonicalize() else { return };
+    for host in hosts {
+        let Ok(page) = Path::new(&host.file).with_extension("html").canonicalize() else {
+            continue;
+        };
+        let shown = page.strip_prefix(&folder).unwrap_or(&page);
+        host.page = Some(
+            shown.to_string_lossy().replace('%', "%25").replace('#', "%23").replace('?', "%3F"),
+        );
+    }
 }
 
 /// A name without the number at its end; none where nothing else is left.

@@ -52,7 +52,8 @@ fn records_that_are_old_cut_foreign_or_missing_are_told_and_lose_no_fleet() {
     let whole = of("r000n00.json");
     let cut =
         |text: &str, name: &str| fs::write(fleet.record(name), &text[..text.len() / 2]).unwrap();
-    fs::write(fleet.record("r000n00_20200101T000000Z.json"), &whole).unwrap();
+    let old = whole.replacen("\"started\":\"2026", "\"started\":\"2020", 1);
+    fs::write(fleet.record("r000n00_20200101T000000Z.json"), old).unwrap();
     cut(&whole, "cut.json");
     fs::write(fleet.record("foreign.json"), "{\"schema\": 1}").unwrap();
     fs::write(fleet.record("two\nlines and blanks.json"), "").unwrap();
@@ -104,4 +105,17 @@ fn an_empty_folder_is_told_with_what_helps() {
         finish(cpudyno(&["fleet", empty.path().to_str().unwrap(), "--fail-on", "slower:5%"]));
     assert_eq!(refused.code, Some(3), "{refused:?}");
     assert!(refused.stderr.contains("cpudyno sheet --json"), "{refused:?}");
+}
+
+#[test]
+fn a_page_shows_each_machine_and_links_those_that_have_a_page_of_their_own() {
+    let fleet = Fleet::new();
+    let bad = fleet.survey(&[])["suspects"][0]["hosts"][0].as_str().unwrap().to_owned();
+    fs::write(fleet.record(&format!("{bad}.html")), "no record").unwrap();
+    let page = fleet.beside("fleet.html");
+    fleet.run(&["--html", &page]);
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains(&format!("<a href=\"records/{bad}.html\"><circle")), "{bad}");
+    assert!(page.contains(&format!("<title>{bad}: ")), "{bad}");
+    assert!(page.contains("machines: ") || page.contains("<title>1 machine: "), "{bad}");
 }

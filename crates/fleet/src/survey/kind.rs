@@ -9,7 +9,10 @@ use super::modes;
 use super::ranks;
 use super::separators::{CHANCE_MAX, DifferingFact, KindFacts, Separator};
 use super::sorts::{ApartHost, SortedResult, bends};
-use super::{Deviation, FactSpread, Host, HostDeviation, HostGroup, HostKind, Names, OddSetting};
+use super::{
+    Deviation, FactSpread, Host, HostDeviation, HostGroup, HostKind, Names, OddSetting,
+    ResultColumn,
+};
 use crate::compare::can_be_chosen;
 use crate::digest::AFTER;
 
@@ -19,7 +22,7 @@ pub(super) struct KindOfHost<'a> {
     pub hosts: Vec<&'a Host>,
     pub facts: Vec<DifferingFact>,
     /// The results that are judged.
-    results: Vec<SortedResult>,
+    pub results: Vec<SortedResult>,
     names: &'a Names,
 }
 
@@ -36,7 +39,7 @@ impl<'a> KindOfHost<'a> {
         names: &'a Names,
     ) -> Self {
         let facts = differing(&hosts, names);
-        let sorted = |(result, column): (usize, &super::ResultColumn)| {
+        let sorted = |(result, column): (usize, &ResultColumn)| {
             let better = column.better?;
             let cells = hosts.iter().enumerate();
             let cells: Vec<_> =
@@ -55,6 +58,11 @@ impl<'a> KindOfHost<'a> {
     /// What its machines say differently, to be asked.
     fn question(&self) -> KindFacts<'_> {
         KindFacts { facts: &self.facts, hosts: self.hosts.len(), names: self.names }
+    }
+
+    /// What the number of a result stands for.
+    pub(super) fn column(&self, result: usize) -> &ResultColumn {
+        &self.names.results.all()[result]
     }
 
     /// How many numbers are judged.
@@ -177,7 +185,7 @@ impl<'a> KindOfHost<'a> {
     /// The machine that loses most, with those that the best fact of its own has in common with it.
     fn next_group(&self, rest: &mut Vec<ApartHost>) -> (Vec<usize>, Vec<Separator>) {
         let question = self.question();
-        let area = &self.names.results.all()[rest[0].result].what.area;
+        let area = &self.column(rest[0].result).what.area;
         let all: Vec<usize> = rest.iter().map(|it| it.host).collect();
         let whole = question.separators_with(&all[..1], &all, area);
         let mut group = match whole.first().filter(|first| first.chance <= CHANCE_MAX) {
@@ -247,7 +255,7 @@ impl<'a> KindOfHost<'a> {
             median(&all.iter().map(number).collect::<Vec<_>>()).unwrap_or_default()
         };
         Deviation {
-            column: self.names.results.all()[result].clone(),
+            column: self.column(result).clone(),
             usual: of(|it| it.usual),
             here: of(|it| it.here),
             lost: of(|it| it.lost),
@@ -278,7 +286,7 @@ impl<'a> KindOfHost<'a> {
 
     /// What separates machines that are worse in these results.
     fn separators(&self, hosts: &[usize], apart: &[ApartHost]) -> Vec<Separator> {
-        let area = &self.names.results.all()[apart[0].result].what.area;
+        let area = &self.column(apart[0].result).what.area;
         self.question().separators(hosts, area)
     }
 

@@ -12,12 +12,14 @@ mod ranks;
 mod rows;
 mod separators;
 mod sorts;
+mod strips;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::Unit;
+use model::page::StripPlot;
 use model::record::ResultKey;
 use serde::Serialize;
 
@@ -47,6 +49,9 @@ pub struct Survey {
     pub modes: Vec<HostGroup>,
     /// Settings that few machines of a kind have, and that show in no result.
     pub odd: Vec<OddSetting>,
+    /// The dearest results of each kind, machine by machine, to be drawn.
+    #[serde(skip)]
+    pub strips: Vec<StripPlot>,
     /// How many numbers were judged.
     pub judged: usize,
     /// Records that say nothing, and why.
@@ -205,6 +210,11 @@ pub fn survey(hosts: &[Host], names: &Names) -> Survey {
         is_simulated: hosts.iter().any(|host| host.is_simulated),
         kinds: kinds.iter().map(KindOfHost::told).collect(),
         odd: kinds.iter().enumerate().flat_map(|(place, kind)| kind.odd(place, &bad)).collect(),
+        strips: kinds
+            .iter()
+            .enumerate()
+            .filter_map(|(place, kind)| kind.strips(place, &suspects, &modes))
+            .collect(),
         suspects,
         modes,
         judged,

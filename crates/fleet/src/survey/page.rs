@@ -18,6 +18,7 @@ pub fn page(survey: &Survey, verbosity: u8) -> Page {
     let mut blocks = vec![title(survey), answer(survey, verbosity)];
     groups(&mut blocks, "Suspects, dearest first", survey, &survey.suspects, verbosity);
     groups(&mut blocks, "Sorts within a kind", survey, &survey.modes, verbosity);
+    blocks.extend(survey.strips.iter().cloned().map(Block::Strips));
     if !survey.odd.is_empty() {
         blocks.push(Block::Heading(
             "Settings that few machines have, and no result shows".to_owned(),
@@ -122,7 +123,7 @@ fn kind_name(place: usize, kind: &HostKind) -> String {
 }
 
 /// A, B ... Z, then numbers.
-fn letter(place: usize) -> String {
+pub(super) fn letter(place: usize) -> String {
     u8::try_from(place)
         .ok()
         .filter(|place| *place < 26)

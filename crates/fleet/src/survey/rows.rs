@@ -47,6 +47,8 @@ pub struct Host {
     pub name: String,
     /// The file of its record.
     pub file: String,
+    /// A page about it, as a link, where somebody looked for one.
+    pub page: Option<String>,
     /// When its run began: RFC 3339, UTC.
     pub started: String,
     /// Why its run ended early.
@@ -142,6 +144,7 @@ impl Rows {
         let mut host = Host {
             name: name.to_owned(),
             file: file.to_owned(),
+            page: None,
             started: skim.run.started.clone(),
             interrupted: skim.run.interrupted.clone(),
             is_simulated: skim.run.simulated.is_some(),

@@ -76,7 +76,14 @@ fn area_part(record: &Record, area: &Section) -> Vec<Block> {
 /// Below each heading plots stand before the first table.
 fn plots_first(blocks: &[Block]) -> Vec<Block> {
     let is_plot = |block: &Block| {
-        matches!(block, Block::HeatMap(_) | Block::Bars(_) | Block::Lines(_) | Block::Slopes(_))
+        matches!(
+            block,
+            Block::HeatMap(_)
+                | Block::Bars(_)
+                | Block::Lines(_)
+                | Block::Slopes(_)
+                | Block::Strips(_)
+        )
     };
     let starts = |_: &Block, next: &Block| !matches!(next, Block::Heading(_));
     let mut ordered = Vec::new();

@@ -8,6 +8,7 @@ mod figures;
 mod heat;
 mod plot;
 mod slopes;
+mod strips;
 
 use std::borrow::{Borrow, Cow};
 use std::io::{Read, Write};
@@ -286,6 +287,7 @@ fn block(block: &Block) -> Markup {
         Block::Bars(bars) => bars_of(bars),
         Block::Lines(lines) => plot::figure(lines),
         Block::Slopes(slopes) => slopes::figure(slopes),
+        Block::Strips(strips) => strips::figure(strips),
     }
 }
 

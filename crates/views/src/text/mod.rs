@@ -37,7 +37,7 @@ pub fn render(page: &Page, layout: Layout) -> String {
     let width = usize::from(layout.width).clamp(*WIDTHS.start(), *WIDTHS.end());
     let mut text = String::new();
     let mut close = true;
-    let shown = |block: &&Block| !matches!(block, Block::Slopes(_));
+    let shown = |block: &&Block| !matches!(block, Block::Slopes(_) | Block::Strips(_));
     let heads = |block: &Block| matches!(block, Block::Heading(_) | Block::Fold { .. });
     for block in page.blocks.iter().filter(shown) {
         if !close || (heads(block) && !text.is_empty()) {
@@ -73,7 +73,7 @@ fn block_lines(block: &Block, width: usize) -> Vec<StyledLine> {
         Block::Bars(bars) => bars::lines(bars, width),
         Block::Lines(lines) => plot::lines(lines, width),
         // A table next to it has its numbers.
-        Block::Slopes(_) => Vec::new(),
+        Block::Slopes(_) | Block::Strips(_) => Vec::new(),
     }
 }
 
