@@ -12,6 +12,9 @@ use crate::record::ResultKey;
 use crate::stats::paired::Better;
 use crate::unavailable::Unavailable;
 
+/// The quantities of a workload.
+type Quantities<S, C> = BTreeMap<S, Quantity<S, C>>;
+
 /// Its texts are owned, or borrowed from the record; so are its cells, or only what is needed of them.
 #[derive(Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -22,7 +25,7 @@ pub(super) struct Tree<S: Ord = String, C = Cell> {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     reasons: Vec<Unavailable>,
     /// By area, workload and quantity.
-    pub(super) areas: BTreeMap<S, BTreeMap<S, BTreeMap<S, Quantity<S, C>>>>,
+    pub(super) areas: BTreeMap<S, BTreeMap<S, Quantities<S, C>>>,
 }
 
 #[derive(Serialize, Deserialize)]
