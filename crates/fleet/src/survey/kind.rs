@@ -188,13 +188,24 @@ impl<'a> KindOfHost<'a> {
         let area = &self.column(rest[0].result).what.area;
         let all: Vec<usize> = rest.iter().map(|it| it.host).collect();
         let whole = question.separators_with(&all[..1], &all, area);
-        let mut group = match whole.first().filter(|first| first.chance <= CHANCE_MAX) {
-            Some(first) => self.saying(first, &all),
+        let mut group = match whole.first() {
+            Some(first) if first.chance <= CHANCE_MAX => self.saying(first, &all),
+            // What suspects alone say may be chance, but is worth a word where it goes with the same area.
+            Some(first) => {
+                let is_like = |it: &&ApartHost| self.column(it.result).what.area == *area;
+                let like: Vec<usize> = rest.iter().filter(is_like).map(|it| it.host).collect();
+                self.saying(first, &like)
+            }
             None => all[..1].to_vec(),
         };
         group.sort_unstable();
         rest.retain(|it| !group.contains(&it.host));
-        let facts = question.separators(&group, area);
+        let mut facts = question.separators(&group, area);
+        // They were put together by what they say: chance is that of all suspects, of whom these were taken.
+        for fact in &mut facts {
+            let known = whole.iter().find(|it| it.id == fact.id && it.says == fact.says);
+            fact.chance = known.map_or(fact.chance, |it| it.chance.max(fact.chance));
+        }
         (group, facts)
     }
 

@@ -155,7 +155,7 @@ fn told(group: &HostGroup, several: bool, verbosity: u8) -> Vec<(String, Text)> 
         let more = group.results.len() - results;
         let more = match more {
             0 => String::new(),
-            _ => format!("; and in {}", number(more, "result") + " more"),
+            _ => format!("; and in {}", number(more, "more result")),
         };
         let label = if place == 0 { "worse in" } else { "" };
         rows.push((label.to_owned(), Text::toned(deviation(result) + &more, Tone::Warning)));

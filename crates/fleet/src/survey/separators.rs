@@ -136,7 +136,8 @@ impl KindFacts<'_> {
             (text, of_these, all - of_these, chance.min(1.0))
         });
         let (text, of_these, of_others, chance) = best.min_by(|a, b| a.3.total_cmp(&b.3))?;
-        let alone = of_others == 0 && of_these * 2 > these.len();
+        // Of those that lead it is what nobody says but who is asked about, however few they are.
+        let alone = of_others == 0 && (leading.len() < these.len() || of_these * 2 > these.len());
         let is_rare = (of_these + of_others) * 2 <= self.hosts;
         let cause = known_cause(&fact.id, area);
         (is_rare && (chance <= CHANCE_MAX || alone)).then_some(Candidate {

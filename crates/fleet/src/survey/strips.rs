@@ -25,11 +25,6 @@ impl KindOfHost<'_> {
         modes: &[HostGroup],
     ) -> Option<StripPlot> {
         let of_kind = |group: &&HostGroup| group.kind == place;
-        let bad: BTreeSet<&str> = suspects
-            .iter()
-            .filter(of_kind)
-            .flat_map(|group| group.hosts.iter().map(String::as_str))
-            .collect();
         let groups = suspects.iter().chain(modes).filter(of_kind);
         let mut shown: Vec<&SortedResult> = Vec::new();
         for deviation in groups.filter_map(|group| group.results.first()) {
@@ -38,14 +33,17 @@ impl KindOfHost<'_> {
             shown.extend(self.results.iter().find(is_it).filter(is_new));
         }
         shown.truncate(ROWS_MAX);
-        let rows: Vec<StripRow> = shown.into_iter().map(|it| self.row(it, &bad)).collect();
+        let rows: Vec<StripRow> = shown.into_iter().map(|it| self.row(it, suspects)).collect();
         let caption =
             format!("Kind {}: each machine over the median, suspects named", page::letter(place));
         (!rows.is_empty()).then_some(StripPlot { caption, rows })
     }
 
-    fn row(&self, result: &SortedResult, bad: &BTreeSet<&str>) -> StripRow {
+    fn row(&self, result: &SortedResult, suspects: &[HostGroup]) -> StripRow {
         let column = self.column(result.result);
+        let each = suspects.iter().flat_map(|group| &group.each);
+        let of_it = each.filter(|it| it.deviation.column == *column);
+        let bad: BTreeSet<&str> = of_it.map(|it| it.host.as_str()).collect();
         let usual = quantile_sorted(&result.values, 0.5);
         let [least, most] = [0, result.values.len() - 1].map(|at| result.values[at]);
         let number = |value: f64| worded(value, column.unit);
