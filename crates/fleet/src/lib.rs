@@ -10,9 +10,11 @@ pub mod digest;
 pub mod gate;
 pub mod hostlist;
 pub mod metrics;
+pub mod pack;
 pub mod reference;
 pub mod simulate;
 pub mod survey;
 #[cfg(test)]
 #[path = "../../report/src/testing/by_hand.rs"]
 mod testing;
+mod threads;

@@ -25,7 +25,7 @@ pub(crate) struct FleetArgs {
     #[command(subcommand)]
     pub(crate) command: Option<FleetCommand>,
 
-    /// Records, and folders of records.
+    /// Records, folders of records, and packs of them.
     #[arg(value_name = "DIR|FILE", required = true, num_args = 1..)]
     pub(crate) records: Vec<PathBuf>,
 
@@ -58,8 +58,26 @@ pub(crate) struct FleetArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FleetCommand {
+    Pack(PackArgs),
     Plan(PlanArgs),
     Simulate(SimulateArgs),
+}
+
+/// Keep records as tables for DuckDB, Polars and later surveys.
+///
+/// A pack is a folder of Parquet files, one of results and one of facts for each month and time of packing. What it
+/// has stays as it is; a machine's run that it has already is not packed again. `cpudyno fleet PACK` finds what it
+/// finds in the records, which are then no longer needed.
+#[derive(Debug, Args)]
+#[command(after_long_help = PACK_EXAMPLES)]
+pub(crate) struct PackArgs {
+    /// Records, and folders of records.
+    #[arg(value_name = "DIR|FILE", required = true, num_args = 1..)]
+    pub(crate) records: Vec<PathBuf>,
+
+    /// The folder of the pack; by default `pack` in the first folder of records.
+    #[arg(long, value_name = "PACK")]
+    pub(crate) to: Option<PathBuf>,
 }
 
 /// Write records of a simulated fleet with faults.
@@ -126,6 +144,12 @@ Examples:
   cpudyno fleet records/ --bad                for scontrol or a drain list
   cpudyno fleet records/ --expect hosts.txt   also which have no record
   cpudyno sheet --json records/               the record of one machine, by hand";
+
+const PACK_EXAMPLES: &str = "\
+Examples:
+  cpudyno fleet pack records/                   into records/pack
+  cpudyno fleet pack tonight/ --to fleet.pack   adds to what is there
+  cpudyno fleet fleet.pack                      which are slow, and why";
 
 const SIMULATE_EXAMPLES: &str = "\
 Examples:

@@ -38,7 +38,7 @@ pub(crate) use compare::CompareArgs;
 pub(crate) use compat::{CompatArgs, compat};
 pub(crate) use cores::CoresArgs;
 pub(crate) use doctor::DoctorArgs;
-pub(crate) use fleet::{AskedFault, FleetArgs, FleetCommand, SimulateArgs};
+pub(crate) use fleet::{AskedFault, FleetArgs, FleetCommand, PackArgs, SimulateArgs};
 pub(crate) use gate::{Bounded, GateArgs};
 pub(crate) use help::HelpArgs;
 pub(crate) use info::InfoArgs;
@@ -194,6 +194,7 @@ const NOT_TAKEN: &[(&[&str], &[&str])] = &[
     (&["show"], &["machine", "root"]),
     (&["compare"], &["machine", "root"]),
     (&["fleet"], &["machine", "root"]),
+    (&["fleet", "pack"], &["machine", "root"]),
     (&["fleet", "plan"], &["machine", "root", "json", "html"]),
     (&["fleet", "simulate"], &["machine", "root"]),
     (&["streams"], &["machine", "root"]),

@@ -9,13 +9,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use fleet::hostlist;
+use fleet::pack::PackedHosts;
 use fleet::simulate::{FAULTS, PlantedFault, SimulatedFleet};
 use fleet::survey::{self, Host, LeftOutHost, Rows, Survey};
 use model::page::tally;
 use model::record::PageKind;
 
 use super::show::{refused, text};
-use super::{presentation, records, sinks_beside, unrecorded};
+use super::{packs, presentation, records, sinks_beside, unrecorded};
 use crate::args::{AskedFault, FleetArgs, FleetCommand, Format, SimulateArgs};
 use crate::failure::{Failure, code};
 use crate::output::{self, Sink};
@@ -23,6 +24,7 @@ use crate::output::{self, Sink};
 pub(super) fn run(args: FleetArgs) -> Result<ExitCode, Failure> {
     let FleetArgs { command, records, expect, groups, good, bad, fail_on, output } = args;
     match command {
+        Some(FleetCommand::Pack(args)) => return packs::pack(&args),
         Some(FleetCommand::Plan(args)) => return plan::run(&args),
         Some(FleetCommand::Simulate(args)) => return simulate(&args),
         None => {}
@@ -60,40 +62,47 @@ fn surveyed(
     html: Option<&Path>,
 ) -> Result<Survey, Failure> {
     let rows = Rows::default();
+    let PackedHosts { hosts: packed, older, mut left_out } = packs::read(files, &rows)?;
     let files = records::files(files)?;
     let read = records::rows(&files, &rows);
-    let (mut newest, mut left_out): (BTreeMap<String, Host>, Vec<LeftOutHost>) = Default::default();
-    let mut older = 0;
-    for (file, host) in files.iter().zip(read) {
+    let mut newest: BTreeMap<String, Host> = BTreeMap::new();
+    // A run may be in a pack and be a record, too, and a record have a page.
+    let mut runs: BTreeSet<(String, String)> = older.into_iter().collect();
+    let mut interrupted: BTreeSet<(String, String)> = BTreeSet::new();
+    let packed = packed.into_iter().map(|host| (Path::new("").to_owned(), Ok(host)));
+    for (file, host) in packed.chain(files.into_iter().zip(read)) {
         match host {
             Ok(host) if host.interrupted.is_some() => {
-                let why = "its run was interrupted".to_owned();
-                left_out.push(LeftOutHost { name: host.name, why });
+                interrupted.insert((host.name, host.started));
             }
-            Ok(host) => match newest.get(&host.name) {
-                // A record and its page are one.
-                Some(known) if known.started >= host.started => {
-                    older += usize::from(known.started > host.started);
+            Ok(host) => {
+                runs.insert((host.name.clone(), host.started.clone()));
+                match newest.get(&host.name) {
+                    Some(known) if known.started >= host.started => {}
+                    _ => drop(newest.insert(host.name.clone(), host)),
                 }
-                known => {
-                    older += usize::from(known.is_some());
-                    newest.insert(host.name.clone(), host);
-                }
-            },
+            }
             Err(why) => {
                 left_out
                     .push(LeftOutHost { name: file.display().to_string(), why: why.to_owned() });
             }
         }
     }
+    left_out.extend(interrupted.into_iter().map(|(name, _)| {
+        let why = "its run was interrupted".to_owned();
+        LeftOutHost { name, why }
+    }));
+    left_out.sort_by(|a, b| (&a.name, &a.why).cmp(&(&b.name, &b.why)));
+    left_out.dedup();
     for out in left_out.iter_mut().filter(|out| newest.contains_key(&out.name)) {
         out.why += "; another record of the machine is looked at";
     }
+    let older = runs.len() - newest.len();
     let mut hosts: Vec<Host> = newest.into_values().collect();
     if let Some(html) = html {
         link_pages(&mut hosts, html);
     }
-    let mut names = rows.names();
+    let mut names = rows.names_in_order(&mut hosts);
     let group = |host: &Host| match groups {
         Some(groups) => groups.get(&host.name).cloned(),
         None => prefix(&host.name),

@@ -18,6 +18,7 @@ mod lock;
 mod measuring;
 mod memory;
 mod openmp;
+mod packs;
 mod pause;
 mod plans;
 mod pmu;

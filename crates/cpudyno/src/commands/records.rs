@@ -5,7 +5,9 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::UNIX_EPOCH;
 
+use fleet::pack::{Ledger, Packable, Remark};
 use fleet::reference::Reference;
 use fleet::survey::{Host, Rows};
 use model::record::{Digest, ReadError, Record};
@@ -143,7 +145,8 @@ pub(super) fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     Ok(all)
 }
 
-const HINT: &str = "name a folder of records: `cpudyno sheet --json DIR/FILE.json` writes one";
+pub(super) const HINT: &str =
+    "name a folder of records: `cpudyno sheet --json DIR/FILE.json` writes one";
 
 fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let fail = |error: &std::io::Error| {
@@ -168,14 +171,48 @@ fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
 
 /// The row of each record, or why there is none.
 pub(super) fn rows(files: &[PathBuf], rows: &Rows) -> Vec<Result<Host, &'static str>> {
+    let of_beginning =
+        |file: &Path, text: &str| rows.row(&host_name(file), &file.display().to_string(), text);
+    let of_digest = |file: &Path, digest: &Digest| {
+        rows.row_of(&host_name(file), &file.display().to_string(), digest)
+    };
+    of_each(files, of_beginning, of_digest)
+}
+
+/// What a pack takes of each record, or what it says of a file that is none.
+pub(super) fn packable(files: &[PathBuf], ledger: &Ledger) -> Vec<Result<Packable, Remark>> {
+    let of_beginning = |file: &Path, text: &str| ledger.run(&host_name(file), text);
+    let of_digest = |file: &Path, digest: &Digest| ledger.run_of(&host_name(file), digest);
+    let all = of_each(files, of_beginning, of_digest).into_iter().zip(files);
+    let remark = |file: &Path, why: &str| Remark {
+        host: host_name(file),
+        file: file.display().to_string(),
+        time: written(file).unwrap_or_default(),
+        why: why.to_owned(),
+    };
+    all.map(|(packable, file)| packable.map_err(|why| remark(file, why))).collect()
+}
+
+/// When a file was written.
+fn written(file: &Path) -> Option<String> {
+    let time = file.metadata().ok()?.modified().ok()?;
+    time.duration_since(UNIX_EPOCH).ok()?;
+    Some(humantime::format_rfc3339_seconds(time).to_string())
+}
+
+/// What is made of the beginning of each record, or of its digest; or why it is none.
+fn of_each<T: Send>(
+    files: &[PathBuf],
+    of_beginning: impl Fn(&Path, &str) -> Option<T> + Sync,
+    of_digest: impl Fn(&Path, &Digest) -> Option<T> + Sync,
+) -> Vec<Result<T, &'static str>> {
     sys::memory::arenas(ARENAS);
     by_threads(files, |file, buffer| {
-        let (name, shown) = (host_name(file), file.display().to_string());
-        if let Some(host) = at_beginning(file, buffer, |text| rows.row(&name, &shown, text)) {
-            return Ok(host);
+        if let Some(made) = at_beginning(file, buffer, |text| of_beginning(file, text)) {
+            return Ok(made);
         }
         let digest = digest(file, buffer).map_err(|unread| unread.kind())?;
-        rows.row_of(&name, &shown, &digest).ok_or("no record")
+        of_digest(file, &digest).ok_or("no record")
     })
 }
 

@@ -25,6 +25,7 @@ mod memory;
 mod old_records;
 mod openmp;
 mod original;
+mod packs;
 mod plan;
 mod plots;
 mod pmu;

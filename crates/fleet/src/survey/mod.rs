@@ -26,6 +26,8 @@ use serde::Serialize;
 use self::kind::KindOfHost;
 pub use self::page::{csv, page};
 pub use self::rows::{Host, Names, ResultColumn, Rows};
+#[cfg(feature = "parquet")]
+pub(crate) use self::rows::{Numbered, beginning_of, column, write_key};
 pub use self::separators::{CHANCE_MAX, Separator};
 use crate::reference;
 

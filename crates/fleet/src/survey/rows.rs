@@ -20,11 +20,11 @@ pub struct Rows {
 #[derive(Debug, Default)]
 pub struct Names {
     /// The id and the label of each fact.
-    pub(super) facts: Numbered<String, [String; 2]>,
+    pub(crate) facts: Numbered<String, [String; 2]>,
     /// What facts say.
-    pub(super) texts: Numbered<String, String>,
+    pub(crate) texts: Numbered<String, String>,
     /// The results, and their units and better directions.
-    pub(super) results: Numbered<String, ResultColumn>,
+    pub(crate) results: Numbered<String, ResultColumn>,
 }
 
 /// A result that machines have.
@@ -59,8 +59,8 @@ pub struct Host {
     pub packages: usize,
     /// How many cores it has.
     pub cores: usize,
-    /// By the number of a fact: the number of its text, if it has one.
-    facts: Vec<Option<u32>>,
+    /// By the number of a fact: the number of its text, or [`NO_TEXT`].
+    facts: Vec<u32>,
     /// By the number of a result.
     results: Vec<HostNumber>,
 }
@@ -73,11 +73,14 @@ pub(super) struct HostNumber {
     pub high: f32,
 }
 
+/// It says nothing of a fact.
+const NO_TEXT: u32 = u32::MAX;
+
 const NONE: HostNumber = HostNumber { median: f64::NAN, low: f32::NAN, high: f32::NAN };
 
 /// Things that were seen, each with a number.
 #[derive(Debug)]
-pub(super) struct Numbered<K, V> {
+pub(crate) struct Numbered<K, V> {
     numbers: HashMap<K, u32>,
     values: Vec<V>,
 }
@@ -89,11 +92,11 @@ impl<K, V> Default for Numbered<K, V> {
 }
 
 impl<V> Numbered<String, V> {
-    fn number(&self, key: &str) -> Option<u32> {
+    pub(crate) fn number(&self, key: &str) -> Option<u32> {
         self.numbers.get(key).copied()
     }
 
-    fn add(&mut self, key: &str, value: impl FnOnce() -> V) -> u32 {
+    pub(crate) fn add(&mut self, key: &str, value: impl FnOnce() -> V) -> u32 {
         if let Some(number) = self.number(key) {
             return number;
         }
@@ -102,18 +105,52 @@ impl<V> Numbered<String, V> {
         self.values.push(value());
         number
     }
+
+    /// Numbers them in the order of their keys; gives the new number of each old one.
+    fn in_order(&mut self) -> Vec<u32> {
+        let mut keys: Vec<(&str, u32)> = self.numbers.iter().map(|it| (&**it.0, *it.1)).collect();
+        keys.sort_unstable();
+        let mut moved = vec![0; keys.len()];
+        for (new, (_, old)) in keys.iter().enumerate() {
+            moved[*old as usize] = new as u32;
+        }
+        for number in self.numbers.values_mut() {
+            *number = moved[*number as usize];
+        }
+        let mut values: Vec<(u32, V)> =
+            moved.iter().copied().zip(std::mem::take(&mut self.values)).collect();
+        values.sort_unstable_by_key(|it| it.0);
+        self.values = values.into_iter().map(|it| it.1).collect();
+        moved
+    }
 }
 
 impl<K: Hash + Eq, V> Numbered<K, V> {
-    pub(super) fn all(&self) -> &[V] {
+    pub(crate) fn all(&self) -> &[V] {
         &self.values
     }
 }
 
 impl Host {
+    /// A machine of which nothing is known yet.
+    pub(crate) fn new(name: &str, file: &str, started: &str) -> Host {
+        Host {
+            name: name.to_owned(),
+            file: file.to_owned(),
+            page: None,
+            started: started.to_owned(),
+            interrupted: None,
+            is_simulated: false,
+            packages: 0,
+            cores: 0,
+            facts: Vec::new(),
+            results: Vec::new(),
+        }
+    }
+
     /// The number of what it says of a fact.
     pub(super) fn fact(&self, number: usize) -> Option<u32> {
-        self.facts.get(number).copied().flatten()
+        self.facts.get(number).copied().filter(|text| *text != NO_TEXT)
     }
 
     /// Its number for a result, if it has one.
@@ -135,23 +172,36 @@ impl Rows {
 
     /// The row of any digest.
     pub fn row_of(&self, name: &str, file: &str, digest: &Digest) -> Option<Host> {
-        let text = serde_json::to_string(digest).ok()?;
-        let head = format!(r#"{{"schema":"{}","digest":{text}}}"#, model::record::SCHEMA);
-        self.row(name, file, &head)
+        self.row(name, file, &beginning_of(digest)?)
+    }
+
+    /// The number of a fact.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn fact(&self, id: &str, label: &str) -> u32 {
+        let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
+        names.facts.add(id, || [id.to_owned(), label.to_owned()])
+    }
+
+    /// The number of a text.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn text(&self, text: &str) -> u32 {
+        self.names.write().unwrap_or_else(PoisonError::into_inner).text(text)
+    }
+
+    /// The number of a result.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn result(&self, column: &ResultColumn) -> u32 {
+        let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
+        names.results.add(&key_of(&column.what), || column.clone())
     }
 
     fn skimmed(&self, name: &str, file: &str, skim: &Skim<'_>) -> Host {
         let mut host = Host {
-            name: name.to_owned(),
-            file: file.to_owned(),
-            page: None,
-            started: skim.run.started.clone(),
             interrupted: skim.run.interrupted.clone(),
             is_simulated: skim.run.simulated.is_some(),
             packages: skim.packages,
             cores: skim.cores,
-            facts: Vec::new(),
-            results: Vec::new(),
+            ..Host::new(name, file, &skim.run.started)
         };
         let mut pending = Vec::new();
         // Nearly everything is known from the first machine, and readers do not wait for each other.
@@ -160,7 +210,7 @@ impl Rows {
         for fact in &skim.facts {
             match (names.facts.number(fact.id()), fact.text()) {
                 (Some(id), Some(text)) if let Some(text) = names.texts.number(text) => {
-                    put(&mut host.facts, id, Some(text), None);
+                    put(&mut host.facts, id, text, NO_TEXT);
                 }
                 (Some(_), None) => {}
                 _ => pending.push(Pending::Fact(fact)),
@@ -169,7 +219,7 @@ impl Rows {
         for result in skim.results() {
             write_key(&mut key, &result);
             match names.results.number(&key) {
-                Some(number) => host.put_result(number, &result),
+                Some(number) => host.put_result(number, result.better, result.value),
                 None => pending.push(Pending::Result(Box::new(result))),
             }
         }
@@ -189,12 +239,12 @@ impl Rows {
                     let labelled = || [fact.id().to_owned(), fact.label().to_owned()];
                     let id = names.facts.add(fact.id(), labelled);
                     let text = fact.text().map(|text| names.texts.add(text, || text.to_owned()));
-                    put(&mut host.facts, id, text, None);
+                    put(&mut host.facts, id, text.unwrap_or(NO_TEXT), NO_TEXT);
                 }
                 Pending::Result(result) => {
                     write_key(&mut key, &result);
                     let number = names.results.add(&key, || column(&result));
-                    host.put_result(number, &result);
+                    host.put_result(number, result.better, result.value);
                 }
             }
         }
@@ -203,6 +253,37 @@ impl Rows {
     /// What the numbers mean, when all rows are there.
     pub fn names(self) -> Names {
         self.names.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same, numbered by what they mean and not by who came first: threads read in any order.
+    pub fn names_in_order(self, hosts: &mut [Host]) -> Names {
+        let mut names = self.names();
+        let [facts, texts, results] =
+            [names.facts.in_order(), names.texts.in_order(), names.results.in_order()];
+        let move_all = |hosts: &mut [Host]| {
+            let (mut says, mut cells) = (Vec::new(), Vec::new());
+            for host in hosts {
+                says.clear();
+                says.resize(facts.len(), NO_TEXT);
+                for (text, fact) in host.facts.iter().zip(&facts) {
+                    says[*fact as usize] = texts.get(*text as usize).copied().unwrap_or(NO_TEXT);
+                }
+                std::mem::swap(&mut host.facts, &mut says);
+                cells.clear();
+                cells.resize(results.len(), NONE);
+                for (cell, result) in host.results.iter().zip(&results) {
+                    cells[*result as usize] = *cell;
+                }
+                std::mem::swap(&mut host.results, &mut cells);
+            }
+        };
+        let parts = std::thread::available_parallelism().map_or(1, usize::from);
+        std::thread::scope(|scope| {
+            for part in hosts.chunks_mut(hosts.len().div_ceil(parts).max(1)) {
+                scope.spawn(|| move_all(part));
+            }
+        });
+        names
     }
 }
 
@@ -239,28 +320,34 @@ impl Names {
         let number = self.facts.add(id, || [id.to_owned(), label.to_owned()]);
         for host in hosts {
             let text = says(host).map(|text| self.text(&text));
-            put(&mut host.facts, number, text, None);
+            put(&mut host.facts, number, text.unwrap_or(NO_TEXT), NO_TEXT);
         }
     }
 }
 
 impl Host {
     /// Of several that differ by their CPUs alone, the worst one counts: a fault of one node is none of the others.
-    fn put_result(&mut self, number: u32, result: &SkimResult<'_>) {
-        let ResultValue { median, interval } = result.value;
+    pub(crate) fn put_result(&mut self, number: u32, better: Option<Better>, value: ResultValue) {
+        let ResultValue { median, interval } = value;
         // Parts of nothing are no parts.
         if median <= 0.0 || !median.is_finite() {
             return;
         }
         let [low, high] = interval.map_or([f32::NAN; 2], |ends| ends.map(|end| end as f32));
         let cell = HostNumber { median, low, high };
-        let is_worse = |known: HostNumber| match result.better {
+        let is_worse = |known: HostNumber| match better {
             Some(Better::More) | None => median < known.median,
             Some(Better::Less) => median > known.median,
         };
         if self.result(number as usize).is_none_or(is_worse) {
             put(&mut self.results, number, cell, NONE);
         }
+    }
+
+    /// What it says of a fact.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn put_fact(&mut self, number: u32, text: Option<u32>) {
+        put(&mut self.facts, number, text.unwrap_or(NO_TEXT), NO_TEXT);
     }
 }
 
@@ -272,21 +359,46 @@ fn put<T: Clone>(row: &mut Vec<T>, number: u32, value: T, none: T) {
     row[place] = value;
 }
 
-fn write_key(key: &mut String, result: &SkimResult<'_>) {
+/// What tells a result from others, but for the CPUs, as one text.
+pub(crate) fn write_key(key: &mut String, result: &SkimResult<'_>) {
+    let what = [result.area, result.workload, result.quantity];
+    write_parts(key, what, result.active, result.parameters());
+}
+
+#[cfg(feature = "parquet")]
+fn key_of(what: &ResultKey) -> String {
+    let mut key = String::new();
+    let parameters = what.parameters.iter().map(|(name, value)| (&**name, &**value));
+    write_parts(&mut key, [&what.area, &what.workload, &what.quantity], what.active, parameters);
+    key
+}
+
+fn write_parts<'a>(
+    key: &mut String,
+    what: [&str; 3],
+    active: usize,
+    parameters: impl Iterator<Item = (&'a str, &'a str)>,
+) {
     key.clear();
-    for word in [result.area, result.workload, result.quantity] {
+    for word in what {
         key.push_str(word);
         key.push('\0');
     }
-    let _ = write!(key, "{}", result.active);
-    for (name, value) in result.parameters() {
+    let _ = write!(key, "{active}");
+    for (name, value) in parameters {
         for word in ["\0", name, "=", value] {
             key.push_str(word);
         }
     }
 }
 
-fn column(result: &SkimResult<'_>) -> ResultColumn {
+/// What a record begins with.
+pub(crate) fn beginning_of(digest: &Digest) -> Option<String> {
+    let text = serde_json::to_string(digest).ok()?;
+    Some(format!(r#"{{"schema":"{}","digest":{text}}}"#, model::record::SCHEMA))
+}
+
+pub(crate) fn column(result: &SkimResult<'_>) -> ResultColumn {
     let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
     ResultColumn {
         what: ResultKey {

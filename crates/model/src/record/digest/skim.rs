@@ -27,7 +27,7 @@ pub struct Skim<'a> {
     pub cores: usize,
     /// Facts, conditions and settings.
     pub facts: Vec<SkimFact<'a>>,
-    results: Tree<Borrowed<'a>, SkimCell>,
+    results: Tree<Borrowed<'a>, SkimCell<'a>>,
 }
 
 /// Something that a machine says of itself.
@@ -66,13 +66,17 @@ pub struct SkimResult<'a> {
     pub quantity: &'a str,
     /// How many CPUs were active.
     pub active: usize,
+    /// Which CPUs, where a record has several such sets.
+    pub cpus: Option<&'a str>,
+    /// How many blocks its number is of.
+    pub blocks: usize,
     /// What its numbers count.
     pub unit: Unit,
     /// Which direction is better, where one is.
     pub better: Option<Better>,
     /// The number.
     pub value: ResultValue,
-    row: &'a Row<Borrowed<'a>, SkimCell>,
+    row: &'a Row<Borrowed<'a>, SkimCell<'a>>,
 }
 
 impl SkimResult<'_> {
@@ -100,9 +104,18 @@ impl<'a> Skim<'a> {
         quantities.flat_map(|(area, workload, quantity, all)| {
             let cells = all.rows.iter().flat_map(|row| row.cells.iter().map(move |it| (row, it)));
             cells.filter_map(move |(row, cell)| {
-                let value = cell.value(all.packing)?;
-                let (active, unit, better) = (cell.active, all.unit, all.better);
-                Some(SkimResult { area, workload, quantity, active, unit, better, value, row })
+                Some(SkimResult {
+                    area,
+                    workload,
+                    quantity,
+                    active: cell.active,
+                    cpus: cell.cpus.as_ref().map(|cpus| &*cpus.0),
+                    blocks: cell.blocks_ppm.count,
+                    unit: all.unit,
+                    better: all.better,
+                    value: cell.value(all.packing)?,
+                    row,
+                })
             })
         })
     }
@@ -110,29 +123,35 @@ impl<'a> Skim<'a> {
 
 /// What is needed of a result with so many CPUs active.
 #[derive(Deserialize)]
-struct SkimCell {
+#[serde(bound(deserialize = "'de: 'a"))]
+struct SkimCell<'a> {
     active: usize,
+    #[serde(default)]
+    cpus: Option<Borrowed<'a>>,
     #[serde(default)]
     median: Option<f64>,
     #[serde(default)]
     blocks_ppm: IntervalPpm,
 }
 
-impl SkimCell {
+impl SkimCell<'_> {
     /// As [`Measured::value`](super::Measured::value); `None` where there is no number.
     fn value(&self, packing: f64) -> Option<ResultValue> {
         let median = self.median?;
         let at = |ppm: i64| median + ppm as f64 * millionth(median);
-        let ends = self.blocks_ppm.0.map(|ends| ends.map(at));
+        let ends = self.blocks_ppm.ends.map(|ends| ends.map(at));
         // Below zero the lowest block is the one that is most millionths above.
         let ends = ends.map(|[a, b]| if a <= b { [a, b] } else { [b, a] });
         Some(ResultValue { median, interval: widened(ends, packing) })
     }
 }
 
-/// The interval of the blocks' medians, in millionths from their median, of which nothing else is kept.
+/// The interval of the blocks' medians, in millionths from their median, and how many they are: no more is kept.
 #[derive(Default)]
-struct IntervalPpm(Option<[i64; 2]>);
+struct IntervalPpm {
+    count: usize,
+    ends: Option<[i64; 2]>,
+}
 
 impl<'de> Deserialize<'de> for IntervalPpm {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
@@ -164,7 +183,8 @@ impl<'de> Deserialize<'de> for IntervalPpm {
                 };
                 blocks.sort_unstable();
                 let ends = interval_places(count);
-                Ok(IntervalPpm(ends.map(|ends| ends.map(|place| blocks[place]))))
+                let ends = ends.map(|ends| ends.map(|place| blocks[place]));
+                Ok(IntervalPpm { count, ends })
             }
         }
 
