@@ -159,6 +159,28 @@ pub(crate) const NEEDS: &[Need] = &[
         install: Install::Apt("python3-prometheus-client"),
     },
     Need {
+        id: "duckdb",
+        purpose: "asks packs of fleets what the guide asks",
+        probe: Probe::Runs(
+            "python3 -c __import__('sys').path.insert(0,'target/tools');__import__('duckdb')",
+        ),
+        install: Install::Wheel { package: "duckdb", version: "2.0.0" },
+    },
+    Need {
+        id: "polars",
+        purpose: "asks packs of fleets what the guide asks",
+        probe: Probe::Runs(
+            "python3 -c __import__('sys').path.insert(0,'target/tools');__import__('polars')",
+        ),
+        install: Install::Wheel { package: "polars", version: "2.1.0" },
+    },
+    Need {
+        id: "polars-runtime",
+        purpose: "is what Polars runs on",
+        probe: Probe::Runs("test -d target/tools/_polars_runtime_32"),
+        install: Install::Wheel { package: "polars-runtime-32", version: "2.1.0" },
+    },
+    Need {
         id: "jsonschema",
         purpose: "holds records against their published schema",
         probe: Probe::Runs("/usr/bin/python3 -c __import__('jsonschema')"),

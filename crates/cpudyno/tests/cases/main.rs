@@ -1,4 +1,4 @@
-//! Cases that need what is not everywhere: a recording, `perf`, a browser, readers of metrics, a scheduler. What a machine
+//! Cases that need what is not everywhere: a recording, `perf`, a browser, readers of metrics and tables, a scheduler. What a machine
 //! lacks is in the name of its case, which is shown as ignored there.
 
 use std::process::ExitCode;
@@ -12,6 +12,7 @@ mod avx_turbo;
 #[path = "../it/common/mod.rs"]
 mod common;
 mod core_to_core;
+mod engines;
 mod field;
 mod html;
 mod kubernetes;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
     let trials = [
         avx_turbo::trials(),
         core_to_core::trials(),
+        engines::trials(),
         field::trials(),
         html::trials(),
         kubernetes::trials(),
