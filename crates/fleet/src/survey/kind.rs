@@ -15,6 +15,7 @@ use super::{
 };
 use crate::compare::can_be_chosen;
 use crate::digest::AFTER;
+use crate::threads::each;
 
 /// Machines of a kind while they are looked at.
 pub(super) struct KindOfHost<'a> {
@@ -39,14 +40,15 @@ impl<'a> KindOfHost<'a> {
         names: &'a Names,
     ) -> Self {
         let facts = differing(&hosts, names);
-        let sorted = |(result, column): (usize, &ResultColumn)| {
-            let better = column.better?;
-            let cells = hosts.iter().enumerate();
-            let cells: Vec<_> =
-                cells.filter_map(|(host, it)| Some((host, it.result(result)?))).collect();
+        let columns = names.results.all();
+        let sorted = |result: usize| {
+            let better = columns[result].better?;
+            let cells = (0..).zip(&hosts);
+            let cells: Vec<(u32, f64)> =
+                cells.filter_map(|(host, it)| Some((host, it.result(result)?.median))).collect();
             (cells.len() >= limits::HOSTS_MIN).then(|| SortedResult::new(result, better, cells))
         };
-        let results = names.results.all().iter().enumerate().filter_map(sorted).collect();
+        let results = each(columns.len(), sorted).into_iter().flatten().collect();
         KindOfHost { alike, hosts, facts, results, names }
     }
 
@@ -67,7 +69,7 @@ impl<'a> KindOfHost<'a> {
 
     /// How many numbers are judged.
     pub(super) fn judged(&self) -> usize {
-        self.results.iter().map(|result| result.cells.len()).sum()
+        self.results.iter().map(|result| result.values.len()).sum()
     }
 
     /// Machines that have fewer results than most of their kind, and how many.
@@ -119,11 +121,12 @@ impl<'a> KindOfHost<'a> {
 
     pub(super) fn look(&self, place: usize, chance: f64) -> KindFindings {
         let bends = bends(&self.results, chance, self.names);
-        let apart: Vec<ApartHost> = self
-            .results
-            .iter()
-            .flat_map(|result| result.beyond(chance, bends[&result.quantity(self.names)]))
-            .collect();
+        let beyond = |place: usize| {
+            let result = &self.results[place];
+            result.beyond(&self.hosts, chance, bends[&result.quantity(self.names)])
+        };
+        let apart: Vec<ApartHost> =
+            each(self.results.len(), beyond).into_iter().flatten().collect();
         let ill: BTreeSet<usize> = apart.iter().map(|it| it.host).collect();
         KindFindings {
             suspects: self.suspects(place, &apart),
@@ -141,9 +144,7 @@ impl<'a> KindOfHost<'a> {
         }
         cut.retain(|sort| sort.len() >= least);
         cut.sort_by(|a, b| b[0].lost.total_cmp(&a[0].lost));
-        let well: Vec<SortedResult> =
-            self.results.iter().map(|result| result.without(ill)).collect();
-        cut.extend(ranks::worse(self, &well));
+        cut.extend(ranks::worse(self, ill));
         cut
     }
 

@@ -3,15 +3,17 @@
 //! Of each text of a fact the sum of ranks is asked for each result: whether those that say it are worse than others
 //! of their sort. What sorts come from, such as another firmware, is so not told again of what merely stands beside.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use model::stats::{median, normal};
 
 use super::kind::KindOfHost;
 use super::limits;
 use super::modes::APART_MIN;
-use super::separators::CHANCE_MAX;
-use super::sorts::{ApartHost, HostCell, SortedResult};
+use super::separators::{CHANCE_MAX, DifferingFact};
+use super::sorts::{ApartHost, SortedResult};
+use crate::threads::each;
 
 /// A text of a fact: the place of the fact, and the number of the text.
 type FactText = (usize, Option<u32>);
@@ -21,27 +23,27 @@ type FactText = (usize, Option<u32>);
 /// # Source
 /// H. B. Mann and D. R. Whitney, Ann. Math. Stat. 18, 1947, with the normal limit; sums over sorts as of van Elteren,
 /// Bull. Int. Stat. Inst. 37, 1960, each sort with the weight of its machines.
-pub(super) fn worse(kind: &KindOfHost<'_>, all: &[SortedResult]) -> Vec<Vec<ApartHost>> {
+pub(super) fn worse(kind: &KindOfHost<'_>, ill: &BTreeSet<usize>) -> Vec<Vec<ApartHost>> {
     let asked: Vec<Vec<Option<u32>>> = kind.facts.iter().map(|fact| asked(fact.counts())).collect();
-    let tried = all.len() * asked.iter().map(Vec::len).sum::<usize>();
+    let tried = kind.results.len() * asked.iter().map(Vec::len).sum::<usize>();
+    let look = |result: usize| {
+        let ranked = Ranked::of(&kind.results[result], ill);
+        let of_fact = |(place, fact): (usize, &DifferingFact)| {
+            let chances = ranked.chances(&fact.texts, &asked[place]).into_iter();
+            let told = chances.filter_map(|(text, chance)| {
+                let chance = Some(chance * tried as f64).filter(|it| *it <= CHANCE_MAX)?;
+                let worse = ranked.apart(&|host| fact.texts[host] == text)?;
+                Some(((place, text), chance, worse))
+            });
+            told.collect::<Vec<_>>()
+        };
+        kind.facts.iter().enumerate().flat_map(of_fact).collect::<Vec<_>>()
+    };
     let mut found: BTreeMap<FactText, (f64, Vec<ApartHost>)> = BTreeMap::new();
-    for result in all {
-        let ranked = Ranked::of(result);
-        for (place, fact) in kind.facts.iter().enumerate() {
-            for (text, chance) in ranked.chances(&fact.texts, &asked[place]) {
-                let chance = chance * tried as f64;
-                let worse = if chance <= CHANCE_MAX {
-                    apart(result, &|host| fact.texts[host] == text)
-                } else {
-                    None
-                };
-                if let Some(worse) = worse {
-                    let known = found.entry((place, text)).or_insert((chance, Vec::new()));
-                    known.0 = known.0.min(chance);
-                    known.1.extend(worse);
-                }
-            }
-        }
+    for (said, chance, worse) in each(kind.results.len(), look).into_iter().flatten() {
+        let known = found.entry(said).or_insert((chance, Vec::new()));
+        known.0 = known.0.min(chance);
+        known.1.extend(worse);
     }
     let mut found: Vec<(f64, Vec<ApartHost>)> = found.into_values().collect();
     found.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -55,26 +57,37 @@ fn asked(counts: Vec<(Option<u32>, usize)>) -> Vec<Option<u32>> {
     counts.into_iter().filter(|it| is_asked(it.1)).map(|it| it.0).collect()
 }
 
-/// The machines of a result with their ranks, by sort.
-struct Ranked {
-    /// The place of a machine and its rank, from the middle one on: worse ones are above 0.
-    sorts: Vec<Vec<(usize, f64)>>,
+/// The machines of a result that are well, with their ranks, by sort.
+struct Ranked<'a> {
+    result: &'a SortedResult,
+    sorts: Vec<Vec<RankedHost>>,
 }
 
-impl Ranked {
-    fn of(result: &SortedResult) -> Ranked {
+struct RankedHost {
+    host: usize,
+    value: f64,
+    /// From the middle one on: worse ones are above 0.
+    rank: f64,
+}
+
+impl Ranked<'_> {
+    fn of<'a>(result: &'a SortedResult, ill: &BTreeSet<usize>) -> Ranked<'a> {
         let sign = if result.worse_above() { 1.0 } else { -1.0 };
-        let ranked = |sort: std::ops::Range<usize>| {
-            let (values, cells) = (&result.values[sort.clone()], &result.cells[sort]);
-            let middle = (values.len() as f64 - 1.0) / 2.0;
-            let rank = |value: f64| {
-                let below = values.partition_point(|it| *it < value);
-                let alike = values.partition_point(|it| *it <= value) - below;
-                sign * (below as f64 + (alike as f64 - 1.0) / 2.0 - middle)
-            };
-            cells.iter().map(|(host, cell)| (*host, rank(cell.median))).collect()
+        let ranked = |sort: Range<usize>| {
+            let well = result.cells(sort).filter(|(host, _)| !ill.contains(host));
+            let zero = |(host, value)| RankedHost { host, value, rank: 0.0 };
+            let mut well: Vec<RankedHost> = well.map(zero).collect();
+            let middle = (well.len() as f64 - 1.0) / 2.0;
+            let mut first = 0;
+            // What is alike has the middle of its ranks.
+            for alike in well.chunk_by_mut(|a, b| a.value == b.value) {
+                let rank = first as f64 + (alike.len() as f64 - 1.0) / 2.0;
+                first += alike.len();
+                alike.iter_mut().for_each(|it| it.rank = sign * (rank - middle));
+            }
+            well
         };
-        Ranked { sorts: result.sorts().map(ranked).collect() }
+        Ranked { result, sorts: result.sorts().map(ranked).collect() }
     }
 
     /// How likely machines that say each of these texts are as bad by chance.
@@ -90,7 +103,7 @@ impl Ranked {
         let mut of_sort = vec![(0.0, 0.0); asked.len()];
         for sort in &self.sorts {
             of_sort.fill((0.0, 0.0));
-            for (host, rank) in sort {
+            for RankedHost { host, rank, .. } in sort {
                 if let Some(number) = number(&texts[*host]) {
                     of_sort[number].0 += rank;
                     of_sort[number].1 += 1.0;
@@ -107,20 +120,20 @@ impl Ranked {
         };
         asked.iter().copied().zip(sums.iter().map(chance)).collect()
     }
-}
 
-/// What machines that say something lose against the others of their sort; nothing where that is nobody's concern.
-fn apart(result: &SortedResult, says: &dyn Fn(usize) -> bool) -> Option<Vec<ApartHost>> {
-    let mut found = Vec::new();
-    for sort in result.sorts() {
-        let (these, others): (Vec<&HostCell>, Vec<&HostCell>) =
-            result.cells[sort].iter().partition(|(host, _)| says(*host));
-        let others: Vec<f64> = others.iter().map(|it| it.1.median).collect();
-        let Some(usual) = median(&others).filter(|_| others.len() >= limits::HOSTS_MIN) else {
-            continue;
-        };
-        found.extend(these.into_iter().map(|(host, cell)| result.apart(*host, *cell, usual)));
+    /// What machines that say something lose against the others of their sort; nothing where that is nobody's concern.
+    fn apart(&self, says: &dyn Fn(usize) -> bool) -> Option<Vec<ApartHost>> {
+        let mut found = Vec::new();
+        for sort in &self.sorts {
+            let (these, others): (Vec<&RankedHost>, Vec<&RankedHost>) =
+                sort.iter().partition(|it| says(it.host));
+            let others: Vec<f64> = others.iter().map(|it| it.value).collect();
+            let Some(usual) = median(&others).filter(|_| others.len() >= limits::HOSTS_MIN) else {
+                continue;
+            };
+            found.extend(these.into_iter().map(|it| self.result.apart((it.host, it.value), usual)));
+        }
+        let lost = median(&found.iter().map(|it| it.lost).collect::<Vec<_>>())?;
+        (lost >= APART_MIN).then_some(found)
     }
-    let lost = median(&found.iter().map(|it| it.lost).collect::<Vec<_>>())?;
-    (lost >= APART_MIN).then_some(found)
 }

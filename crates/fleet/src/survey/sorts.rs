@@ -1,15 +1,15 @@
 //! One result of all machines of a kind: the sorts that it cuts them into, and who is beyond the limit of his.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use model::stats::paired::Better;
 use model::stats::{median, quantile_sorted};
 
-use super::Names;
 use super::limits::{self, Sample};
 use super::modes;
 use super::rows::HostNumber;
+use super::{Host, Names};
 
 /// One machine in one result: the place of the machine, what is usual and what is here.
 #[derive(Clone, Copy)]
@@ -22,14 +22,13 @@ pub(super) struct ApartHost {
     pub lost: f64,
 }
 
-/// The place of a machine, and its number.
-pub(super) type HostCell = (usize, HostNumber);
-
-/// The numbers of a result, ascending, and where each sort of machines ends.
+/// The numbers of a result, ascending, and where each sort of machines ends. Those of many machines are large: what a
+/// machine has of it besides stays with the machine.
 pub(super) struct SortedResult {
     pub result: usize,
     better: Better,
-    pub cells: Vec<HostCell>,
+    /// The places of the machines.
+    pub hosts: Vec<u32>,
     pub values: Vec<f64>,
     ends: Vec<usize>,
 }
@@ -53,24 +52,20 @@ pub(super) fn bends<'a>(
 }
 
 impl SortedResult {
-    pub(super) fn new(result: usize, better: Better, mut cells: Vec<HostCell>) -> SortedResult {
-        cells.sort_unstable_by(|a, b| a.1.median.total_cmp(&b.1.median));
-        let values: Vec<f64> = cells.iter().map(|(_, cell)| cell.median).collect();
+    pub(super) fn new(result: usize, better: Better, mut cells: Vec<(u32, f64)>) -> SortedResult {
+        cells.sort_unstable_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
+        let values: Vec<f64> = cells.iter().map(|cell| cell.1).collect();
         let ends = modes::cuts(&values).into_iter().chain([cells.len()]).collect();
-        SortedResult { result, better, cells, values, ends }
+        let hosts = cells.into_iter().map(|cell| cell.0).collect();
+        SortedResult { result, better, hosts, values, ends }
     }
 
-    /// The same of the other machines, in the same sorts.
-    pub(super) fn without(&self, hosts: &BTreeSet<usize>) -> SortedResult {
-        let is_in = |(host, _): &&HostCell| !hosts.contains(host);
-        let cells: Vec<HostCell> = self.cells.iter().filter(is_in).copied().collect();
-        let end = |end: &usize| self.cells[..*end].iter().filter(is_in).count();
-        SortedResult {
-            values: cells.iter().map(|(_, cell)| cell.median).collect(),
-            ends: self.ends.iter().map(end).collect(),
-            cells,
-            ..*self
-        }
+    /// The places of machines with their numbers.
+    pub(super) fn cells(&self, sort: Range<usize>) -> impl Iterator<Item = (usize, f64)> {
+        self.hosts[sort.clone()]
+            .iter()
+            .zip(&self.values[sort])
+            .map(|(host, it)| (*host as usize, *it))
     }
 
     pub(super) fn quantity<'a>(&self, names: &'a Names) -> QuantityOfArea<'a> {
@@ -92,8 +87,7 @@ impl SortedResult {
         self.better == Better::Less
     }
 
-    pub(super) fn apart(&self, host: usize, cell: HostNumber, usual: f64) -> ApartHost {
-        let here = cell.median;
+    pub(super) fn apart(&self, (host, here): (usize, f64), usual: f64) -> ApartHost {
         ApartHost { host, result: self.result, usual, here, lost: self.lost(usual, here) }
     }
 
@@ -117,16 +111,15 @@ impl SortedResult {
         let told = |sort: Range<usize>| {
             let lost = self.lost(usual, middle(sort.clone()));
             // What its machines have in common is what the sort loses.
-            let apart =
-                |(host, cell): &HostCell| ApartHost { lost, ..self.apart(*host, *cell, usual) };
-            (lost > 0.0).then(|| self.cells[sort].iter().map(apart).collect())
+            let apart = |cell| ApartHost { lost, ..self.apart(cell, usual) };
+            (lost > 0.0).then(|| self.cells(sort).map(apart).collect())
         };
         self.sorts().filter_map(told).collect()
     }
 
     /// Machines that are worse than others of their sort by more than chance, with the whole of their interval where they
     /// have one.
-    pub(super) fn beyond(&self, chance: f64, bend: f64) -> Vec<ApartHost> {
+    pub(super) fn beyond(&self, hosts: &[&Host], chance: f64, bend: f64) -> Vec<ApartHost> {
         /// Among more, one machine moves neither median.
         const EACH_MAX: usize = 100;
         let mut found = Vec::new();
@@ -140,9 +133,12 @@ impl SortedResult {
                         [&self.values[sort.start..place], &self.values[place + 1..sort.end]];
                     usual = Sample { numbers: &others.concat(), ..sample }.usual(bend);
                 }
-                let (host, cell) = self.cells[place];
-                if let Some(usual) = usual.filter(|usual| self.is_beyond(cell, *usual)) {
-                    found.push(self.apart(host, cell, usual.middle));
+                let host = self.hosts[place] as usize;
+                let is_beyond = |usual: &limits::Usual| {
+                    hosts[host].result(self.result).is_some_and(|cell| self.is_beyond(cell, *usual))
+                };
+                if let Some(usual) = usual.filter(is_beyond) {
+                    found.push(self.apart((host, self.values[place]), usual.middle));
                 }
             }
         }

@@ -49,8 +49,8 @@ impl KindOfHost<'_> {
         let number = |value: f64| worded(value, column.unit);
         let mut marks = Vec::new();
         let mut places: BTreeMap<i64, (usize, f64)> = BTreeMap::new();
-        for (host, cell) in &result.cells {
-            let (host, value) = (self.hosts[*host], cell.median);
+        for (host, value) in result.cells(0..result.values.len()) {
+            let host = self.hosts[host];
             if bad.contains(host.name.as_str()) {
                 marks.push(StripMark {
                     ratio: value / usual,
