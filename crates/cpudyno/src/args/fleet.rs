@@ -63,7 +63,7 @@ pub(crate) enum FleetCommand {
     Simulate(SimulateArgs),
 }
 
-/// Keep records as tables for DuckDB, Polars and later surveys.
+/// Write records as tables for DuckDB, Polars and later surveys.
 ///
 /// A pack is a folder of Parquet files, one of results and one of facts for each month and time of packing. What it
 /// has stays as it is; a machine's run that it has already is not packed again. `cpudyno fleet PACK` finds what it
