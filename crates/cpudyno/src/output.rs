@@ -1,7 +1,7 @@
 //! Where text goes: data to standard output, everything else to standard error, files under their
 //! final name only when they are whole.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -213,10 +213,24 @@ fn write_in(path: &mut PathBuf, host: &str, text: &str) -> io::Result<()> {
                 return Ok(());
             }
             Err(taken) if taken.error.kind() == io::ErrorKind::AlreadyExists => file = taken.file,
-            Err(refused) => return Err(refused.error),
+            // Some file systems have neither such a rename nor links: the name is then there before it is whole.
+            Err(refused) => match written_there(path, text) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => file = refused.file,
+                written => return written,
+            },
         }
     }
     Err(io::Error::from(io::ErrorKind::AlreadyExists))
+}
+
+/// Writes a new file; half of it does not stay.
+fn written_there(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+    if written.is_err() {
+        drop(fs::remove_file(path));
+    }
+    written
 }
 
 /// More records of one host in one second are no accident.

@@ -11,6 +11,7 @@ pub mod condvar;
 pub mod cpuid;
 pub mod errno;
 pub mod event;
+pub mod file;
 pub mod futex;
 pub mod host;
 pub mod isst;

@@ -95,7 +95,8 @@ fn of_rfc3339(text: &str) -> Option<f64> {
     };
     let moment = humantime::parse_rfc3339(&local).ok()?;
     let since = moment.duration_since(std::time::SystemTime::UNIX_EPOCH).ok()?;
-    Some(since.as_secs_f64() - east)
+    // The last moment that can be told.
+    Some(since.as_secs_f64() - east).filter(|it| *it < 253_402_300_800.0)
 }
 
 #[cfg(test)]

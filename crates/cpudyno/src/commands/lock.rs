@@ -102,8 +102,8 @@ fn open(path: &Path) -> io::Result<File> {
         Ok(known) if !known.is_file() => return Err(io::Error::from(io::ErrorKind::InvalidInput)),
         Ok(_) => {
             // NFS asks for the right to write, and gives the lock to nobody without it.
-            let both = File::options().read(true).write(true).open(path);
-            return both.or_else(|_| File::open(path));
+            return sys::file::open_itself(path, true)
+                .or_else(|_| sys::file::open_itself(path, false));
         }
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         Err(_) => {}
@@ -114,7 +114,9 @@ fn open(path: &Path) -> io::Result<File> {
             drop(file.set_permissions(fs::Permissions::from_mode(0o644)));
             Ok(file)
         }
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => File::open(path),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            sys::file::open_itself(path, false)
+        }
         Err(error) => Err(error),
     }
 }
@@ -143,7 +145,10 @@ fn holder(file: &File) -> Option<String> {
     let process = found.next().filter(|_| found.next().is_none())?;
     let command = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
     let words: Vec<_> = command.split(|it| *it == 0).map(String::from_utf8_lossy).collect();
+    // Anybody may hold it: what he calls himself is shown, and moves no cursor.
+    const SHOWN: usize = 80;
     let command = words.join(" ");
+    let command: String = command.chars().filter(|it| !it.is_control()).take(SHOWN).collect();
     let command = match command.trim() {
         "" => String::new(),
         command => format!(", `{command}`"),

@@ -16,6 +16,8 @@ use crate::signals::Signals;
 #[derive(Default)]
 pub(super) struct Start {
     when: StartArgs,
+    /// Whether the command has options of that.
+    is_told_when: bool,
     names_hosts: bool,
 }
 
@@ -32,7 +34,7 @@ const STEP: Duration = Duration::from_millis(100);
 impl Start {
     pub(super) fn new(when: StartArgs, files: &Files) -> Start {
         let names_hosts = files.json.as_deref().is_some_and(output::is_folder);
-        Start { when, names_hosts }
+        Start { when, is_told_when: true, names_hosts }
     }
 
     /// Waits until it is time, and until nobody else measures here, as far as that was asked for.
@@ -50,8 +52,46 @@ impl Start {
         // A simulated machine, or a captured one, is not loaded.
         let is_here = machine.simulated.is_none() && machine.elsewhere.is_none();
         let place = lock::place(is_here);
-        let held = place.map(|place| hold(&place, wait_lock, signals)).transpose()?.flatten();
+        let held = place.map(|place| self.hold(&place, wait_lock, signals)).transpose()?.flatten();
         Ok(Turn { names_hosts: self.names_hosts, _held: held })
+    }
+
+    /// Takes the lock, or says who has it.
+    fn hold(
+        &self,
+        place: &lock::Place,
+        patience: Option<Duration>,
+        signals: &Signals,
+    ) -> Result<Option<Held>, Failure> {
+        let begun = Instant::now();
+        let mut is_told = false;
+        loop {
+            let holder = match place.take()? {
+                lock::Taken::Held(held) => return Ok(held),
+                lock::Taken::By(holder) => holder,
+            };
+            let waited = begun.elapsed();
+            let left = patience.and_then(|patience| patience.checked_sub(waited));
+            let Some(left) = left.filter(|left| !left.is_zero()) else {
+                let wait = if self.is_told_when {
+                    "wait for it: --wait-lock 60s"
+                } else {
+                    "wait until it has ended"
+                };
+                let hint = format!("{wait}; CPUDYNO_LOCK=off measures beside it");
+                let text = format!("cannot measure: this host is measured by {holder}");
+                return Err(Failure::new(code::REFUSED, text).hint(hint));
+            };
+            if !is_told {
+                output::remark(&format!("note: waits for {holder} (--wait-lock)"));
+                is_told = true;
+            }
+            if signals.stop().asked() {
+                let text = format!("ended while it waited for {holder}: nothing was measured");
+                return Err(signals.of(Failure::new(code::NOT_HERE, text)));
+            }
+            thread::sleep(left.min(STEP));
+        }
     }
 }
 
@@ -99,38 +139,6 @@ fn sleep_while(
         thread::sleep(left.min(STEP));
     }
     Ok(())
-}
-
-/// Takes the lock, or says who has it.
-fn hold(
-    place: &lock::Place,
-    patience: Option<Duration>,
-    signals: &Signals,
-) -> Result<Option<Held>, Failure> {
-    let begun = Instant::now();
-    let mut is_told = false;
-    loop {
-        let holder = match place.take()? {
-            lock::Taken::Held(held) => return Ok(held),
-            lock::Taken::By(holder) => holder,
-        };
-        let waited = begun.elapsed();
-        let left = patience.and_then(|patience| patience.checked_sub(waited));
-        let Some(left) = left.filter(|left| !left.is_zero()) else {
-            let hint = "wait for it: --wait-lock 60s; CPUDYNO_LOCK=off measures beside it";
-            let text = format!("cannot measure: this host is measured by {holder}");
-            return Err(Failure::new(code::REFUSED, text).hint(hint));
-        };
-        if !is_told {
-            output::remark(&format!("note: waits for {holder} (--wait-lock)"));
-            is_told = true;
-        }
-        if signals.stop().asked() {
-            let text = format!("ended while it waited for {holder}: nothing was measured");
-            return Err(signals.of(Failure::new(code::NOT_HERE, text)));
-        }
-        thread::sleep(left.min(STEP));
-    }
 }
 
 /// The place of a name among all, from 0 to less than 1: always the same, and even for names that differ by a

@@ -34,8 +34,8 @@ impl Plan<'_> {
     fn new(args: &PlanArgs) -> Plan<'_> {
         /// Fewer machines start at once without being noticed.
         const MANY: usize = 100;
-        /// Loading the program, and writing a record over a network.
-        const AROUND: u64 = 120;
+        /// Fetching an image, loading the program, writing a record over a network.
+        const AROUND: u64 = 900;
         let hosts = match &args.hosts {
             AskedHosts::Named(names) => names.len(),
             AskedHosts::Any(count) => *count,
@@ -180,6 +180,7 @@ spec:
           - topologyKey: kubernetes.io/hostname
             labelSelector:
               matchLabels: {app.kubernetes.io/name: cpudyno}
+            namespaceSelector: {}
 @nodes
       securityContext:
         runAsNonRoot: true

@@ -15,6 +15,7 @@ use sst::model::Megahertz;
 use sst::{Levels, Wanted};
 
 use super::super::ab::{ComparisonOutput, compared};
+use super::super::start::Start;
 use super::super::{command, presentation, settings, sinks};
 use super::change::{base_frequencies, made, not_changed, open, planned, ready, remark, undone};
 use crate::args::{Chosen, Format, SstArgs, SstFeature, Tried, TriedWorkload, TryArgs};
@@ -34,6 +35,9 @@ pub(super) fn run(machine: &Machine, args: SstArgs) -> Result<ExitCode, Failure>
     // What is asked for wrongly is said before anything is set.
     is_sensible(machine, &tried, named.as_ref())?;
     let signals = Signals::listen()?;
+    // A command that measures takes its turn itself.
+    let is_own = tried.command.is_empty();
+    let _turn = is_own.then(|| Start::default().turn(machine, &signals)).transpose()?;
     let shelf = settings::shelf(machine)?;
     is_right_at_level(machine, &tried, named.as_ref())?;
     // From here on the first wish to stop is heard everywhere, and a second one would leave a mess.
