@@ -31,7 +31,7 @@ pub(super) fn run(args: FleetArgs) -> Result<ExitCode, Failure> {
     }
     let html = output.files.html.clone();
     let (sinks, look) = sinks_beside(&records, output)?;
-    let expected = expect.as_deref().map(lines).transpose()?;
+    let expected = expect.as_deref().map(hosts_of).transpose()?;
     let groups = groups.as_deref().map(grouped).transpose()?;
     let survey = surveyed(&records, expected.as_deref(), groups.as_ref(), html.as_deref())?;
     let presentation = presentation(&look, PageKind::Sheet);
@@ -83,16 +83,17 @@ fn surveyed(
                 }
             }
             Err(why) => {
-                left_out
-                    .push(LeftOutHost { name: file.display().to_string(), why: why.to_owned() });
+                let name = records::host_name(&file);
+                let file = Some(file.display().to_string());
+                left_out.push(LeftOutHost { name, file, why: why.to_owned() });
             }
         }
     }
     left_out.extend(interrupted.into_iter().map(|(name, _)| {
         let why = "its run was interrupted".to_owned();
-        LeftOutHost { name, why }
+        LeftOutHost { name, file: None, why }
     }));
-    left_out.sort_by(|a, b| (&a.name, &a.why).cmp(&(&b.name, &b.why)));
+    left_out.sort_by(|a, b| (&a.name, &a.file, &a.why).cmp(&(&b.name, &b.file, &b.why)));
     left_out.dedup();
     for out in left_out.iter_mut().filter(|out| newest.contains_key(&out.name)) {
         out.why += "; another record of the machine is looked at";
@@ -113,9 +114,11 @@ fn surveyed(
     survey.older = older;
     // What has a record, though one that says nothing, is not missing.
     let seen = hosts.iter().map(|host| &host.name).chain(survey.left_out.iter().map(|it| &it.name));
-    let seen: BTreeSet<&String> = seen.collect();
-    let expected: BTreeSet<&String> = expected.unwrap_or_default().iter().collect();
-    survey.missing = expected.difference(&seen).map(|name| (*name).clone()).collect();
+    // Kernels often know their host with its domain, schedulers without.
+    let short = |name: &String| name.split('.').next().unwrap_or_default().to_owned();
+    let seen: BTreeSet<String> = seen.flat_map(|name| [name.clone(), short(name)]).collect();
+    let expected: BTreeSet<String> = expected.unwrap_or_default().iter().cloned().collect();
+    survey.missing = expected.difference(&seen).cloned().collect();
     Ok(survey)
 }
 
@@ -139,6 +142,15 @@ fn prefix(name: &str) -> Option<String> {
     let short = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
     let short = short.trim_end_matches(|letter: char| !letter.is_ascii_digit());
     (!short.is_empty() && short != name).then(|| short.to_owned())
+}
+
+/// The names that a file lists, a name or a host list to a line.
+fn hosts_of(file: &Path) -> Result<Vec<String>, Failure> {
+    let text = lines(file)?.join("\n");
+    hostlist::read(&text).map_err(|why| {
+        Failure::usage(format!("`{}`: {why}", file.display()))
+            .hint("names, or lists as Slurm has them: n[01-64]")
+    })
 }
 
 /// The lines of a file that are not empty.
@@ -180,7 +192,8 @@ fn judged(survey: &Survey, share: f64) -> Result<ExitCode, Failure> {
         let text = format!("{machines} {lose} more than {percent} %, first: {first}");
         return Err(Failure::new(code::NO, text));
     }
-    let whole: BTreeSet<&String> = survey.good.iter().collect();
+    let bad = survey.bad();
+    let whole: BTreeSet<&String> = survey.good.iter().chain(&bad).collect();
     let unjudged = survey.left_out.iter().filter(|out| !whole.contains(&out.name)).count();
     if unjudged + survey.missing.len() > 0 {
         let (left_out, missing) = (tally(unjudged, "record"), survey.missing.len());

@@ -72,7 +72,8 @@ fn failed(error: &PackError) -> Failure {
         PackError::NotBuilt => Failure::new(code::NOT_HERE, text)
             .hint("build it with packs: `cargo build --release -p cpudyno --features parquet`"),
         PackError::Read { .. } => Failure::new(code::NOT_HERE, text).hint(
-            "take the file away, and pack its records again: `cpudyno fleet pack DIR --to PACK`",
+            "take the file away with that of the same name in `facts/`, or `results/`, and pack its records \
+             again: `cpudyno fleet pack DIR --to PACK`",
         ),
         PackError::Write { .. } => Failure::new(code::NOT_HERE, text)
             .hint("name a folder that can be written to: `cpudyno fleet pack DIR --to PACK`"),

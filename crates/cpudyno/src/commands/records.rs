@@ -217,7 +217,7 @@ fn of_each<T: Send>(
 }
 
 /// The machine that a record is of: the name of its file, up to `_` and a time.
-fn host_name(file: &Path) -> String {
+pub(super) fn host_name(file: &Path) -> String {
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     // As in 20261128T101112Z, or a date alone.
     let is_time = |text: &str| {

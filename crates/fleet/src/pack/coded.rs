@@ -37,7 +37,14 @@ impl Coded {
         }
         let many = coded.values.len() as u32;
         let is_known = |code: &u32| *code < many || *code == NONE;
-        if coded.codes.iter().all(is_known) { Ok(coded) } else { Err(broken(name)) }
+        let is_whole = coded.codes.len() >= least.min(rows);
+        if is_whole && coded.codes.iter().all(is_known) { Ok(coded) } else { Err(broken(name)) }
+    }
+
+    /// The same of a column in which every row has a value.
+    pub(super) fn read_full(group: &dyn RowGroupReader, name: &str, least: usize) -> Result<Coded> {
+        let coded = Coded::read(group, name, least)?;
+        if coded.codes.contains(&NONE) { Err(broken(name)) } else { Ok(coded) }
     }
 
     /// The codes of a page.

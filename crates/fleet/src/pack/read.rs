@@ -120,7 +120,7 @@ fn runs(files: &[PathBuf]) -> std::result::Result<Vec<(Place, Vec<Run>)>, PackEr
 
 /// The runs of a row group: its first rows say what there is of them.
 fn runs_of(group: &dyn RowGroupReader) -> Result<Vec<Run>> {
-    let facts = Coded::read(group, "fact", usize::MAX)?;
+    let facts = Coded::read_full(group, "fact", usize::MAX)?;
     let own = |code: u32| {
         let id = facts.text(code)?;
         schema::OWN.iter().position(|own| own[0] == id)
@@ -184,8 +184,8 @@ fn remarks(all: &[(Place, Vec<Run>)]) -> Vec<LeftOutHost> {
             let later = |last: &&Path| last.file_name() > place.facts.file_name();
             let is_answered = last.get(&*run.host).is_some_and(later);
             if let Some(why) = run.says(schema::UNREADABLE).filter(|_| !is_answered) {
-                let name = run.says(schema::ID).unwrap_or(&run.host).to_owned();
-                found.push(LeftOutHost { name, why: why.to_owned() });
+                let (name, file) = (run.host.clone(), run.says(schema::ID).map(str::to_owned));
+                found.push(LeftOutHost { name, file, why: why.to_owned() });
             }
         }
     }
@@ -227,7 +227,7 @@ struct Slots {
 
 impl Slots {
     fn read(group: &dyn RowGroupReader, wanted: &[&Run]) -> Result<Slots> {
-        let hosts = Coded::read(group, "host", usize::MAX)?;
+        let hosts = Coded::read_full(group, "host", usize::MAX)?;
         let times = Coded::read(group, "time", usize::MAX)?;
         let codes = 0..times.different() as u32;
         let codes: HashMap<i64, u32> =

@@ -179,13 +179,47 @@ fn damaged_files_are_refused_and_nobody_panics() {
             let refused = try_it().unwrap_err().to_string();
             assert!(refused.contains(".parquet` of the pack: "), "{refused}");
         }
-        for place in (0..whole.len()).step_by(3) {
-            let mut other = whole.clone();
-            other[place] ^= 0x55;
-            fs::write(&file, other).unwrap();
-            let _ = try_it();
+        // Signs, counts that grow and shrink, and letters.
+        for (mask, step) in [(0x55, 7), (0x02, 11), (0x1c, 11), (0x80, 11)] {
+            for place in (0..whole.len()).step_by(step) {
+                let mut other = whole.clone();
+                other[place] ^= mask;
+                fs::write(&file, other).unwrap();
+                let _ = try_it();
+            }
         }
         fs::write(&file, whole).unwrap();
     }
     assert_eq!(try_it().unwrap(), 1);
+}
+
+#[test]
+fn packing_takes_nothing_away_that_packs_do_not_write() {
+    let folder = tempfile::tempdir().unwrap();
+    let others = ["results/run1/table.csv", "results/month=2026-01/_SUCCESS", "facts/notes.txt"];
+    for file in others {
+        let file = folder.path().join(file);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, "mine").unwrap();
+    }
+    let elsewhere = tempfile::tempdir().unwrap();
+    fs::write(elsewhere.path().join("000001.parquet"), "mine").unwrap();
+    std::os::unix::fs::symlink(elsewhere.path(), folder.path().join("results/month=2025-01"))
+        .unwrap();
+    // What a packing left that was broken off goes.
+    let left = folder.path().join("results/month=2026-01/000007.parquet");
+    fs::write(&left, "half").unwrap();
+    pack(folder.path(), &[("n1", run("2026-01-01T00:00:00Z", 1e10))], &[]);
+    assert!(!left.exists() && elsewhere.path().join("000001.parquet").exists());
+    assert!(others.iter().all(|file| folder.path().join(file).exists()));
+}
+
+#[test]
+fn a_lock_that_is_a_link_is_not_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    let elsewhere = folder.path().join("elsewhere");
+    fs::write(&elsewhere, "mine").unwrap();
+    std::os::unix::fs::symlink(&elsewhere, folder.path().join(".lock")).unwrap();
+    assert!(super::Packer::open(folder.path()).is_err());
+    assert_eq!(fs::read_to_string(elsewhere).unwrap(), "mine");
 }

@@ -25,6 +25,9 @@ const TEMPORARY: &str = ".cpudyno-";
 /// The month of a run that does not say when it was.
 const NO_MONTH: &str = "unknown";
 
+/// What the folder of a month begins with.
+const MONTH: &str = "month=";
+
 /// Adds to a pack.
 #[derive(Debug)]
 pub struct Packer {
@@ -54,7 +57,7 @@ impl Packer {
     pub fn open(folder: &Path) -> Result<Packer, PackError> {
         let fail = |error: io::Error| failed(folder, &error);
         fs::create_dir_all(folder).map_err(fail)?;
-        let lock = File::create(folder.join(".lock")).map_err(fail)?;
+        let lock = lock_file(&folder.join(".lock")).map_err(fail)?;
         match lock.try_lock() {
             Ok(()) => remove_leftovers(folder).map_err(fail)?,
             Err(TryLockError::WouldBlock) => return Err(PackError::Busy(folder.to_owned())),
@@ -113,7 +116,7 @@ impl Packer {
     fn add_to(&mut self, month: &str, runs: &[PackedRun]) -> Result<(), PackError> {
         if !self.months.contains_key(month) {
             let table = |name: &str, schema: &TypePtr| {
-                let folder = self.folder.join(name).join(format!("month={month}"));
+                let folder = self.folder.join(name).join(format!("{MONTH}{month}"));
                 Table::new(&folder, self.number, schema).map_err(|why| unwritten(&folder, why))
             };
             let tables = [table(RESULTS, &schema::results())?, table(FACTS, &schema::facts())?];
@@ -187,15 +190,28 @@ fn properties(schema: &TypePtr) -> WriterProperties {
     numbers.fold(properties, plain).build()
 }
 
-/// What an interrupted packing left, which nobody reads.
+/// Opens the file that is locked, or makes it; where it is a link to another one, neither.
+fn lock_file(path: &Path) -> io::Result<File> {
+    if path.symlink_metadata().is_ok_and(|it| !it.is_file()) {
+        return Err(io::Error::other("`.lock` is no file"));
+    }
+    File::options().read(true).write(true).create(true).truncate(false).open(path)
+}
+
+/// Removes what an interrupted packing left, which nobody reads: files that only a pack calls so, in its own folders.
 fn remove_leftovers(folder: &Path) -> io::Result<()> {
     for table in [RESULTS, FACTS] {
         for month in entries(&folder.join(table))? {
+            let month_name = month.file_name().unwrap_or_default();
+            if !month_name.as_encoded_bytes().starts_with(MONTH.as_bytes()) {
+                continue;
+            }
             for file in entries(&month)? {
                 let name = file.file_name().unwrap_or_default();
-                let is_whole = !name.to_string_lossy().starts_with(TEMPORARY);
-                let twin = folder.join(FACTS).join(month.file_name().unwrap_or_default());
-                if !is_whole || !twin.join(name).exists() {
+                let is_temporary = name.as_encoded_bytes().starts_with(TEMPORARY.as_bytes());
+                let is_alone =
+                    is_numbered(&file) && !folder.join(FACTS).join(month_name).join(name).exists();
+                if is_temporary || is_alone {
                     fs::remove_file(&file)?;
                 }
             }
@@ -204,9 +220,16 @@ fn remove_leftovers(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What is in a folder; nothing where there is none.
+/// Whether a file is called as packs call theirs.
+fn is_numbered(file: &Path) -> bool {
+    let stem = file.file_stem().unwrap_or_default().as_encoded_bytes();
+    let is_number = stem.len() >= 6 && stem.iter().all(u8::is_ascii_digit);
+    is_number && file.extension().is_some_and(|end| end == "parquet")
+}
+
+/// What is in a folder; nothing where there is none, or where a link leads to one.
 fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    if !folder.is_dir() {
+    if !folder.symlink_metadata().is_ok_and(|it| it.is_dir()) {
         return Ok(Vec::new());
     }
     fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect()

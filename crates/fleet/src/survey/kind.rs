@@ -143,22 +143,16 @@ impl<'a> KindOfHost<'a> {
             sort.retain(|it| !ill.contains(&it.host));
         }
         cut.retain(|sort| sort.len() >= least);
-        cut.sort_by(|a, b| b[0].lost.total_cmp(&a[0].lost));
+        // They are in the order of their numbers.
+        let middle = |sort: &Vec<ApartHost>| sort[sort.len() / 2].lost;
+        cut.sort_by(|a, b| middle(b).total_cmp(&middle(a)));
         cut.extend(ranks::worse(self, ill));
         cut
     }
 
     /// Machines that are apart, together with those that are so for the same reason.
     fn suspects(&self, place: usize, apart: &[ApartHost]) -> Vec<HostGroup> {
-        // By the result in which a machine loses most.
-        let mut worst: BTreeMap<usize, ApartHost> = BTreeMap::new();
-        for it in apart {
-            let known = worst.entry(it.host).or_insert(*it);
-            if it.lost > known.lost {
-                *known = *it;
-            }
-        }
-        let mut rest: Vec<ApartHost> = worst.into_values().collect();
+        let mut rest = worst(apart);
         rest.sort_by(|a, b| b.lost.total_cmp(&a.lost));
         let mut found: Vec<(Vec<usize>, Vec<Separator>)> = Vec::new();
         while !rest.is_empty() {
@@ -178,7 +172,12 @@ impl<'a> KindOfHost<'a> {
             let theirs: Vec<ApartHost> =
                 apart.iter().filter(|it| among.contains(&it.host)).copied().collect();
             let group = self.group(place, &hosts, facts, &theirs);
-            HostGroup { each: self.each(theirs), ..group }
+            let losses: Vec<(String, f64)> = worst(&theirs)
+                .into_iter()
+                .map(|it| (self.hosts[it.host].name.clone(), it.lost))
+                .collect();
+            let machines_lost = losses.iter().map(|it| it.1).sum();
+            HostGroup { losses, machines_lost, each: self.each(theirs), ..group }
         };
         found.into_iter().map(told).collect()
     }
@@ -226,28 +225,36 @@ impl<'a> KindOfHost<'a> {
         facts: Vec<Separator>,
         apart: &[ApartHost],
     ) -> HostGroup {
-        let mut by_result: BTreeMap<usize, Vec<ApartHost>> = BTreeMap::new();
-        let mut most: BTreeMap<usize, f64> = BTreeMap::new();
+        // Of several that were found of a machine in a result the worst one counts.
+        let mut by_result: BTreeMap<usize, BTreeMap<usize, ApartHost>> = BTreeMap::new();
         for it in apart {
-            by_result.entry(it.result).or_default().push(*it);
-            let most = most.entry(it.host).or_default();
-            *most = most.max(it.lost);
+            let known = by_result.entry(it.result).or_default().entry(it.host).or_insert(*it);
+            if it.lost > known.lost {
+                *known = *it;
+            }
         }
         // What one machine of many shows is told of that one alone; but where they have nothing in common.
-        let is_shared = |all: &Vec<ApartHost>| all.len() * 2 >= hosts.len();
+        let is_shared = |all: &BTreeMap<usize, ApartHost>| all.len() * 2 >= hosts.len();
         if by_result.values().any(is_shared) {
             by_result.retain(|_, all| is_shared(all));
         }
-        let mut results: Vec<Deviation> =
-            by_result.into_iter().map(|(result, all)| self.deviation(result, &all)).collect();
-        results.sort_by(|a, b| b.lost.total_cmp(&a.lost));
+        let told = |all: BTreeMap<usize, ApartHost>| {
+            let all: Vec<ApartHost> = all.into_values().collect();
+            let losses = all.iter().map(|it| (self.hosts[it.host].name.clone(), it.lost)).collect();
+            (self.deviation(all[0].result, &all), losses)
+        };
+        let mut results: Vec<(Deviation, Vec<(String, f64)>)> =
+            by_result.into_values().map(told).collect();
+        results.sort_by(|a, b| b.0.lost.total_cmp(&a.0.lost));
+        let losses = results.first().map(|it| it.1.clone()).unwrap_or_default();
         HostGroup {
             kind,
             hosts: hosts.iter().map(|host| self.hosts[*host].name.clone()).collect(),
             of: self.hosts.len(),
-            results,
+            results: results.into_iter().map(|it| it.0).collect(),
             facts,
-            machines_lost: most.into_values().sum(),
+            machines_lost: losses.iter().map(|it| it.1).sum(),
+            losses,
             each: Vec::new(),
         }
     }
@@ -326,6 +333,18 @@ impl<'a> KindOfHost<'a> {
         };
         found.into_iter().map(plain).collect()
     }
+}
+
+/// Each machine in the result in which it loses most.
+fn worst(apart: &[ApartHost]) -> Vec<ApartHost> {
+    let mut worst: BTreeMap<usize, ApartHost> = BTreeMap::new();
+    for it in apart {
+        let known = worst.entry(it.host).or_insert(*it);
+        if it.lost > known.lost {
+            *known = *it;
+        }
+    }
+    worst.into_values().collect()
 }
 
 /// The facts that machines say differently. What is as it was before the run is told once.

@@ -105,8 +105,12 @@ pub struct HostGroup {
     pub results: Vec<Deviation>,
     /// Facts that separate them, the best first.
     pub facts: Vec<Separator>,
-    /// What they cost together, in machines: the sum of what each loses in its dearest result.
+    /// What they cost together, in machines: the sum of what each loses, a suspect in its dearest result, others in that
+    /// of all.
     pub machines_lost: f64,
+    /// What each loses there.
+    #[serde(skip)]
+    pub losses: Vec<(String, f64)>,
     /// Of suspects: each machine in each result in which it is apart, the dearest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub each: Vec<HostDeviation>,
@@ -156,8 +160,11 @@ pub struct OddSetting {
 /// A record that is not held against others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LeftOutHost {
-    /// Its machine, or its file.
+    /// Its machine.
     pub name: String,
+    /// Its file, where that is no record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
     /// Why.
     pub why: String,
 }
@@ -169,7 +176,7 @@ pub fn survey(hosts: &[Host], names: &Names) -> Survey {
     for host in hosts {
         if host.result_count() == 0 {
             let why = "it has no results".to_owned();
-            left_out.push(LeftOutHost { name: host.name.clone(), why });
+            left_out.push(LeftOutHost { name: host.name.clone(), file: None, why });
         } else {
             by_kind.entry(alike(host, names)).or_default().push(host);
         }
@@ -191,13 +198,14 @@ pub fn survey(hosts: &[Host], names: &Names) -> Survey {
     let few = kinds.iter().filter(|kind| kind.hosts.len() < limits::HOSTS_MIN);
     for host in few.flat_map(|kind| &kind.hosts) {
         let why = format!("fewer than {} machines are of its kind", limits::HOSTS_MIN);
-        left_out.push(LeftOutHost { name: host.name.clone(), why });
+        left_out.push(LeftOutHost { name: host.name.clone(), file: None, why });
     }
     let bad: BTreeSet<String> = suspects.iter().flat_map(|it| it.hosts.iter().cloned()).collect();
     let partial = |kind: &KindOfHost<'_>| {
         let (all, told) = (kind.told().results, kind.partial());
         let partial = told.map(move |(host, count)| LeftOutHost {
             name: host.name.clone(),
+            file: None,
             why: format!("it has {count} of {all} results"),
         });
         partial.collect::<Vec<_>>()
@@ -237,15 +245,11 @@ impl Survey {
     /// Machines that lose more than this part of the usual speed in some result, the dearest first: suspects, and those
     /// of a worse sort.
     pub fn slower_than(&self, share: f64) -> Vec<&str> {
-        let suspects = self.suspects.iter().flat_map(|it| &it.each);
-        let suspects = suspects.map(|it| (it.host.as_str(), it.deviation.lost));
-        let sorts = self.modes.iter().filter_map(|it| Some((it, it.results.first()?.lost)));
-        let sorts =
-            sorts.flat_map(|(it, lost)| it.hosts.iter().map(move |host| (host.as_str(), lost)));
+        let losses = self.suspects.iter().chain(&self.modes).flat_map(|group| &group.losses);
         let mut found: BTreeMap<&str, f64> = BTreeMap::new();
-        for (host, lost) in suspects.chain(sorts).filter(|it| it.1 > share) {
+        for (host, lost) in losses.filter(|it| it.1 > share) {
             let most = found.entry(host).or_default();
-            *most = most.max(lost);
+            *most = most.max(*lost);
         }
         let mut found: Vec<(&str, f64)> = found.into_iter().collect();
         found.sort_by(|a, b| b.1.total_cmp(&a.1));

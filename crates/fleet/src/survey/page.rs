@@ -38,7 +38,9 @@ pub fn page(survey: &Survey, verbosity: u8) -> Page {
         {
             if !list.is_empty() {
                 blocks.push(Block::Heading(title.to_owned()));
-                let line = |it: &super::LeftOutHost| Text::from(format!("{}: {}", it.name, it.why));
+                let name = |it: &super::LeftOutHost| it.file.clone().unwrap_or(it.name.clone());
+                let line =
+                    |it: &super::LeftOutHost| Text::from(format!("{}: {}", name(it), it.why));
                 blocks.push(Block::List(list.iter().map(line).collect()));
             }
         }

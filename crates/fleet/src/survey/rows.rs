@@ -3,12 +3,14 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::hash::Hash;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Mutex, PoisonError, RwLock};
 
 use model::Unit;
 use model::record::{Digest, ResultKey, ResultValue, Skim, SkimResult};
 use model::stats::paired::Better;
 use serde::Serialize;
+
+use crate::threads::each;
 
 /// Machines and what their numbers mean. Rows are added from several threads.
 #[derive(Debug, Default)]
@@ -277,12 +279,12 @@ impl Rows {
                 std::mem::swap(&mut host.results, &mut cells);
             }
         };
-        let parts = std::thread::available_parallelism().map_or(1, usize::from);
-        std::thread::scope(|scope| {
-            for part in hosts.chunks_mut(hosts.len().div_ceil(parts).max(1)) {
-                scope.spawn(|| move_all(part));
-            }
-        });
+        /// So many take longer than a thread takes to come for more.
+        const PART: usize = 1000;
+        let parts: Vec<Mutex<&mut [Host]>> = hosts.chunks_mut(PART).map(Mutex::new).collect();
+        let move_part =
+            |part: usize| move_all(&mut parts[part].lock().unwrap_or_else(PoisonError::into_inner));
+        each(parts.len(), move_part);
         names
     }
 }

@@ -110,9 +110,7 @@ impl SortedResult {
         let Some(usual) = best.filter(|_| self.ends.len() > 1) else { return Vec::new() };
         let told = |sort: Range<usize>| {
             let lost = self.lost(usual, middle(sort.clone()));
-            // What its machines have in common is what the sort loses.
-            let apart = |cell| ApartHost { lost, ..self.apart(cell, usual) };
-            (lost > 0.0).then(|| self.cells(sort).map(apart).collect())
+            (lost > 0.0).then(|| self.cells(sort).map(|cell| self.apart(cell, usual)).collect())
         };
         self.sorts().filter_map(told).collect()
     }
