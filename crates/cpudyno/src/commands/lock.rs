@@ -133,6 +133,8 @@ fn is_at(file: &File, path: &Path) -> bool {
 /// # Source
 /// proc_locks(5): the process and the inode; the device there is not always that of stat(2), as on overlayfs.
 fn holder(file: &File) -> Option<String> {
+    /// Anybody may hold it, under a name of any length.
+    const SHOWN: usize = 80;
     let inode = file.metadata().ok()?.ino();
     let locks = fs::read_to_string("/proc/locks").ok()?;
     let process = |line: &str| -> Option<u32> {
@@ -145,8 +147,7 @@ fn holder(file: &File) -> Option<String> {
     let process = found.next().filter(|_| found.next().is_none())?;
     let command = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
     let words: Vec<_> = command.split(|it| *it == 0).map(String::from_utf8_lossy).collect();
-    // Anybody may hold it: what he calls himself is shown, and moves no cursor.
-    const SHOWN: usize = 80;
+    // What he calls himself moves no cursor.
     let command = words.join(" ");
     let command: String = command.chars().filter(|it| !it.is_control()).take(SHOWN).collect();
     let command = match command.trim() {

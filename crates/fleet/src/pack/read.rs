@@ -91,7 +91,9 @@ pub(super) fn files(pack: &Path) -> std::result::Result<Vec<PathBuf>, PackError>
     let mut files = Vec::new();
     let facts = pack.join(FACTS);
     for month in if facts.is_dir() { entries(&facts)? } else { Vec::new() } {
-        files.extend(entries(&month)?);
+        if month.is_dir() {
+            files.extend(entries(&month)?);
+        }
     }
     let is_whole = |file: &PathBuf| {
         let is_hidden = file.file_name().is_some_and(|it| it.as_encoded_bytes().starts_with(b"."));

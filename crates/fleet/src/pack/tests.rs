@@ -153,7 +153,7 @@ fn a_file_that_was_no_record_is_named_until_its_machine_has_one() {
     pack(folder.path(), &[("n2", run(&day(1), 1e10))], &remarks);
     let named = || {
         let found = read(&[folder.path().to_owned()], &Rows::default()).unwrap();
-        found.left_out.into_iter().map(|it| it.name).collect::<Vec<_>>()
+        found.left_out.into_iter().filter_map(|it| it.file).collect::<Vec<_>>()
     };
     assert_eq!(named(), ["records/n1.json", "records/n2.json"]);
     // Known, it is not said again.

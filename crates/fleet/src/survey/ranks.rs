@@ -80,10 +80,12 @@ impl Ranked<'_> {
             let middle = (well.len() as f64 - 1.0) / 2.0;
             let mut first = 0;
             // What is alike has the middle of its ranks.
-            for alike in well.chunk_by_mut(|a, b| a.value == b.value) {
+            for alike in well.chunk_by_mut(|a, b| a.value.total_cmp(&b.value).is_eq()) {
                 let rank = first as f64 + (alike.len() as f64 - 1.0) / 2.0;
                 first += alike.len();
-                alike.iter_mut().for_each(|it| it.rank = sign * (rank - middle));
+                for it in alike {
+                    it.rank = sign * (rank - middle);
+                }
             }
             well
         };

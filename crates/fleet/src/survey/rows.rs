@@ -259,6 +259,8 @@ impl Rows {
 
     /// The same, numbered by what they mean and not by who came first: threads read in any order.
     pub fn names_in_order(self, hosts: &mut [Host]) -> Names {
+        /// So many take longer than a thread takes to come for more.
+        const PART: usize = 1000;
         let mut names = self.names();
         let [facts, texts, results] =
             [names.facts.in_order(), names.texts.in_order(), names.results.in_order()];
@@ -279,8 +281,6 @@ impl Rows {
                 std::mem::swap(&mut host.results, &mut cells);
             }
         };
-        /// So many take longer than a thread takes to come for more.
-        const PART: usize = 1000;
         let parts: Vec<Mutex<&mut [Host]>> = hosts.chunks_mut(PART).map(Mutex::new).collect();
         let move_part =
             |part: usize| move_all(&mut parts[part].lock().unwrap_or_else(PoisonError::into_inner));

@@ -34,8 +34,8 @@ impl Plan<'_> {
     fn new(args: &PlanArgs) -> Plan<'_> {
         /// Fewer machines start at once without being noticed.
         const MANY: usize = 100;
-        /// Fetching an image, loading the program, writing a record over a network.
-        const AROUND: u64 = 900;
+        /// Loading the program, and writing a record over a network.
+        const AROUND: u64 = 120;
         let hosts = match &args.hosts {
             AskedHosts::Named(names) => names.len(),
             AskedHosts::Any(count) => *count,
@@ -110,6 +110,8 @@ clush -w {names} -f {fanout} -S \\
     /// Kubernetes: batch/v1 Job, completionMode and backoffLimitPerIndex (stable since 1.33); Pod Security Standards,
     /// "Restricted", which forbids volumes of the node: a claim obeys it wholly.
     fn manifest(&self) -> Result<String, Failure> {
+        /// A node may fetch the image first, in seconds: that is of the pod's time.
+        const FETCHING: u64 = 900;
         /// The folder within the pod.
         const RECORDS: &str = "/records/";
         let volume = match (&self.args.claim, &self.args.to) {
@@ -136,7 +138,7 @@ clush -w {names} -f {fanout} -S \\
         // Texts of users last: they may hold what looks like a placeholder.
         Ok(MANIFEST
             .replace("@hosts", &self.hosts.to_string())
-            .replace("@limit", &self.limit.to_string())
+            .replace("@limit", &(self.limit + FETCHING).to_string())
             .replace("@nodes\n", &nodes)
             .replace("@volume", &volume)
             .replace("@image", &json(self.args.image.as_deref().unwrap_or_default()))
