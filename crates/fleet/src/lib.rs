@@ -17,4 +17,4 @@ pub mod survey;
 #[cfg(test)]
 #[path = "../../report/src/testing/by_hand.rs"]
 mod testing;
-mod threads;
+pub mod threads;

@@ -3,13 +3,12 @@
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::UNIX_EPOCH;
 
 use fleet::pack::{Ledger, Packable, Remark};
 use fleet::reference::Reference;
 use fleet::survey::{Host, Rows};
+use fleet::threads::each_with;
 use model::record::{Digest, ReadError, Record};
 
 use super::show::{refused, text};
@@ -111,28 +110,7 @@ pub(super) fn each<T: Send>(
 
 /// Each thread has a buffer of its own, which grows to what is longest.
 fn by_threads<T: Send>(files: &[PathBuf], one: impl Fn(&Path, &mut Vec<u8>) -> T + Sync) -> Vec<T> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(files.len());
-    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(files.len())));
-    let work = || {
-        let mut buffer = Vec::new();
-        loop {
-            let place = next.fetch_add(1, Ordering::Relaxed);
-            let Some(file) = files.get(place) else { break };
-            let made = one(file, &mut buffer);
-            done.lock().expect("BUG: nobody panics with the lock").push((place, made));
-        }
-    };
-    std::thread::scope(|scope| {
-        // The first is this one: what is read from standard input is nobody else's, and where threads are scarce it reads
-        // all.
-        for _ in 1..threads {
-            let _ = std::thread::Builder::new().spawn_scoped(scope, work);
-        }
-        work();
-    });
-    let mut done = done.into_inner().expect("BUG: nobody panics with the lock");
-    done.sort_by_key(|(place, _)| *place);
-    done.into_iter().map(|(_, made)| made).collect()
+    each_with(files.len(), Vec::new, |place, buffer| one(&files[place], buffer))
 }
 
 /// The files that are named, and those of the folders that are, in order: files that end in `.json` or `.html`, not those
