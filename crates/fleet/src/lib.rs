@@ -18,3 +18,4 @@ pub mod survey;
 #[path = "../../report/src/testing/by_hand.rs"]
 mod testing;
 pub mod threads;
+pub mod window;

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use model::areas::{memory, openmp, turbo, wake};
 use model::record::{Digest, DigestFact, DigestResult, Measured, ResultKey};
@@ -131,6 +132,7 @@ pub struct SimulatedFleet {
     base: Digest,
     hosts: usize,
     seed: u64,
+    day: u64,
     /// Who has which fault.
     planted: Vec<(&'static Fault, BTreeSet<usize>)>,
 }
@@ -159,7 +161,12 @@ impl SimulatedFleet {
             free.retain(|host| !ill.contains(host));
             planted.push((*fault, ill));
         }
-        SimulatedFleet { base, hosts, seed, planted }
+        SimulatedFleet { base, hosts, seed, day: 0, planted }
+    }
+
+    /// The same machines, measured so many days later.
+    pub fn on_day(self, day: u64) -> SimulatedFleet {
+        SimulatedFleet { day, ..self }
     }
 
     /// How many machines there are.
@@ -190,10 +197,12 @@ impl SimulatedFleet {
 
     /// What a record of that machine begins with.
     pub fn digest(&self, host: usize) -> Digest {
-        let mut random =
-            fastrand::Rng::with_seed(self.seed ^ (host as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let machine = self.seed ^ (host as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let of_run = machine ^ (self.day + 1).wrapping_mul(0xd1b5_4a32_d192_ed03);
+        let [mut random, mut of_run] = [machine, of_run].map(fastrand::Rng::with_seed);
         let mut digest = self.base.clone();
-        digest.run.id = format!("simulated{host:08x}");
+        digest.run.id = format!("simulated{host:08x}.{}", self.day);
+        digest.run.started = later(&digest.run.started, self.day);
         let faults: Vec<&Fault> = self
             .planted
             .iter()
@@ -210,7 +219,8 @@ impl SimulatedFleet {
             let clock = if key.quantity == "clock" { silicon } else { 1.0 };
             let factor: f64 =
                 faults.iter().flat_map(|fault| fault.moves).map(|it| it.factor(key)).product();
-            vary(result, clock * factor, noise(&key.quantity), &mut random);
+            let host = clock * factor * between(result.better, &key.quantity, &mut random);
+            vary(result, host, &key.quantity, &mut of_run);
         }
         digest
     }
@@ -248,25 +258,36 @@ fn noise(quantity: &str) -> [f64; 2] {
     }
 }
 
-fn vary(
-    result: &mut DigestResult,
-    factor: f64,
-    [between, within]: [f64; 2],
-    random: &mut fastrand::Rng,
-) {
-    const BLOCKS: usize = 10;
-    let Ok(measured) = &result.outcome else { return };
+/// The factor of a machine among others.
+fn between(better: Option<Better>, quantity: &str, random: &mut fastrand::Rng) -> f64 {
+    let [between, _] = noise(quantity);
     // What is slower than usual is so by chance more often than what is faster.
-    let skew = |x: f64| match result.better {
+    let skew = |x: f64| match better {
         Some(Better::More) => -x,
         _ => x,
     };
-    let host = (between * skew(normal(random) + 0.3 * normal(random).powi(2))).exp();
-    let middle = measured.median * factor * host;
+    (between * skew(normal(random) + 0.3 * normal(random).powi(2))).exp()
+}
+
+/// Another run is a little off as a whole, and so is each block.
+fn vary(result: &mut DigestResult, factor: f64, quantity: &str, random: &mut fastrand::Rng) {
+    const BLOCKS: usize = 10;
+    let [_, within] = noise(quantity);
+    let Ok(measured) = &result.outcome else { return };
+    let middle = measured.median * factor * (1.0 + 0.3 * within * normal(random));
     let blocks: Vec<f64> = (0..BLOCKS).map(|_| middle * (1.0 + within * normal(random))).collect();
     if let Some(varied) = Measured::of(&blocks, 0.0) {
         result.outcome = Ok(varied);
     }
+}
+
+/// A time so many days later.
+fn later(time: &str, days: u64) -> String {
+    let later = humantime::parse_rfc3339(time)
+        .ok()
+        .and_then(|time| time.checked_add(Duration::from_secs(days.checked_mul(86_400)?)));
+    later
+        .map_or_else(|| time.to_owned(), |time| humantime::format_rfc3339_seconds(time).to_string())
 }
 
 /// Normal numbers by Box and Muller.

@@ -1,10 +1,13 @@
 //! Arguments of `cpudyno fleet`.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use fleet::simulate::PlantedFault;
+use model::Seconds;
 
+use super::common::seconds;
 use super::compare::worse_by;
 use super::{BadValue, Output, PlanArgs};
 
@@ -28,6 +31,16 @@ pub(crate) struct FleetArgs {
     /// Records, folders of records, and packs of them.
     #[arg(value_name = "DIR|FILE", required = true, num_args = 1..)]
     pub(crate) records: Vec<PathBuf>,
+
+    /// Show what changed since a time (2026-11 or 2026-11-01), or since the records of a folder.
+    ///
+    /// Each machine is held against its newest run before, and its change against those of its kind.
+    #[arg(long, value_parser = since, value_name = "TIME|DIR")]
+    pub(crate) since: Option<Since>,
+
+    /// Leave out records that are older: 30d.
+    #[arg(long, value_parser = age, value_name = "TIME")]
+    pub(crate) max_age: Option<Seconds>,
 
     /// Machines that are expected, a name to a line; those without a record are named.
     #[arg(long, value_name = "FILE")]
@@ -106,9 +119,55 @@ pub(crate) struct SimulateArgs {
     #[arg(long = "fault", value_parser = fault, value_delimiter = ',', value_name = "NAME[:N]")]
     pub(crate) faults: Vec<AskedFault>,
 
+    /// Measure the same machines so many days later: `cpudyno fleet DIR --since DIR` shows what changed.
+    #[arg(long, default_value = "0", value_parser = day, value_name = "N")]
+    pub(crate) day: u64,
+
     /// What chance begins with: another number gives another fleet.
     #[arg(long, default_value = "1", value_parser = seed, value_name = "N")]
     pub(crate) seed: u64,
+}
+
+/// Where the time before begins, or who was before.
+#[derive(Debug, Clone)]
+pub(crate) enum Since {
+    /// RFC 3339, UTC, or its beginning.
+    Time(String),
+    /// Records and packs.
+    Records(PathBuf),
+}
+
+impl fmt::Display for Since {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Since::Time(time) => f.write_str(time),
+            Since::Records(folder) => folder.display().fmt(f),
+        }
+    }
+}
+
+fn since(text: &str) -> Result<Since, BadValue> {
+    let form = "0000-00-00T00:00:00Z";
+    let fits = |(letter, of_form): (char, char)| match of_form {
+        '0' => letter.is_ascii_digit(),
+        other => letter == other,
+    };
+    let is_time = [7, 10, 19, 20].contains(&text.len()) && text.chars().zip(form.chars()).all(fits);
+    if is_time {
+        return Ok(Since::Time(text.to_owned()));
+    }
+    let folder = PathBuf::from(text);
+    let why = || BadValue::new("neither a time (UTC) nor a folder of records", SINCE);
+    folder.exists().then_some(Since::Records(folder)).ok_or_else(why)
+}
+
+const SINCE: &str = "such as --since 2026-11-01, or --since last-month/";
+
+fn age(text: &str) -> Result<Seconds, BadValue> {
+    const LONGEST_DAYS: f64 = 3_653.0;
+    let age = seconds(text).filter(|age| (1.0..=LONGEST_DAYS * 86_400.0).contains(age));
+    let refused = || BadValue::new("expected a time up to ten years", "such as --max-age 30d");
+    age.map(Seconds).ok_or_else(refused)
 }
 
 /// One fault, or all.
@@ -131,6 +190,11 @@ fn seed(text: &str) -> Result<u64, BadValue> {
     text.parse().map_err(|_| refused())
 }
 
+fn day(text: &str) -> Result<u64, BadValue> {
+    let refused = || BadValue::new("not 0 to 3653 days", "such as --day 30");
+    text.parse().ok().filter(|day| *day <= 3_653).ok_or_else(refused)
+}
+
 fn hosts(text: &str) -> Result<usize, BadValue> {
     let refused = || BadValue::new("not 1 to 100000 machines", "such as --hosts 1000");
     text.parse().ok().filter(|hosts| (1..=100_000).contains(hosts)).ok_or_else(refused)
@@ -143,6 +207,7 @@ Examples:
   cpudyno fleet records/ -v                   every machine, result and fact
   cpudyno fleet records/ --bad                for scontrol or a drain list
   cpudyno fleet records/ --expect hosts.txt   also which have no record
+  cpudyno fleet records/ --since 2026-11-01   what changed since then
   cpudyno sheet --json records/               the record of one machine, by hand";
 
 const PACK_EXAMPLES: &str = "\

@@ -38,7 +38,7 @@ pub(crate) use compare::CompareArgs;
 pub(crate) use compat::{CompatArgs, compat};
 pub(crate) use cores::CoresArgs;
 pub(crate) use doctor::DoctorArgs;
-pub(crate) use fleet::{AskedFault, FleetArgs, FleetCommand, PackArgs, SimulateArgs};
+pub(crate) use fleet::{AskedFault, FleetArgs, FleetCommand, PackArgs, SimulateArgs, Since};
 pub(crate) use gate::{Bounded, GateArgs};
 pub(crate) use help::HelpArgs;
 pub(crate) use info::InfoArgs;

@@ -1,5 +1,6 @@
 //! `cpudyno fleet`.
 
+mod newest;
 mod plan;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,22 +8,34 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use fleet::hostlist;
-use fleet::pack::PackedHosts;
 use fleet::simulate::{FAULTS, PlantedFault, SimulatedFleet};
 use fleet::survey::{self, Host, LeftOutHost, Rows, Survey};
+use fleet::window::RunWindow;
+use model::Seconds;
 use model::page::tally;
 use model::record::PageKind;
 
+use self::newest::NewestRuns;
 use super::show::{refused, text};
-use super::{packs, presentation, records, sinks_beside, unrecorded};
-use crate::args::{AskedFault, FleetArgs, FleetCommand, Format, SimulateArgs};
+use super::{packs, presentation, sinks_beside, unrecorded};
+use crate::args::{AskedFault, FleetArgs, FleetCommand, Format, SimulateArgs, Since};
 use crate::failure::{Failure, code};
 use crate::output::{self, Sink};
 
+/// Which records are looked at.
+struct Asked<'a> {
+    records: &'a [PathBuf],
+    since: Option<&'a Since>,
+    age_max: Option<Duration>,
+    expected: Option<&'a [String]>,
+}
+
 pub(super) fn run(args: FleetArgs) -> Result<ExitCode, Failure> {
-    let FleetArgs { command, records, expect, groups, good, bad, fail_on, output } = args;
+    let FleetArgs { command, records, since, max_age, expect, groups, .. } = args;
+    let FleetArgs { good, bad, fail_on, output, .. } = args;
     match command {
         Some(FleetCommand::Pack(args)) => return packs::pack(&args),
         Some(FleetCommand::Plan(args)) => return plan::run(&args),
@@ -33,7 +46,13 @@ pub(super) fn run(args: FleetArgs) -> Result<ExitCode, Failure> {
     let (sinks, look) = sinks_beside(&records, output)?;
     let expected = expect.as_deref().map(hosts_of).transpose()?;
     let groups = groups.as_deref().map(grouped).transpose()?;
-    let survey = surveyed(&records, expected.as_deref(), groups.as_ref(), html.as_deref())?;
+    let asked = Asked {
+        records: &records,
+        since: since.as_ref(),
+        age_max: max_age.map(|Seconds(age)| Duration::from_secs_f64(age)),
+        expected: expected.as_deref(),
+    };
+    let survey = surveyed(&asked, groups.as_ref(), html.as_deref())?;
     let presentation = presentation(&look, PageKind::Sheet);
     let page = survey::page(&survey, presentation.verbosity);
     let told = |format| match format {
@@ -54,52 +73,30 @@ pub(super) fn run(args: FleetArgs) -> Result<ExitCode, Failure> {
     fail_on.map_or(Ok(ExitCode::SUCCESS), |share| judged(&survey, share))
 }
 
-/// Reads all records and holds the newest of each machine against the others.
+/// Reads all records and holds the newest of each machine against the others, and against what it was.
 fn surveyed(
-    files: &[PathBuf],
-    expected: Option<&[String]>,
+    args: &Asked<'_>,
     groups: Option<&BTreeMap<String, String>>,
     html: Option<&Path>,
 ) -> Result<Survey, Failure> {
     let rows = Rows::default();
-    let PackedHosts { hosts: packed, older, mut left_out } = packs::read(files, &rows)?;
-    let files = records::files(files)?;
-    let read = records::rows(&files, &rows);
-    let mut newest: BTreeMap<String, Host> = BTreeMap::new();
-    // A run may be in a pack and be a record, too, and a record have a page.
-    let mut runs: BTreeSet<(String, String)> = older.into_iter().collect();
-    let mut interrupted: BTreeSet<(String, String)> = BTreeSet::new();
-    let packed = packed.into_iter().map(|host| (Path::new("").to_owned(), Ok(host)));
-    for (file, host) in packed.chain(files.into_iter().zip(read)) {
-        match host {
-            Ok(host) if host.interrupted.is_some() => {
-                interrupted.insert((host.name, host.started));
-            }
-            Ok(host) => {
-                runs.insert((host.name.clone(), host.started.clone()));
-                match newest.get(&host.name) {
-                    Some(known) if known.started >= host.started => {}
-                    _ => drop(newest.insert(host.name.clone(), host)),
-                }
-            }
-            Err(why) => {
-                let name = records::host_name(&file);
-                let file = Some(file.display().to_string());
-                left_out.push(LeftOutHost { name, file, why: why.to_owned() });
-            }
-        }
+    let time = match args.since {
+        Some(Since::Time(time)) => Some(time.clone()),
+        Some(Since::Records(_)) | None => None,
+    };
+    let window = RunWindow::until_now(args.age_max).since(time);
+    let NewestRuns { now, mut before, mut left_out, mut older } =
+        newest::read(args.records, &window, &rows)?;
+    if let Some(Since::Records(folder)) = args.since {
+        let all = RunWindow::until_now(None);
+        let earlier = newest::read(std::slice::from_ref(folder), &all, &rows)?;
+        before = earlier.now;
+        older += earlier.older;
+        let said = |out: LeftOutHost| LeftOutHost { why: out.why + ", of before", ..out };
+        left_out.extend(earlier.left_out.into_iter().map(said));
     }
-    left_out.extend(interrupted.into_iter().map(|(name, _)| {
-        let why = "its run was interrupted".to_owned();
-        LeftOutHost { name, file: None, why }
-    }));
-    left_out.sort_by(|a, b| (&a.name, &a.file, &a.why).cmp(&(&b.name, &b.file, &b.why)));
-    left_out.dedup();
-    for out in left_out.iter_mut().filter(|out| newest.contains_key(&out.name)) {
-        out.why += "; another record of the machine is looked at";
-    }
-    let older = runs.len() - newest.len();
-    let mut hosts: Vec<Host> = newest.into_values().collect();
+    let count = now.len();
+    let mut hosts: Vec<Host> = now.into_values().chain(before.into_values()).collect();
     if let Some(html) = html {
         link_pages(&mut hosts, html);
     }
@@ -109,17 +106,25 @@ fn surveyed(
         None => prefix(&host.name),
     };
     names.say("rack", "Group", &mut hosts, group);
+    let before = hosts.split_off(count);
     let mut survey = survey::survey(&hosts, &names);
+    if let Some(since) = args.since {
+        survey = survey.with_drift(survey::drift(&hosts, &before, &names, since.to_string()));
+    }
     survey.left_out.extend(left_out);
     survey.older = older;
-    // What has a record, though one that says nothing, is not missing.
-    let seen = hosts.iter().map(|host| &host.name).chain(survey.left_out.iter().map(|it| &it.name));
+    survey.missing = missing(args.expected, &hosts, &survey.left_out);
+    Ok(survey)
+}
+
+/// Which machines were expected and have no record, not even one that says nothing.
+fn missing(expected: Option<&[String]>, hosts: &[Host], left_out: &[LeftOutHost]) -> Vec<String> {
+    let seen = hosts.iter().map(|host| &host.name).chain(left_out.iter().map(|it| &it.name));
     // Kernels often know their host with its domain, schedulers without.
     let short = |name: &String| name.split('.').next().unwrap_or_default().to_owned();
     let seen: BTreeSet<String> = seen.flat_map(|name| [name.clone(), short(name)]).collect();
     let expected: BTreeSet<String> = expected.unwrap_or_default().iter().cloned().collect();
-    survey.missing = expected.difference(&seen).cloned().collect();
-    Ok(survey)
+    expected.difference(&seen).cloned().collect()
 }
 
 /// Links machines whose page lies beside their record, as a page that is written to `html` reaches it.
@@ -232,10 +237,13 @@ fn simulate(args: &SimulateArgs) -> Result<ExitCode, Failure> {
             AskedFault::One(planted) => vec![*planted],
         })
         .collect();
-    let simulated = SimulatedFleet::new(digest, args.hosts, args.seed, &faults);
+    let simulated = SimulatedFleet::new(digest, args.hosts, args.seed, &faults).on_day(args.day);
     emptied(&args.folder)?;
     for host in 0..simulated.len() {
-        base.digest = Some(simulated.digest(host));
+        let digest = simulated.digest(host);
+        base.run.id.clone_from(&digest.run.id);
+        base.run.started.clone_from(&digest.run.started);
+        base.digest = Some(digest);
         let file = args.folder.join(simulated.name(host) + ".json");
         let text = views::json::render(&base).map_err(|error| super::broken(&error))?;
         Sink::open(&file)?.write(&text)?;

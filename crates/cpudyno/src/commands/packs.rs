@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use fleet::pack::{self, PackError, PackedCounts, PackedHosts, Packer};
 use fleet::survey::Rows;
+use fleet::window::RunWindow;
 
 use super::records;
 use crate::args::PackArgs;
@@ -61,9 +62,13 @@ fn told(counts: PackedCounts, to: &Path) -> String {
 }
 
 /// What packs among these say: those that are named, and those in folders that are.
-pub(super) fn read(named: &[PathBuf], rows: &Rows) -> Result<PackedHosts, Failure> {
+pub(super) fn read(
+    named: &[PathBuf],
+    window: &RunWindow,
+    rows: &Rows,
+) -> Result<PackedHosts, Failure> {
     let packs: Vec<PathBuf> = named.iter().filter_map(|folder| pack::of(folder)).collect();
-    pack::read(&packs, rows).map_err(|error| failed(&error))
+    pack::read(&packs, window, rows).map_err(|error| failed(&error))
 }
 
 fn failed(error: &PackError) -> Failure {

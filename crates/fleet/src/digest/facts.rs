@@ -1,7 +1,7 @@
 //! What a machine says of itself, in words, as far as that tells one machine or run from another.
 
 use model::Known;
-use model::record::{DigestFact, Fact, FactValue, Record};
+use model::record::{BUSY_CPUS, DigestFact, Fact, FactValue, NONE_BUSY, Record};
 
 use report::kit::value_text;
 
@@ -31,14 +31,19 @@ pub(crate) const AFTER: &str = "after.";
 
 /// Conditions as they were after the run, and what came up during it.
 fn later(record: &Record) -> Vec<DigestFact> {
-    /// Any of it is a lot: how much is chance.
+    /// Any of it is a lot: how much, and on which CPUs, is chance.
     const COUNTED: [&str; 3] =
         ["disturbance.thermal_core", "disturbance.thermal_package", "disturbance.cgroup_throttles"];
+    let during = |fact: &Fact, is_some: bool| {
+        let text = Some(if is_some { "some" } else { "none" }.to_owned());
+        Some(DigestFact { text, label: format!("{} during the run", fact.label), ..said(fact) })
+    };
     let told = |fact: &Fact| match &fact.value {
         Known::Yes(FactValue::Number { value, .. }) if COUNTED.contains(&&*fact.id) => {
-            let some = if *value > 0.0 { "some" } else { "none" };
-            let text = Some(some.to_owned());
-            Some(DigestFact { text, label: format!("{} during the run", fact.label), ..said(fact) })
+            during(fact, *value > 0.0)
+        }
+        Known::Yes(FactValue::Text(text)) if fact.id == BUSY_CPUS => {
+            during(fact, text != NONE_BUSY)
         }
         _ if is_fleeting(&fact.id) => None,
         _ => Some(DigestFact {
@@ -53,6 +58,6 @@ fn later(record: &Record) -> Vec<DigestFact> {
 /// Facts that differ by themselves between any two moments, or machines of one job: they are no causes.
 fn is_fleeting(id: &str) -> bool {
     const FLEETING: [&str; 6] =
-        ["load", "temperature", "busy.cpus", "user", "launch.rank", "launch.node_list"];
+        ["load", "temperature", BUSY_CPUS, "user", "launch.rank", "launch.node_list"];
     FLEETING.contains(&id) || id.starts_with("disturbance.")
 }

@@ -72,6 +72,11 @@ mod tests {
             after("disturbance.thermal_core", 3.0),
             after("disturbance.cgroup_throttles", 0.0),
             after("disturbance.interrupts", 9.0),
+            Fact {
+                id: "busy.cpus".to_owned(),
+                label: "Other busy CPUs".to_owned(),
+                value: Known::Yes(FactValue::Text("CPU 3".to_owned())),
+            },
             after("temperature", 50.0),
             after("cpufreq.boost", 1.0),
         ];
@@ -82,8 +87,9 @@ mod tests {
         let ids: Vec<&str> = facts.iter().map(|fact| fact.0.as_str()).collect();
         let thermal = ["disturbance.thermal_core", "disturbance.cgroup_throttles"];
         let [hot, throttled] = thermal;
-        let last = ["after.cpufreq.boost", "tool.version"];
+        let last = ["busy.cpus", "after.cpufreq.boost", "tool.version"];
         assert_eq!(ids, [["cpu.brand", hot].as_slice(), &[throttled], &last].concat());
         assert_eq!(thermal.map(texts), [Some("some"), Some("none")]);
+        assert_eq!(texts("busy.cpus"), Some("some"));
     }
 }

@@ -75,7 +75,7 @@ pub enum PackError {
 /// What packs say.
 #[derive(Debug, Default)]
 pub struct PackedHosts {
-    /// The newest run of each machine, and those that were interrupted.
+    /// The newest run of each machine, now and before; and those that are no good, without results.
     pub hosts: Vec<Host>,
     /// The machines and times of whole runs that are older.
     pub older: Vec<(String, String)>,

@@ -16,6 +16,7 @@ use super::coded::{Coded, NONE, doubles, floats};
 use super::{FACTS, PackError, PackedHosts, RESULTS, schema};
 use crate::survey::{Host, LeftOutHost, ResultColumn, Rows};
 use crate::threads::each;
+use crate::window::RunWindow;
 
 /// What a pack says of a run beside its facts and results.
 #[derive(Debug, Default)]
@@ -33,21 +34,33 @@ struct Place {
     group: usize,
 }
 
-/// The newest run of each machine, its names among those of the rows.
-pub fn read(packs: &[PathBuf], rows: &Rows) -> std::result::Result<PackedHosts, PackError> {
-    let mut all = Vec::new();
+/// The newest run of each machine, and that before the time since which changes are asked for; their names among those
+/// of the rows.
+pub fn read(
+    packs: &[PathBuf],
+    window: &RunWindow,
+    rows: &Rows,
+) -> std::result::Result<PackedHosts, PackError> {
+    let (mut all, mut left_out) = (Vec::new(), Vec::new());
     for pack in packs {
-        all.extend(runs(&files(pack)?)?);
+        let (runs, unread) = runs(&files(pack)?);
+        all.extend(runs);
+        left_out.extend(unread);
     }
-    let mut found = PackedHosts { left_out: remarks(&all), ..PackedHosts::default() };
-    let mut newest: BTreeMap<&str, (&str, usize, usize)> = BTreeMap::new();
+    left_out.extend(remarks(&all));
+    let mut found = PackedHosts { left_out, ..PackedHosts::default() };
+    let mut newest: BTreeMap<(&str, bool), (&str, usize, usize)> = BTreeMap::new();
     for (place, (_, runs)) in all.iter().enumerate() {
         for (number, run) in runs.iter().enumerate() {
-            if run.says(schema::INTERRUPTED).is_some() {
+            if run.says(schema::UNREADABLE).is_some() {
+                continue;
+            }
+            if window.refused(run.started(), run.says(schema::INTERRUPTED)).is_some() {
                 found.hosts.push(run.host(&all[place].0.facts));
-            } else if run.says(schema::UNREADABLE).is_none() {
+            } else {
                 let it = (run.started(), place, number);
-                let known = newest.entry(&run.host).or_insert(it);
+                let time = window.is_before(run.started());
+                let known = newest.entry((&run.host, time)).or_insert(it);
                 let older = known.0.min(it.0);
                 if known.0 != it.0 {
                     found.older.push((run.host.clone(), older.to_owned()));
@@ -65,20 +78,26 @@ pub fn read(packs: &[PathBuf], rows: &Rows) -> std::result::Result<PackedHosts, 
     let read = each(all.len(), |place| {
         let (at, runs) = &all[place];
         let wanted: Vec<&Run> = wanted[place].iter().map(|number| &runs[*number]).collect();
-        if wanted.is_empty() { Ok(Vec::new()) } else { hosts(at, &wanted, rows) }
+        let hosts = if wanted.is_empty() { Ok(Vec::new()) } else { hosts(at, &wanted, rows) };
+        let left_out = |why: &PackError| {
+            let of_run = |run: &&Run| unreadable(&run.host, &at.facts, why);
+            wanted.iter().map(of_run).collect::<Vec<_>>()
+        };
+        hosts.map_err(|why| left_out(&why))
     });
     for hosts in read {
-        found.hosts.extend(hosts?);
+        match hosts {
+            Ok(hosts) => found.hosts.extend(hosts),
+            Err(left_out) => found.left_out.extend(left_out),
+        }
     }
     Ok(found)
 }
 
-/// The machines and times that these files have.
-pub(super) fn known(
-    files: &[PathBuf],
-) -> std::result::Result<HashSet<(String, String)>, PackError> {
-    let runs = runs(files)?.into_iter().flat_map(|(_, runs)| runs);
-    Ok(runs.map(|run| (run.host.clone(), run.started().to_owned())).collect())
+/// The machines and times that these files have; of those that cannot be read they are packed again.
+pub(super) fn known(files: &[PathBuf]) -> HashSet<(String, String)> {
+    let runs = runs(files).0.into_iter().flat_map(|(_, runs)| runs);
+    runs.map(|run| (run.host.clone(), run.started().to_owned())).collect()
 }
 
 /// The files of facts of a pack, in order.
@@ -104,11 +123,12 @@ pub(super) fn files(pack: &Path) -> std::result::Result<Vec<PathBuf>, PackError>
     Ok(files)
 }
 
-/// The runs of each row group.
-fn runs(files: &[PathBuf]) -> std::result::Result<Vec<(Place, Vec<Run>)>, PackError> {
+/// The runs of each row group, and files that cannot be read: a file of facts and that of its results are one.
+fn runs(files: &[PathBuf]) -> (Vec<(Place, Vec<Run>)>, Vec<LeftOutHost>) {
     let of_file = |file: usize| {
         let facts = &files[file];
         let reader = open(facts)?;
+        open(&results_beside(facts))?;
         let group = |group: usize| {
             let runs = runs_of(&*reader.get_row_group(group)?)?;
             Ok((Place { facts: facts.clone(), group }, runs))
@@ -116,8 +136,20 @@ fn runs(files: &[PathBuf]) -> std::result::Result<Vec<(Place, Vec<Run>)>, PackEr
         let groups = (0..reader.num_row_groups()).map(group);
         groups.collect::<Result<Vec<_>>>().map_err(|why| unread(facts, &why.to_string()))
     };
-    let groups = each(files.len(), of_file).into_iter();
-    Ok(groups.collect::<std::result::Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+    let (mut found, mut unread) = (Vec::new(), Vec::new());
+    for (groups, file) in each(files.len(), of_file).into_iter().zip(files) {
+        match groups {
+            Ok(groups) => found.extend(groups),
+            Err(why) => unread.push(unreadable(&file.display().to_string(), file, &why)),
+        }
+    }
+    (found, unread)
+}
+
+fn unreadable(name: &str, file: &Path, why: &PackError) -> LeftOutHost {
+    let (name, file) = (name.to_owned(), Some(file.display().to_string()));
+    let remedy = "take it and its twin in `facts/` or `results/` away, and pack its records again";
+    LeftOutHost { name, file, why: format!("{why}; {remedy}") }
 }
 
 /// The runs of a row group: its first rows say what there is of them.

@@ -6,6 +6,7 @@ use model::record::{Digest, DigestFact};
 use super::{PackError, Packer, Remark, read};
 use crate::survey::{Host, Rows};
 use crate::testing::{blank, place, say, series};
+use crate::window::RunWindow;
 
 /// A run of a machine that began then: a bandwidth of that size with an interval, one of two nodes without.
 fn run(started: &str, bandwidth: f64) -> Digest {
@@ -51,7 +52,7 @@ fn told(mut hosts: Vec<Host>, rows: Rows) -> String {
 
 fn of_pack(folder: &Path) -> String {
     let rows = Rows::default();
-    let found = read(&[folder.to_owned()], &rows).unwrap();
+    let found = read(&[folder.to_owned()], &RunWindow::until_now(None), &rows).unwrap();
     told(found.hosts, rows)
 }
 
@@ -152,7 +153,8 @@ fn a_file_that_was_no_record_is_named_until_its_machine_has_one() {
     let remarks = [remark("n1"), remark("n2")];
     pack(folder.path(), &[("n2", run(&day(1), 1e10))], &remarks);
     let named = || {
-        let found = read(&[folder.path().to_owned()], &Rows::default()).unwrap();
+        let packs = [folder.path().to_owned()];
+        let found = read(&packs, &RunWindow::until_now(None), &Rows::default()).unwrap();
         found.left_out.into_iter().filter_map(|it| it.file).collect::<Vec<_>>()
     };
     assert_eq!(named(), ["records/n1.json", "records/n2.json"]);
@@ -169,15 +171,17 @@ fn damaged_files_are_refused_and_nobody_panics() {
     let folder = tempfile::tempdir().unwrap();
     pack(folder.path(), &[("n1", run("2026-01-01T00:00:00Z", 1e10))], &[]);
     let packs = [folder.path().to_owned()];
-    let try_it = || read(&packs, &Rows::default()).map(|found| found.hosts.len());
+    let try_it = || read(&packs, &RunWindow::until_now(None), &Rows::default()).unwrap();
     for (file, whole) in files(folder.path()) {
         if file.ends_with(".lock") {
             continue;
         }
         for end in (0..whole.len()).step_by(31) {
             fs::write(&file, &whole[..end]).unwrap();
-            let refused = try_it().unwrap_err().to_string();
-            assert!(refused.contains(".parquet` of the pack: "), "{refused}");
+            let found = try_it();
+            let [refused] = found.left_out.as_slice() else { panic!("{found:?}") };
+            assert!(refused.why.contains(".parquet` of the pack: "), "{refused:?}");
+            assert!(found.hosts.is_empty(), "{found:?}");
         }
         // Signs, counts that grow and shrink, and letters.
         for (mask, step) in [(0x55, 7), (0x02, 11), (0x1c, 11), (0x80, 11)] {
@@ -190,7 +194,44 @@ fn damaged_files_are_refused_and_nobody_panics() {
         }
         fs::write(&file, whole).unwrap();
     }
-    assert_eq!(try_it().unwrap(), 1);
+    assert_eq!((try_it().hosts.len(), try_it().left_out.len()), (1, 0));
+}
+
+#[test]
+fn a_damaged_file_loses_its_own_runs_alone_and_they_are_packed_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let [first, second] = ["2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"];
+    let runs = [("n1", run(first, 1e10)), ("n2", run(second, 2e10))];
+    for run in &runs {
+        pack(folder.path(), std::slice::from_ref(run), &[]);
+    }
+    // Of results alone: facts and results of a packing are one.
+    fs::write(folder.path().join("results/month=2026-01/000001.parquet"), "PAR1").unwrap();
+    let look = || {
+        let packs = [folder.path().to_owned()];
+        let found = read(&packs, &RunWindow::until_now(None), &Rows::default()).unwrap();
+        let mut names: Vec<String> = found.hosts.into_iter().map(|host| host.name).collect();
+        names.sort();
+        (names, found.left_out.len())
+    };
+    assert_eq!(look(), (vec!["n2".to_owned()], 1));
+    let counts = pack(folder.path(), &runs, &[]);
+    assert_eq!((counts.runs, counts.known), (1, 1));
+    assert_eq!(look(), (vec!["n1".to_owned(), "n2".to_owned()], 1));
+}
+
+#[test]
+fn the_newest_run_before_a_time_is_read_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let days = ["2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2026-01-03T00:00:00Z"];
+    let runs = days.map(|day| ("n1", run(day, 1e10)));
+    pack(folder.path(), &runs, &[]);
+    let window = RunWindow::until_now(None).since(Some("2026-01-03".to_owned()));
+    let found = read(&[folder.path().to_owned()], &window, &Rows::default()).unwrap();
+    let mut started: Vec<&str> = found.hosts.iter().map(|host| &*host.started).collect();
+    started.sort_unstable();
+    assert_eq!(started, &days[1..]);
+    assert_eq!(found.older, [("n1".to_owned(), days[0].to_owned())]);
 }
 
 #[test]

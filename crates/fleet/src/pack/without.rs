@@ -6,6 +6,7 @@ use model::record::Digest;
 
 use super::{PackError, PackedCounts, PackedHosts};
 use crate::survey::Rows;
+use crate::window::RunWindow;
 
 /// Nothing.
 #[derive(Debug)]
@@ -67,6 +68,6 @@ impl Packer {
 }
 
 /// Refuses, where there is any.
-pub fn read(packs: &[PathBuf], _: &Rows) -> Result<PackedHosts, PackError> {
+pub fn read(packs: &[PathBuf], _: &RunWindow, _: &Rows) -> Result<PackedHosts, PackError> {
     if packs.is_empty() { Ok(PackedHosts::default()) } else { Err(PackError::NotBuilt) }
 }

@@ -70,7 +70,7 @@ impl Packer {
         Ok(Packer {
             folder: folder.to_owned(),
             _lock: lock,
-            ledger: Ledger::new(read::known(&files)?),
+            ledger: Ledger::new(read::known(&files)),
             number: last + 1,
             new: HashSet::new(),
             months: BTreeMap::new(),

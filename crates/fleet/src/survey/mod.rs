@@ -4,6 +4,7 @@
 //! Where a kind falls into sorts, each is held against its own sort, and the sorts are told. A limit is so far out that
 //! of fleets without a fault one in twenty shows a suspect, however many machines and results there are.
 
+mod drift;
 mod kind;
 mod limits;
 mod modes;
@@ -23,6 +24,7 @@ use model::page::StripPlot;
 use model::record::ResultKey;
 use serde::Serialize;
 
+pub use self::drift::{ChangedFact, Drift, FleetChange, HostChange, drift};
 use self::kind::KindOfHost;
 pub use self::page::{csv, page};
 pub use self::rows::{Host, Names, ResultColumn, Rows};
@@ -62,6 +64,9 @@ pub struct Survey {
     pub partial: Vec<LeftOutHost>,
     /// How many records are of machines that have a newer one.
     pub older: usize,
+    /// What changed, where earlier runs were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drift: Option<Box<Drift>>,
     /// Machines that were expected and have no record.
     pub missing: Vec<String>,
     /// The names of machines that are neither suspects nor left out; those of a worse sort are among them.
@@ -231,6 +236,7 @@ pub fn survey(hosts: &[Host], names: &Names) -> Survey {
         left_out,
         partial: kinds.iter().flat_map(partial).collect(),
         older: 0,
+        drift: None,
         missing: Vec::new(),
         good,
     }
@@ -242,10 +248,24 @@ impl Survey {
         !self.suspects.is_empty()
     }
 
+    /// The same with what changed: who changed unlike the others is a suspect, too.
+    pub fn with_drift(mut self, drift: Drift) -> Survey {
+        let bad = drift.apart.bad();
+        self.good.retain(|name| !bad.contains(name));
+        self.drift = Some(Box::new(drift));
+        self
+    }
+
+    /// Suspects and sorts, and those of the drift.
+    fn groups(&self) -> impl Iterator<Item = &HostGroup> {
+        let apart = self.drift.iter().map(|drift| &drift.apart);
+        std::iter::once(self).chain(apart).flat_map(|it| it.suspects.iter().chain(&it.modes))
+    }
+
     /// Machines that lose more than this part of the usual speed in some result, the dearest first: suspects, and those
-    /// of a worse sort.
+    /// of a worse sort. Where earlier runs were asked for, also of what they were.
     pub fn slower_than(&self, share: f64) -> Vec<&str> {
-        let losses = self.suspects.iter().chain(&self.modes).flat_map(|group| &group.losses);
+        let losses = self.groups().flat_map(|group| &group.losses);
         let mut found: BTreeMap<&str, f64> = BTreeMap::new();
         for (host, lost) in losses.filter(|it| it.1 > share) {
             let most = found.entry(host).or_default();
@@ -266,9 +286,11 @@ impl Survey {
         group.map(|fact| fact.id.clone()).or(odd)
     }
 
-    /// The names of suspects, each once.
+    /// The names of suspects, each once; also of those that changed unlike the others.
     pub fn bad(&self) -> Vec<String> {
-        let names: BTreeSet<&String> = self.suspects.iter().flat_map(|it| &it.hosts).collect();
+        let changed = self.drift.iter().flat_map(|drift| &drift.apart.suspects);
+        let names: BTreeSet<&String> =
+            self.suspects.iter().chain(changed).flat_map(|it| &it.hosts).collect();
         names.into_iter().cloned().collect()
     }
 }

@@ -1,5 +1,7 @@
 //! What a survey says, as a page.
 
+mod drift;
+
 use model::counts::thousands;
 use model::page::{Align, Block, Page, Table, Text, Tone};
 
@@ -19,6 +21,7 @@ pub fn page(survey: &Survey, verbosity: u8) -> Page {
     groups(&mut blocks, "Suspects, dearest first", survey, &survey.suspects, verbosity);
     groups(&mut blocks, "Sorts within a kind", survey, &survey.modes, verbosity);
     blocks.extend(survey.strips.iter().cloned().map(Block::Strips));
+    blocks.extend(survey.drift.iter().flat_map(|drift| drift::blocks(drift, verbosity)));
     if !survey.odd.is_empty() {
         blocks.push(Block::Heading(
             "Settings that few machines have, and no result shows".to_owned(),
@@ -58,7 +61,7 @@ fn title(survey: &Survey) -> Block {
 
 /// What comes out, in lines.
 fn answer(survey: &Survey, verbosity: u8) -> Block {
-    let bad = survey.bad().len();
+    let bad: usize = survey.suspects.iter().map(|group| group.hosts.len()).sum();
     let (groups, numbers) = (survey.suspects.len(), number(survey.judged, "number"));
     let mut lines = vec![if bad == 0 {
         let of_sort = if survey.modes.is_empty() { "" } else { " from others of its sort" };
@@ -260,7 +263,10 @@ pub fn csv(survey: &Survey) -> Result<String, csv::Error> {
     writer.write_record([
         "host", "kind", "result", "unit", "usual", "here", "lost", "fact", "says", "chance",
     ])?;
-    for group in &survey.suspects {
+    // Numbers of what changed are now over before.
+    let changed = survey.drift.iter().flat_map(|drift| &drift.apart.suspects);
+    let changed = changed.map(|group| ("now/before of ", group));
+    for (prefix, group) in survey.suspects.iter().map(|group| ("", group)).chain(changed) {
         let first = group.facts.first();
         let fact = [
             first.map(|it| it.id.clone()),
@@ -269,8 +275,9 @@ pub fn csv(survey: &Survey) -> Result<String, csv::Error> {
         ];
         for HostDeviation { host, deviation } in &group.each {
             let Deviation { column, usual, here, lost } = deviation;
-            let what = [host, &letter(group.kind), &named(&column.what), column.unit.symbol()]
-                .map(str::to_owned);
+            let result = format!("{prefix}{}", named(&column.what));
+            let what =
+                [host, &letter(group.kind), &result, column.unit.symbol()].map(str::to_owned);
             let numbers = [usual, here, lost].map(f64::to_string);
             let fact = fact.iter().cloned().map(Option::unwrap_or_default);
             writer.write_record(what.into_iter().chain(numbers).chain(fact))?;

@@ -19,7 +19,7 @@ pub struct Rows {
 }
 
 /// What the numbers of rows mean.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Names {
     /// The id and the label of each fact.
     pub(crate) facts: Numbered<String, [String; 2]>,
@@ -81,7 +81,7 @@ const NO_TEXT: u32 = u32::MAX;
 const NONE: HostNumber = HostNumber { median: f64::NAN, low: f32::NAN, high: f32::NAN };
 
 /// Things that were seen, each with a number.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Numbered<K, V> {
     numbers: HashMap<K, u32>,
     values: Vec<V>,
@@ -158,6 +158,11 @@ impl Host {
     /// Its number for a result, if it has one.
     pub(super) fn result(&self, number: usize) -> Option<HostNumber> {
         self.results.get(number).copied().filter(|cell| !cell.median.is_nan())
+    }
+
+    /// The same machine, of which nothing was measured yet.
+    pub(super) fn without_results(&self) -> Host {
+        Host { results: Vec::new(), ..self.clone() }
     }
 
     /// How many results it has.
@@ -311,6 +316,16 @@ impl Names {
         self.texts.add(text, || text.to_owned())
     }
 
+    /// The same of numbers that are ratios of speeds.
+    pub(super) fn of_ratios(&self) -> Names {
+        let mut names = self.clone();
+        for column in &mut names.results.values {
+            column.unit = Unit::One;
+            column.better = column.better.map(|_| Better::More);
+        }
+        names
+    }
+
     /// Gives each machine one more fact.
     pub fn say(
         &mut self,
@@ -347,7 +362,6 @@ impl Host {
     }
 
     /// What it says of a fact.
-    #[cfg(feature = "parquet")]
     pub(crate) fn put_fact(&mut self, number: u32, text: Option<u32>) {
         put(&mut self.facts, number, text.unwrap_or(NO_TEXT), NO_TEXT);
     }

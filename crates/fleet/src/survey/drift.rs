@@ -1,0 +1,204 @@
+//! What changed of each machine between two runs, and of the fleet.
+//!
+//! Each machine is its own measure: what is now over what was before. Machines whose change is not that of the others of
+//! their kind are found as slow ones are, and what they say otherwise than before is the fact that may separate them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::record::ResultValue;
+use model::stats::paired::{BAND, Better};
+use model::stats::{median, median_interval};
+use serde::Serialize;
+
+use super::rows::HostNumber;
+use super::{Host, Names, ResultColumn, Survey, survey};
+use crate::digest::AFTER;
+use crate::threads::each;
+
+/// What changed since.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Drift {
+    /// Since when, as it was asked for.
+    pub since: String,
+    /// How many machines have a run of both times.
+    pub hosts: usize,
+    /// Machines that have none from before.
+    pub new: Vec<String>,
+    /// Machines that have one from before alone.
+    pub gone: Vec<String>,
+    /// The change of the fleet in each result in which it is more than chance and 1 %, the dearest first.
+    pub fleet: Vec<FleetChange>,
+    /// What machines say otherwise than before, the most frequent first.
+    pub facts: Vec<ChangedFact>,
+    /// Machines whose change is not that of the others: the numbers are ratios, now over before as speeds are.
+    pub apart: Survey,
+    /// Each machine, the slowest by what it was first.
+    pub machines: Vec<HostChange>,
+}
+
+/// The change of all machines in a result.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FleetChange {
+    /// The result.
+    #[serde(flatten)]
+    pub column: ResultColumn,
+    /// The median over machines of now over before, as speeds: below 1 is slower.
+    pub ratio: f64,
+    /// Its 95 % interval.
+    pub interval: [f64; 2],
+    /// Of how many machines.
+    pub of: usize,
+}
+
+/// What some machines say otherwise than before.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ChangedFact {
+    /// The fact's id.
+    pub id: String,
+    /// What people call it.
+    pub label: String,
+    /// What they said.
+    pub before: String,
+    /// What they say.
+    pub now: String,
+    /// Their names.
+    pub hosts: Vec<String>,
+}
+
+/// The change of a machine.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct HostChange {
+    /// Its name.
+    pub host: String,
+    /// The median over results of now over before, as speeds: below 1 is slower.
+    pub ratio: f64,
+    /// The result that changed most to the worse, and by what.
+    pub worst: (ResultColumn, f64),
+}
+
+/// Holds machines against themselves, as they were.
+pub fn drift(now: &[Host], then: &[Host], names: &Names, since: String) -> Drift {
+    let before: BTreeMap<&str, &Host> = then.iter().map(|host| (&*host.name, host)).collect();
+    let both: Vec<(&Host, &Host)> =
+        now.iter().filter_map(|host| Some((host, *before.get(&*host.name)?))).collect();
+    let is_now: BTreeSet<&str> = now.iter().map(|host| &*host.name).collect();
+    let only = |hosts: &[Host], others: &dyn Fn(&str) -> bool| -> Vec<String> {
+        hosts.iter().map(|it| &it.name).filter(|name| !others(name)).cloned().collect()
+    };
+    let mut ratios: Vec<Host> = each(both.len(), |place| over(both[place].0, both[place].1, names));
+    let mut changed = names.of_ratios();
+    let facts = facts(&both, names, &mut changed, &mut ratios);
+    let mut apart = survey(&ratios, &changed);
+    // They are told of all machines, whether or not a result shows them.
+    apart.odd.clear();
+    Drift {
+        since,
+        hosts: both.len(),
+        new: only(now, &|name| before.contains_key(name)),
+        gone: only(then, &|name| is_now.contains(name)),
+        fleet: fleet(&ratios, &changed),
+        facts,
+        apart,
+        machines: machines(&ratios, &changed),
+    }
+}
+
+impl Drift {
+    /// Results in which the fleet loses more than this part of its speed.
+    pub fn fleet_slower_than(&self, share: f64) -> impl Iterator<Item = &FleetChange> {
+        self.fleet.iter().filter(move |change| 1.0 - change.ratio > share)
+    }
+}
+
+/// A machine whose numbers are those of now over those of before.
+fn over(now: &Host, then: &Host, names: &Names) -> Host {
+    let mut ratios = now.without_results();
+    for (number, column) in names.results.all().iter().enumerate() {
+        let Some(better) = column.better else { continue };
+        if let Some((now, then)) = now.result(number).zip(then.result(number)) {
+            let ratio = speed_ratio(now, then, better);
+            ratios.put_result(number as u32, Some(Better::More), ratio);
+        }
+    }
+    ratios
+}
+
+/// The one over the other, so that less is worse. The relative widths of both intervals add as independent ones do.
+fn speed_ratio(now: HostNumber, then: HostNumber, better: Better) -> ResultValue {
+    let over = now.median / then.median;
+    let ratio = if better == Better::More { over } else { 1.0 / over };
+    let width = |of: HostNumber| {
+        let [low, high] = [of.low, of.high].map(|end| (f64::from(end) - of.median).abs());
+        low.max(high) / of.median
+    };
+    let width = width(now).hypot(width(then));
+    let ends = [ratio * (1.0 - width), ratio * (1.0 + width)];
+    ResultValue { median: ratio, interval: (!width.is_nan()).then_some(ends) }
+}
+
+/// The change of all machines of each result.
+fn fleet(ratios: &[Host], names: &Names) -> Vec<FleetChange> {
+    let columns = names.results.all();
+    let change = |result: usize| {
+        let numbers: Vec<f64> =
+            ratios.iter().filter_map(|host| Some(host.result(result)?.median)).collect();
+        let (ratio, interval) = (median(&numbers)?, median_interval(&numbers)?);
+        let is_beyond = interval[1] < 1.0 - BAND || interval[0] > 1.0 + BAND;
+        let column = columns[result].clone();
+        is_beyond.then_some(FleetChange { column, ratio, interval, of: numbers.len() })
+    };
+    let mut found: Vec<FleetChange> = each(columns.len(), change).into_iter().flatten().collect();
+    found.sort_by(|a, b| a.ratio.total_cmp(&b.ratio));
+    found
+}
+
+fn machines(ratios: &[Host], names: &Names) -> Vec<HostChange> {
+    let columns = names.results.all();
+    let change = |place: usize| {
+        let host = &ratios[place];
+        let all = (0..columns.len()).filter_map(|it| Some((it, host.result(it)?.median)));
+        let all: Vec<(usize, f64)> = all.collect();
+        let ratio = median(&all.iter().map(|it| it.1).collect::<Vec<_>>())?;
+        let (worst, by) = all.into_iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
+        let worst = (columns[worst].clone(), by);
+        Some(HostChange { host: host.name.clone(), ratio, worst })
+    };
+    let mut found: Vec<HostChange> = each(ratios.len(), change).into_iter().flatten().collect();
+    found.sort_by(|a, b| a.ratio.total_cmp(&b.ratio));
+    found
+}
+
+/// What is said otherwise than before, where both are known; the machines of ratios say so, too. Who launched a run says
+/// nothing of its machine.
+fn facts(
+    both: &[(&Host, &Host)],
+    names: &Names,
+    changed: &mut Names,
+    ratios: &mut [Host],
+) -> Vec<ChangedFact> {
+    let mut found = Vec::new();
+    for (number, [id, label]) in names.facts.all().iter().enumerate() {
+        if id.starts_with(AFTER) || id.starts_with("launch.") {
+            continue;
+        }
+        let mut changes: BTreeMap<[u32; 2], Vec<usize>> = BTreeMap::new();
+        for (place, (now, then)) in both.iter().enumerate() {
+            let says = then.fact(number).zip(now.fact(number));
+            if let Some((then, now)) = says.filter(|(then, now)| then != now) {
+                changes.entry([then, now]).or_default().push(place);
+            }
+        }
+        for (says, places) in changes {
+            let [before, now] = says.map(|text| names.said(text).to_owned());
+            let text = changed.text(&format!("{before} -> {now}"));
+            for place in &places {
+                ratios[*place].put_fact(number as u32, Some(text));
+            }
+            let hosts = places.iter().map(|place| ratios[*place].name.clone()).collect();
+            let (id, label) = (id.clone(), label.clone());
+            found.push(ChangedFact { id, label, before, now, hosts });
+        }
+    }
+    found.sort_by_key(|fact| std::cmp::Reverse(fact.hosts.len()));
+    found
+}
