@@ -197,6 +197,12 @@ fn judged(survey: &Survey, share: f64) -> Result<ExitCode, Failure> {
         let text = format!("{machines} {lose} more than {percent} %, first: {first}");
         return Err(Failure::new(code::NO, text));
     }
+    let mut slower = survey.drift.iter().flat_map(|drift| drift.fleet_slower_than(share));
+    if let Some(change) = slower.next() {
+        let (what, lost) = (model::areas::result_name(&change.column.what), 1.0 - change.ratio);
+        let text = format!("the fleet loses {:.1} % of what it was in {what}", lost * 100.0);
+        return Err(Failure::new(code::NO, text));
+    }
     let bad = survey.bad();
     let whole: BTreeSet<&String> = survey.good.iter().chain(&bad).collect();
     let unjudged = survey.left_out.iter().filter(|out| !whole.contains(&out.name)).count();

@@ -120,3 +120,76 @@ fn a_page_shows_each_machine_and_links_those_that_have_a_page_of_their_own() {
     assert!(page.contains(&format!("<title>{bad}: ")), "{bad}");
     assert!(page.contains("machines: ") || page.contains("<title>1 machine: "), "{bad}");
 }
+
+#[test]
+fn what_changed_is_the_same_since_a_time_a_folder_and_in_a_pack() {
+    let fleet = tempfile::tempdir().unwrap();
+    let beside = |name: &str| fleet.path().join(name).display().to_string();
+    let [base, then, now, both] = ["base.json", "then", "now", "both"].map(beside);
+    let sheet = ["sheet", "--machine", "sim:2s-28c", "--budget", "2s", "--json", &base];
+    finish(cpudyno(&sheet)).success();
+    let simulate = |more: &[&str]| {
+        let fleet = ["fleet", "simulate", "--from", &base, "--hosts", "20"];
+        finish(cpudyno(&[&fleet[..], more].concat())).success()
+    };
+    simulate(&[&then]);
+    simulate(&["--day", "30", "--fault", "clock-cap:1", &now]);
+    fs::create_dir(&both).unwrap();
+    for (folder, time) in [(&then, "20260101T000000Z"), (&now, "20260131T000000Z")] {
+        for file in fs::read_dir(folder).unwrap().map(|it| it.unwrap().path()) {
+            let name = file.file_stem().unwrap().to_str().unwrap();
+            fs::copy(&file, format!("{both}/{name}_{time}.json")).unwrap();
+        }
+    }
+    // One that is new.
+    fs::rename(format!("{now}/r009n01.json"), format!("{now}/new1.json")).unwrap();
+    fs::rename(format!("{both}/r009n01_20260131T000000Z.json"), format!("{both}/new1.json"))
+        .unwrap();
+    let changed = |args: &[&str]| -> Value {
+        let told = finish(cpudyno(&[&["fleet", "--json", "-"], args].concat())).success();
+        let mut drift = serde_json::from_str::<Value>(&told).unwrap()["drift"].take();
+        drift["since"].take();
+        drift
+    };
+    let found = changed(&[&now, "--since", &then]);
+    assert_eq!((&found["hosts"], words(&found["new"])), (&19.into(), vec!["new1".to_owned()]));
+    assert_eq!(words(&found["gone"]), ["r009n01"]);
+    let [suspect] = found["apart"]["suspects"].as_array().unwrap().as_slice() else {
+        panic!("{found}")
+    };
+    assert_eq!(suspect["facts"][0]["id"], "cpufreq.limits");
+    assert_eq!(suspect["facts"][0]["says"], "0.8 to 3.8 GHz -> 0.8 to 2.6 GHz");
+    assert_eq!(changed(&[&both, "--since", "2026-01-15"]), found);
+    let pack = beside("fleet.pack");
+    finish(cpudyno(&["fleet", "pack", &both, "--to", &pack])).success();
+    assert_eq!(changed(&[&pack, "--since", "2026-01-15"]), found);
+    // For scripts, and in words.
+    let bad = finish(cpudyno(&["fleet", &now, "--since", &then, "--bad"])).success();
+    assert_eq!(bad.trim(), suspect["hosts"][0]);
+    let slower = ["fleet", &now, "--since", &then, "--fail-on", "slower:20%"];
+    assert_eq!(finish(cpudyno(&slower)).code, Some(1));
+    let page = finish(cpudyno(&["fleet", &now, "--since", &then])).success();
+    assert!(
+        page.contains("1 machine changed unlike the others; the fleet as a whole is as it was")
+    );
+    for (since, code) in [("yesterday", 2), ("2026-1", 2)] {
+        let refused = finish(cpudyno(&["fleet", &now, "--since", since]));
+        assert_eq!(refused.code, Some(code), "{refused:?}");
+        assert!(refused.stderr.contains("--since 2026-11-01"), "{refused:?}");
+    }
+}
+
+#[test]
+fn records_that_are_too_old_or_of_a_wrong_clock_are_left_out_with_their_reason() {
+    let fleet = Fleet::new();
+    let of = |name| fs::read_to_string(fleet.record(name)).unwrap();
+    let ahead = of("r000n00.json").replacen("\"started\":\"2026", "\"started\":\"2126", 1);
+    fs::write(fleet.record("r000n00_21260101T000000Z.json"), ahead).unwrap();
+    let found = fleet.survey(&[]);
+    assert_eq!((&found["hosts"], &found["older"]), (&20.into(), &0.into()));
+    let why = found["left_out"][0]["why"].as_str().unwrap();
+    assert!(why.starts_with("it begins more than a day after now"), "{why}");
+    // Simulated machines were measured on the first day of 2026.
+    let found = fleet.survey(&["--max-age", "1d"]);
+    assert_eq!((&found["hosts"], found["left_out"].as_array().unwrap().len()), (&0.into(), 21));
+}

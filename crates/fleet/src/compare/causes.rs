@@ -74,6 +74,7 @@ const KNOWN: &[CauseRow] = &[
     is("disturbance.thermal_package", EVERY, "heat lowered the clock of packages"),
     is("disturbance.cgroup_throttles", EVERY, "a quota stopped threads"),
     is("busy.cpus", EVERY, "other work took its share"),
+    is("temperature", EVERY, "hot cores leak power, which their clock pays"),
     chosen("idle.disabled", &[wake::AREA, turbo::AREA, openmp::AREA], "waking takes as long as the deepest state that is allowed, and idle cores leave their power to others"),
     chosen("idle.resume_latency", &[wake::AREA, turbo::AREA, openmp::AREA], "idle states that take longer to leave are left out"),
     chosen("prefetchers", &[memory::AREA], "they fetch what is asked for next, and what is not"),

@@ -38,6 +38,11 @@ fn later(record: &Record) -> Vec<DigestFact> {
         let text = Some(if is_some { "some" } else { "none" }.to_owned());
         Some(DigestFact { text, label: format!("{} during the run", fact.label), ..said(fact) })
     };
+    let after = |fact: &Fact| DigestFact {
+        id: format!("{AFTER}{}", fact.id),
+        label: format!("{} after the run", fact.label),
+        ..said(fact)
+    };
     let told = |fact: &Fact| match &fact.value {
         Known::Yes(FactValue::Number { value, .. }) if COUNTED.contains(&&*fact.id) => {
             during(fact, *value > 0.0)
@@ -45,19 +50,27 @@ fn later(record: &Record) -> Vec<DigestFact> {
         Known::Yes(FactValue::Text(text)) if fact.id == BUSY_CPUS => {
             during(fact, text != NONE_BUSY)
         }
+        Known::Yes(FactValue::Text(text)) if fact.id == TEMPERATURE => {
+            Some(DigestFact { text: Some(about(text)?), ..after(fact) })
+        }
         _ if is_fleeting(&fact.id) => None,
-        _ => Some(DigestFact {
-            id: format!("{AFTER}{}", fact.id),
-            label: format!("{} after the run", fact.label),
-            ..said(fact)
-        }),
+        _ => Some(after(fact)),
     };
     record.conditions.after.iter().filter_map(told).collect()
+}
+
+const TEMPERATURE: &str = "temperature";
+
+/// A temperature to ten degrees: what is finer differs by itself.
+fn about(text: &str) -> Option<String> {
+    let degrees: f64 = text.strip_suffix(" °C")?.parse().ok()?;
+    let low = (degrees / 10.0).floor() * 10.0;
+    Some(format!("{low:.0} to {:.0} °C", low + 9.0))
 }
 
 /// Facts that differ by themselves between any two moments, or machines of one job: they are no causes.
 fn is_fleeting(id: &str) -> bool {
     const FLEETING: [&str; 6] =
-        ["load", "temperature", BUSY_CPUS, "user", "launch.rank", "launch.node_list"];
+        ["load", TEMPERATURE, BUSY_CPUS, "user", "launch.rank", "launch.node_list"];
     FLEETING.contains(&id) || id.starts_with("disturbance.")
 }

@@ -77,7 +77,11 @@ mod tests {
                 label: "Other busy CPUs".to_owned(),
                 value: Known::Yes(FactValue::Text("CPU 3".to_owned())),
             },
-            after("temperature", 50.0),
+            Fact {
+                id: "temperature".to_owned(),
+                label: "Temperature, hottest".to_owned(),
+                value: Known::Yes(FactValue::Text("87 °C".to_owned())),
+            },
             after("cpufreq.boost", 1.0),
         ];
         let facts: Vec<(String, Option<String>)> =
@@ -87,9 +91,10 @@ mod tests {
         let ids: Vec<&str> = facts.iter().map(|fact| fact.0.as_str()).collect();
         let thermal = ["disturbance.thermal_core", "disturbance.cgroup_throttles"];
         let [hot, throttled] = thermal;
-        let last = ["busy.cpus", "after.cpufreq.boost", "tool.version"];
+        let last = ["busy.cpus", "after.temperature", "after.cpufreq.boost", "tool.version"];
         assert_eq!(ids, [["cpu.brand", hot].as_slice(), &[throttled], &last].concat());
         assert_eq!(thermal.map(texts), [Some("some"), Some("none")]);
         assert_eq!(texts("busy.cpus"), Some("some"));
+        assert_eq!(texts("after.temperature"), Some("80 to 89 °C"));
     }
 }

@@ -15,6 +15,9 @@ use super::{Host, Names, ResultColumn, Survey, survey};
 use crate::digest::AFTER;
 use crate::threads::each;
 
+/// What stands between what was said and what is.
+pub(super) const CHANGE: &str = " -> ";
+
 /// What changed since.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Drift {
@@ -72,8 +75,10 @@ pub struct HostChange {
     pub host: String,
     /// The median over results of now over before, as speeds: below 1 is slower.
     pub ratio: f64,
-    /// The result that changed most to the worse, and by what.
-    pub worst: (ResultColumn, f64),
+    /// The same of the result that changed most to the worse.
+    pub worst_ratio: f64,
+    /// That result.
+    pub worst: ResultColumn,
 }
 
 /// Holds machines against themselves, as they were.
@@ -159,9 +164,9 @@ fn machines(ratios: &[Host], names: &Names) -> Vec<HostChange> {
         let all = (0..columns.len()).filter_map(|it| Some((it, host.result(it)?.median)));
         let all: Vec<(usize, f64)> = all.collect();
         let ratio = median(&all.iter().map(|it| it.1).collect::<Vec<_>>())?;
-        let (worst, by) = all.into_iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
-        let worst = (columns[worst].clone(), by);
-        Some(HostChange { host: host.name.clone(), ratio, worst })
+        let (worst, worst_ratio) = all.into_iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
+        let (host, worst) = (host.name.clone(), columns[worst].clone());
+        Some(HostChange { host, ratio, worst_ratio, worst })
     };
     let mut found: Vec<HostChange> = each(ratios.len(), change).into_iter().flatten().collect();
     found.sort_by(|a, b| a.ratio.total_cmp(&b.ratio));
@@ -169,7 +174,7 @@ fn machines(ratios: &[Host], names: &Names) -> Vec<HostChange> {
 }
 
 /// What is said otherwise than before, where both are known; the machines of ratios say so, too. Who launched a run says
-/// nothing of its machine.
+/// nothing of its machine, and what a run changed is no change since.
 fn facts(
     both: &[(&Host, &Host)],
     names: &Names,
@@ -179,6 +184,9 @@ fn facts(
     let mut found = Vec::new();
     for (number, [id, label]) in names.facts.all().iter().enumerate() {
         if id.starts_with(AFTER) || id.starts_with("launch.") {
+            for host in &mut *ratios {
+                host.put_fact(number as u32, None);
+            }
             continue;
         }
         let mut changes: BTreeMap<[u32; 2], Vec<usize>> = BTreeMap::new();
@@ -190,7 +198,7 @@ fn facts(
         }
         for (says, places) in changes {
             let [before, now] = says.map(|text| names.said(text).to_owned());
-            let text = changed.text(&format!("{before} -> {now}"));
+            let text = changed.text(&[&*before, &now].join(CHANGE));
             for place in &places {
                 ratios[*place].put_fact(number as u32, Some(text));
             }

@@ -5,6 +5,7 @@ mod drift;
 use model::counts::thousands;
 use model::page::{Align, Block, Page, Table, Text, Tone};
 
+use super::drift::CHANGE;
 use super::{
     CHANCE_MAX, Deviation, HostDeviation, HostGroup, HostKind, Separator, Survey, named, worded,
 };
@@ -73,6 +74,7 @@ fn answer(survey: &Survey, verbosity: u8) -> Block {
         let text = format!("{machines} {are} apart, in {groups} ways; {numbers} were judged");
         Text::toned(text, Tone::Warning)
     }];
+    lines.extend(survey.drift.iter().map(|drift| drift::line(drift)));
     for (place, kind) in survey.kinds.iter().enumerate() {
         lines.push(Text::from(format!(
             "{}, {} compared",
@@ -207,13 +209,14 @@ fn odd_setting(odd: &super::OddSetting, verbosity: u8) -> String {
     format!("{}: {here} on {}; usual {usual}", odd.label, listed(&odd.hosts, verbosity))
 }
 
-/// A long text's beginning.
+/// A long text's beginning; of a change, both.
 fn short(text: &str) -> String {
     const LONGEST: usize = 40;
-    if text.chars().count() <= LONGEST {
-        return text.to_owned();
-    }
-    text.chars().take(LONGEST - 3).collect::<String>() + "..."
+    let short = |text: &str| match text.char_indices().nth(LONGEST) {
+        Some(_) => text.chars().take(LONGEST - 3).collect::<String>() + "...",
+        None => text.to_owned(),
+    };
+    text.split(CHANGE).map(short).collect::<Vec<_>>().join(CHANGE)
 }
 
 /// One digit and zeros in groups of three.

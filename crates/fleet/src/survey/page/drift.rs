@@ -43,6 +43,23 @@ pub(super) fn blocks(drift: &Drift, verbosity: u8) -> Vec<Block> {
     blocks
 }
 
+/// The answer in a line.
+pub(super) fn line(drift: &Drift) -> Text {
+    let apart = match drift.apart.bad().len() {
+        0 => "no machine".to_owned(),
+        count => machines(count),
+    };
+    let fleet = match drift.fleet.len() {
+        0 => "as a whole is as it was".to_owned(),
+        count => format!("changed in {}", number(count, "result")),
+    };
+
+    let text =
+        format!("since {}: {apart} changed unlike the others; the fleet {fleet}", drift.since);
+    let is_good = drift.fleet.is_empty() && !drift.apart.has_suspects();
+    Text::toned(text, if is_good { Tone::Good } else { Tone::Warning })
+}
+
 fn answer(drift: &Drift, verbosity: u8) -> Vec<Text> {
     let mut lines = Vec::new();
     let shown = if verbosity > 0 { drift.fleet.len() } else { 3 };
@@ -93,8 +110,7 @@ fn fleet(change: &FleetChange) -> Text {
 
 fn each(drift: &Drift) -> Block {
     let row = |it: &HostChange| {
-        let (worst, by) = &it.worst;
-        let worst = format!("{by:.3} {}", named(&worst.what));
+        let worst = format!("{:.3} {}", it.worst_ratio, named(&it.worst.what));
         [it.host.clone(), format!("{:.3}", it.ratio), worst].map(Text::from).to_vec()
     };
     Block::Table(Table {
