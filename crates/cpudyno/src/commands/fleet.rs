@@ -88,6 +88,11 @@ fn surveyed(
     let NewestRuns { now, mut before, mut left_out, mut older } =
         newest::read(args.records, &window, &rows)?;
     if let Some(Since::Records(folder)) = args.since {
+        if !folder.exists() {
+            let text = format!("`{}` is neither a time nor there", folder.display());
+            return Err(Failure::usage(text)
+                .hint("such as --since 2026-11-01 (UTC), or --since last-month/"));
+        }
         let all = RunWindow::until_now(None);
         let earlier = newest::read(std::slice::from_ref(folder), &all, &rows)?;
         before = earlier.now;
