@@ -9,6 +9,8 @@ use model::record::{Fact, FactValue};
 /// A launcher: its name, and the variables that it sets; empty where it has none.
 struct Launcher {
     name: &'static str,
+    /// Only it sets this, where its other variables are set by others, too.
+    mark: &'static str,
     rank: &'static str,
     ranks: &'static str,
     job: &'static str,
@@ -25,14 +27,27 @@ struct Launcher {
 const LAUNCHERS: &[Launcher] = &[
     Launcher {
         name: "Open MPI",
+        mark: "",
         rank: "OMPI_COMM_WORLD_RANK",
         ranks: "OMPI_COMM_WORLD_SIZE",
         job: "",
         nodes: "",
         node_list: "",
     },
+    // Of MPICH and Intel MPI. Its proxies may be started by srun, which gives each process the rank of the proxy; srun
+    // with a plugin for PMI gives its own rank both names.
+    Launcher {
+        name: "Hydra",
+        mark: "MPI_LOCALRANKID",
+        rank: "PMI_RANK",
+        ranks: "PMI_SIZE",
+        job: "",
+        nodes: "",
+        node_list: "",
+    },
     Launcher {
         name: "Flux",
+        mark: "",
         rank: "FLUX_TASK_RANK",
         ranks: "FLUX_JOB_SIZE",
         job: "FLUX_JOB_ID",
@@ -41,6 +56,7 @@ const LAUNCHERS: &[Launcher] = &[
     },
     Launcher {
         name: "Kubernetes",
+        mark: "",
         rank: "JOB_COMPLETION_INDEX",
         ranks: "",
         job: "",
@@ -49,6 +65,7 @@ const LAUNCHERS: &[Launcher] = &[
     },
     Launcher {
         name: "PALS",
+        mark: "",
         rank: "PALS_RANKID",
         ranks: "",
         job: "PBS_JOBID",
@@ -57,15 +74,25 @@ const LAUNCHERS: &[Launcher] = &[
     },
     Launcher {
         name: "Slurm",
+        mark: "",
         rank: "SLURM_PROCID",
         ranks: "SLURM_NTASKS",
         job: "SLURM_JOB_ID",
         nodes: "SLURM_NNODES",
         node_list: "SLURM_JOB_NODELIST",
     },
-    Launcher { name: "PMIx", rank: "PMIX_RANK", ranks: "", job: "", nodes: "", node_list: "" },
+    Launcher {
+        name: "PMIx",
+        mark: "",
+        rank: "PMIX_RANK",
+        ranks: "",
+        job: "",
+        nodes: "",
+        node_list: "",
+    },
     Launcher {
         name: "PMI",
+        mark: "",
         rank: "PMI_RANK",
         ranks: "PMI_SIZE",
         job: "",
@@ -80,8 +107,10 @@ pub(super) fn facts(names_hosts: bool) -> Vec<Fact> {
 }
 
 fn facts_of(said: impl Fn(&str) -> Option<String>, names_hosts: bool) -> Vec<Fact> {
-    let starts =
-        |launcher: &&Launcher| said(launcher.rank).or_else(|| said(launcher.job)).is_some();
+    let starts = |launcher: &&Launcher| {
+        let is_marked = launcher.mark.is_empty() || said(launcher.mark).is_some();
+        is_marked && said(launcher.rank).or_else(|| said(launcher.job)).is_some()
+    };
     let found: Vec<&Launcher> = LAUNCHERS.iter().filter(starts).collect();
     let Some(first) = found.first() else { return Vec::new() };
     let any =
@@ -162,8 +191,27 @@ mod tests {
         assert_eq!(told(&pmi, false), ["launcher=PMI", "rank=1", "ranks=4"]);
         for launcher in LAUNCHERS {
             let name = format!("launcher={}", launcher.name);
-            assert_eq!(told(&[(launcher.rank, "0")], true), [name.as_str(), "rank=0"]);
+            let mut variables = vec![(launcher.rank, "0"), (launcher.mark, "1")];
+            variables.retain(|it| !it.0.is_empty());
+            assert_eq!(told(&variables, true), [name.as_str(), "rank=0"]);
         }
+    }
+
+    #[test]
+    fn a_rank_is_that_of_the_process_and_not_of_the_proxy_that_started_it() {
+        let slurm = [
+            ("SLURM_PROCID", "1"),
+            ("SLURM_NTASKS", "2"),
+            ("SLURM_JOB_ID", "7"),
+            ("SLURM_NNODES", "2"),
+        ];
+        let hydra = [("PMI_RANK", "5"), ("PMI_SIZE", "8"), ("MPI_LOCALRANKID", "1")];
+        let expected = ["launcher=Hydra", "job=7", "rank=5", "ranks=8", "nodes=2"];
+        assert_eq!(told(&[&slurm[..], &hydra].concat(), false), expected);
+        // srun --mpi=pmi2: no other launcher has a part in it.
+        let both = [&slurm[..], &[("PMI_RANK", "1"), ("PMI_SIZE", "2")]].concat();
+        let expected = ["launcher=Slurm", "job=7", "rank=1", "ranks=2", "nodes=2"];
+        assert_eq!(told(&both, false), expected);
     }
 
     #[test]
