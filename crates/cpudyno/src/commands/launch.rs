@@ -134,11 +134,40 @@ fn facts_of(said: impl Fn(&str) -> Option<String>, names_hosts: bool) -> Vec<Fac
 /// What this host is called by whom has many of them: a container has a name of its own, and a node of Slurm may
 /// have another one than its host.
 pub(super) fn host() -> String {
+    let text = |file: &str| fs::read_to_string(file).unwrap_or_default();
+    let kernel = text("/proc/sys/kernel/hostname");
+    host_of(|name| var(name).ok(), kernel.trim(), || hashed(text("/etc/machine-id").trim()))
+}
+
+fn host_of(
+    said: impl Fn(&str) -> Option<String>,
+    kernel: &str,
+    machine: impl FnOnce() -> Option<String>,
+) -> String {
     /// The first is set by whoever knows better, such as a manifest of Kubernetes.
     const NAMES: [&str; 2] = ["CPUDYNO_HOST", "SLURMD_NODENAME"];
-    let named = NAMES.iter().find_map(|name| var(name).ok().filter(|text| !text.is_empty()));
-    let name = named.or_else(|| fs::read_to_string("/proc/sys/kernel/hostname").ok());
-    as_file(name.unwrap_or_default().trim())
+    /// What hosts are called that nobody named; the last is the kernel's own.
+    const ANYBODY: [&str; 4] = ["", "localhost", "localhost.localdomain", "(none)"];
+    if let Some(name) = NAMES.iter().find_map(|name| said(name).filter(|text| !text.is_empty())) {
+        return as_file(name.trim());
+    }
+    let machine = Some(kernel).filter(|name| ANYBODY.contains(name)).and_then(|_| machine());
+    machine.map_or_else(|| as_file(kernel), |machine| format!("localhost-{machine}"))
+}
+
+/// Tells machines apart without naming one: the beginning of what `systemd-id128 machine-id --app-specific=` prints
+/// for this application. None where there is no id, as in many containers.
+///
+/// # Source
+/// machine-id(5): the id itself is confidential, and is hashed with a key of the application;
+/// `sd_id128_get_machine_app_specific(3)`: by HMAC-SHA256.
+fn hashed(id: &str) -> Option<String> {
+    /// e38add28-e5f1-4e90-a9db-5a7a28e49718
+    const APPLICATION: u128 = 0xe38a_dd28_e5f1_4e90_a9db_5a7a_28e4_9718;
+    let is_id = id.len() == 32 && id.bytes().all(|it| it.is_ascii_hexdigit());
+    let id = u128::from_str_radix(id, 16).ok().filter(|_| is_id)?;
+    let hash = hmac_sha256::HMAC::mac(APPLICATION.to_be_bytes(), id.to_be_bytes());
+    Some(hash[..4].iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// The name as part of a file's.
@@ -212,6 +241,30 @@ mod tests {
         let both = [&slurm[..], &[("PMI_RANK", "1"), ("PMI_SIZE", "2")]].concat();
         let expected = ["launcher=Slurm", "job=7", "rank=1", "ranks=2", "nodes=2"];
         assert_eq!(told(&both, false), expected);
+    }
+
+    #[test]
+    fn hosts_that_nobody_named_are_told_apart_by_their_machine() {
+        const ID: &str = "0123456789abcdef0123456789abcdef";
+        // systemd-id128 of systemd 252 says so.
+        assert_eq!(hashed(ID).as_deref(), Some("ed28f899"));
+        for no_id in ["", "uninitialized", &ID[1..], "+123456789abcdef0123456789abcdef0"] {
+            assert_eq!(hashed(no_id), None, "{no_id}");
+        }
+        let host = |said: &[&str; 2], kernel: &str, id: &str| {
+            let names = ["CPUDYNO_HOST", "SLURMD_NODENAME"];
+            let said = |name: &str| Some(said[names.iter().position(|it| *it == name)?].to_owned());
+            host_of(said, kernel, || hashed(id))
+        };
+        for nobody in ["localhost", "localhost.localdomain", "", "(none)"] {
+            let named = host(&["", ""], nobody, ID);
+            assert_eq!(named, "localhost-ed28f899", "{nobody}");
+            assert_eq!(host(&["", "n4"], nobody, ID), "n4");
+            assert_eq!(host(&["k7", "n4"], nobody, ID), "k7");
+        }
+        assert_eq!(host(&["", ""], "localhost", ""), "localhost");
+        assert_eq!(host(&["", ""], "", ""), "host");
+        assert_eq!(host(&["", ""], "r1.example", ID), "r1.example");
     }
 
     #[test]
