@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Names that differ by the number at their end are one word, with ranges.
+/// Names that differ by the number at their end are one word, with ranges. A name that no machine can have, such as
+/// one of a file that somebody called `n1,n2[1-9]`, is told as in an address, `n1%2Cn2%5B1-9%5D`: it names no other.
 ///
 /// # Source
 /// scontrol(1), `show hostlist`: numbers keep their leading zeros.
@@ -13,8 +14,8 @@ pub fn told(names: &[String]) -> String {
         let prefix = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
         let digits = &name[prefix.len()..];
         match digits.parse() {
-            // What a list of hosts means by them is no part of a name.
-            Ok(number) if !name.contains(['[', ']', ',']) => {
+            _ if !name.chars().all(is_of_names) => words.push(escaped(name)),
+            Ok(number) => {
                 groups.entry((prefix, digits.len())).or_default().push(number);
             }
             _ => words.push(name.clone()),
@@ -40,6 +41,18 @@ pub fn told(names: &[String]) -> String {
     words.join(",")
 }
 
+fn is_of_names(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || "-._".contains(letter)
+}
+
+fn escaped(name: &str) -> String {
+    let byte = |byte: u8| match char::from(byte) {
+        letter if is_of_names(letter) => letter.to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    name.bytes().map(byte).collect()
+}
+
 /// More names than any fleet has: ranges multiply.
 const NAMES_MAX: usize = 1_000_000;
 
@@ -59,8 +72,7 @@ pub fn read(list: &str) -> Result<Vec<String>, String> {
             }
         }
     }
-    let is_named = |letter: char| letter.is_ascii_alphanumeric() || "-._".contains(letter);
-    match names.iter().find(|name| name.starts_with('-') || !name.chars().all(is_named)) {
+    match names.iter().find(|name| name.starts_with('-') || !name.chars().all(is_of_names)) {
         Some(name) => Err(format!("`{name}` is no name of a machine")),
         None if names.is_empty() => Err("it names no machine".to_owned()),
         None => Ok(names),
@@ -179,5 +191,6 @@ mod tests {
         assert_eq!(told(&["r1n03", "r1n01", "r1n02", "r1n02", "login"]), "login,r1n[01-03]");
         assert_eq!(told(&["a7"]), "a7");
         assert_eq!(told(&[]), "");
+        assert_eq!(told(&["n1,n[2-9]", "x\n7", "n1"]), "n1,n1%2Cn%5B2-9%5D,x%0A7");
     }
 }
