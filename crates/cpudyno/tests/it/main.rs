@@ -12,6 +12,7 @@ mod doctor;
 mod dry_run;
 mod errors;
 mod fleet;
+mod fleet_bad;
 mod gate;
 mod generated;
 mod guide;
