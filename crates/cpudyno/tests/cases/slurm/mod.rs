@@ -4,6 +4,8 @@
 //! Where Slurm is not installed, or this is not root, the case is shown as ignored; `CPUDYNO_NEEDS_SLURM=1`, which the
 //! project's check sets, makes it fail there.
 
+#![expect(clippy::print_stderr, reason = "what cannot be tested here says why")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::TcpListener;
@@ -23,8 +25,11 @@ const NODES: usize = 8;
 /// The node whose machine has no turbo.
 const SLOW: &str = "n5";
 
+fn is_needed() -> bool {
+    std::env::var_os("CPUDYNO_NEEDS_SLURM").is_some()
+}
+
 pub(crate) fn trials() -> Vec<Trial> {
-    let is_needed = std::env::var_os("CPUDYNO_NEEDS_SLURM").is_some();
     let lacking = || {
         let tools = [["slurmctld", "-V"], ["slurmd", "-V"], ["sbatch", "-V"], ["munged", "-V"]];
         let is_there = |tool: &&[&str; 2]| program(tool[0]).arg(tool[1]).output().is_ok();
@@ -32,7 +37,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         let by_name = missing.map(|tool| format!("`{}` is not there", tool[0]));
         by_name.or_else(|| (sys::host::effective_user() != 0).then(|| "needs root".to_owned()))
     };
-    let lacking = lacking().filter(|_| !is_needed);
+    let lacking = lacking().filter(|_| !is_needed());
     let name = "each_node_leaves_one_record_whatever_happens_to_others";
     let name = lacking.as_ref().map_or_else(|| name.to_owned(), |why| format!("{name}: {why}"));
     let trial = Trial::test(format!("slurm::{name}"), on_a_cluster);
@@ -62,7 +67,7 @@ impl Cluster {
         let status = up.stdout(file.try_clone()?).stderr(file).status()?;
         assert!(status.success(), "{}", fs::read_to_string(output)?);
         // What the cluster writes is in its own folder; ours has other names.
-        for folder in ["planned", "killed", "two"] {
+        for folder in ["planned", "killed", "two", "full"] {
             fs::create_dir(cluster.path(folder))?;
         }
         Ok(cluster)
@@ -147,7 +152,8 @@ fn on_a_cluster() -> Result<(), Failed> {
     let cluster = Cluster::up()?;
     planned_job(&cluster)?;
     killed_rank(&cluster)?;
-    two_jobs(&cluster)
+    two_jobs(&cluster)?;
+    full_disk(&cluster)
 }
 
 /// What is planned is submitted as it is, and its records make a survey that finds the slow node.
@@ -225,5 +231,69 @@ fn two_jobs(cluster: &Cluster) -> Result<(), Failed> {
     let jobs =
         |of: &Vec<Record>| of.iter().map(|it| said(it, "launch.job")).collect::<BTreeSet<_>>();
     assert!(found.values().all(|of_host| jobs(of_host).len() == 2));
+    Ok(())
+}
+
+/// A file system of its own, which ends with it.
+struct SmallDisk<'a>(&'a Path);
+
+impl SmallDisk<'_> {
+    fn mount(folder: &Path, bytes: u64) -> Result<SmallDisk<'_>, String> {
+        let mut mount = program("mount");
+        mount.args(["-t", "tmpfs", "-o", &format!("size={bytes}"), "tmpfs"]).arg(folder);
+        let done = finish(mount);
+        if done.code == Some(0) { Ok(SmallDisk(folder)) } else { Err(done.stderr) }
+    }
+}
+
+impl Drop for SmallDisk<'_> {
+    fn drop(&mut self) {
+        drop(program("umount").arg(self.0).status());
+    }
+}
+
+/// Where not all records fit, each rank has written its own or says that it could not.
+fn full_disk(cluster: &Cluster) -> Result<(), Failed> {
+    const FIRST: usize = 2;
+    let of_two = fs::read_dir(cluster.path("two"))?.next().ok_or("no record")??;
+    let folder = cluster.path("full");
+    // Of the ten that will be written.
+    let disk = match SmallDisk::mount(&folder, 5 * of_two.metadata()?.len()) {
+        Ok(disk) => disk,
+        Err(why) if is_needed() => return Err(why.into()),
+        Err(why) => {
+            eprintln!("no disk is full here, as none can be mounted: {why}");
+            return Ok(());
+        }
+    };
+    let run = |nodes: usize| -> Result<Finished, Failed> {
+        let mut srun = cluster.command("srun");
+        srun.arg(format!("-N{nodes}")).args(["--ntasks-per-node=1", "--label"]);
+        srun.arg(cluster.wrapper("plain", "")?).args(["cores", "--json"]).arg(&folder);
+        Ok(finish(srun))
+    };
+    let done = run(FIRST)?;
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let before = records(&folder)?;
+    assert_eq!(before.len(), FIRST);
+    let done = run(NODES)?;
+    assert_eq!(done.code, Some(3), "{done:?}");
+    let said = |rank: usize, what: &str| {
+        done.stderr.lines().any(|line| line.starts_with(&format!("{rank}: {what}")))
+    };
+    // Nothing but whole records: neither half of one nor what it would have become.
+    let after = records(&folder)?;
+    for (rank, host) in (0..NODES).map(|rank| (rank, format!("n{}", rank + 1))) {
+        let count = |of: &BTreeMap<String, Vec<Record>>| of.get(&host).map_or(0, Vec::len);
+        let failed = said(rank, &format!("error: cannot write `{}/{host}_2", folder.display()));
+        assert_eq!(failed, said(rank, "hint: is the disk full?"), "{done:?}");
+        assert_eq!(count(&after) - count(&before), usize::from(!failed), "{done:?}");
+    }
+    let missing = (1..=NODES + 1).map(|node| format!("n{node}"));
+    let missing: Vec<String> = missing.filter(|host| !after.contains_key(host)).collect();
+    let survey = cluster.survey(&folder)?;
+    assert_eq!(survey["missing"], serde_json::json!(missing));
+    assert_eq!(survey["hosts"], after.len());
+    drop(disk);
     Ok(())
 }
