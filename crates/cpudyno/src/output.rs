@@ -175,7 +175,9 @@ impl Sink {
         let written = match target {
             Target::In(host) => write_in(&mut path, &host, text),
             Target::Open(mut file) => file.write_all(text.as_bytes()),
+            // The file itself: errors of its wrapper name what it is called until then.
             Target::Temporary(mut file) => file
+                .as_file_mut()
                 .write_all(text.as_bytes())
                 .and_then(|()| file.as_file().sync_all())
                 .and_then(|()| file.persist(&path).map(drop).map_err(|error| error.error)),
@@ -202,7 +204,7 @@ fn write_in(path: &mut PathBuf, host: &str, text: &str) -> io::Result<()> {
     let (folder, now) = (path.clone(), SystemTime::now());
     *path = folder.join(name_of(host, now, 1));
     let mut file = temporary(&folder)?;
-    file.write_all(text.as_bytes())?;
+    file.as_file_mut().write_all(text.as_bytes())?;
     file.as_file().sync_all()?;
     for attempt in 1..=ATTEMPTS {
         *path = folder.join(name_of(host, now, attempt));

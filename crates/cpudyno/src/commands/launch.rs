@@ -166,8 +166,8 @@ fn hashed(id: &str) -> Option<String> {
     const APPLICATION: u128 = 0xe38a_dd28_e5f1_4e90_a9db_5a7a_28e4_9718;
     let is_id = id.len() == 32 && id.bytes().all(|it| it.is_ascii_hexdigit());
     let id = u128::from_str_radix(id, 16).ok().filter(|_| is_id)?;
-    let hash = hmac_sha256::HMAC::mac(APPLICATION.to_be_bytes(), id.to_be_bytes());
-    Some(hash[..4].iter().map(|byte| format!("{byte:02x}")).collect())
+    let [a, b, c, d, ..] = hmac_sha256::HMAC::mac(APPLICATION.to_be_bytes(), id.to_be_bytes());
+    Some(format!("{:08x}", u32::from_be_bytes([a, b, c, d])))
 }
 
 /// The name as part of a file's.

@@ -228,12 +228,12 @@ fn a_file_that_may_not_be_read_is_left_out_and_a_folder_is_refused() {
         command.arg(env!("CARGO_BIN_EXE_cpudyno")).args(args);
         command
     };
-    if command(&["--version"]).output().is_ok_and(|it| it.status.success()) == false {
+    if !command(&["--version"]).output().is_ok_and(|it| it.status.success()) {
         eprintln!("not run: it takes `setpriv` and its rights, or another user than root");
         return;
     }
     let folder = Folder::new(10);
-    fs::set_permissions(folder.record("r003n00.json"), Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(folder.record("r003n00.json"), Permissions::from_mode(0o0)).unwrap();
     let records = folder.records();
     let args = ["fleet", records.to_str().unwrap(), "--format", "json"];
     let found = survey(command(&args));
@@ -242,7 +242,7 @@ fn a_file_that_may_not_be_read_is_left_out_and_a_folder_is_refused() {
     let judged = finish(command(&["fleet", records.to_str().unwrap(), "--fail-on", "slower:50%"]));
     assert_eq!(judged.code, Some(3), "{judged:?}");
     assert!(judged.stderr.contains("1 record left out"), "{judged:?}");
-    fs::set_permissions(&records, Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&records, Permissions::from_mode(0o0)).unwrap();
     let refused = finish(command(&args));
     fs::set_permissions(&records, Permissions::from_mode(0o755)).unwrap();
     assert_eq!((refused.code, refused.stdout.as_str()), (Some(2), ""), "{refused:?}");

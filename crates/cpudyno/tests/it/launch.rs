@@ -85,6 +85,7 @@ fn a_disk_that_is_full_leaves_no_half_record() {
     assert_eq!(done.code, Some(3), "{done:?}");
     assert!(done.stderr.contains(&format!("error: cannot write `{folder}/")), "{done:?}");
     assert!(done.stderr.contains("hint: is the disk full?"), "{done:?}");
+    assert!(!done.stderr.contains(".cpudyno-"), "{done:?}");
     // Time was spent on it: the page is there.
     assert!(done.stdout.contains("core to core"), "{done:?}");
     assert!(in_folder(Path::new(folder)).is_empty());
