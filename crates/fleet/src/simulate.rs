@@ -165,6 +165,7 @@ impl SimulatedFleet {
     }
 
     /// The same machines, measured so many days later.
+    #[must_use]
     pub fn on_day(self, day: u64) -> SimulatedFleet {
         SimulatedFleet { day, ..self }
     }

@@ -5,7 +5,7 @@
 use std::time::{Duration, SystemTime};
 
 /// Clocks of machines may differ by so much.
-const AHEAD_MAX: Duration = Duration::from_secs(24 * 3600);
+const AHEAD_MAX: Duration = Duration::from_hours(24);
 
 /// The runs that count.
 #[derive(Debug, Clone)]
@@ -25,6 +25,7 @@ impl RunWindow {
     }
 
     /// The same, and what began before this time (its beginning is enough: `2026-11`) is another one than now.
+    #[must_use]
     pub fn since(self, time: Option<String>) -> RunWindow {
         RunWindow { since: time, ..self }
     }
@@ -58,9 +59,9 @@ mod tests {
         assert_eq!(window.refused("1970-01-01T00:00:00Z", None), None);
         assert!(window.refused("1970-01-01T00:00:00Z", Some("SIGINT")).is_some());
         assert!(window.refused("2999-01-01T00:00:00Z", None).is_some());
-        let window = RunWindow::until_now(Some(Duration::from_secs(60)));
+        let window = RunWindow::until_now(Some(Duration::from_mins(1)));
         assert!(window.refused("2026-01-01T00:00:00Z", None).is_some());
-        let soon = SystemTime::now() + Duration::from_secs(3600);
+        let soon = SystemTime::now() + Duration::from_hours(1);
         assert_eq!(window.refused(&humantime::format_rfc3339(soon).to_string(), None), None);
     }
 

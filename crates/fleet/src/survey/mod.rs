@@ -249,6 +249,7 @@ impl Survey {
     }
 
     /// The same with what changed: who changed unlike the others is a suspect, too.
+    #[must_use]
     pub fn with_drift(mut self, drift: Drift) -> Survey {
         let bad = drift.apart.bad();
         self.good.retain(|name| !bad.contains(name));
