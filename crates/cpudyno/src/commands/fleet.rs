@@ -60,7 +60,13 @@ pub(super) fn run(args: FleetArgs) -> Result<ExitCode, Failure> {
         Format::Csv => {
             survey::csv(&survey).map_err(|error| Failure::new(code::BUG, error.to_string()))
         }
-        Format::Html => views::html::render(|| &page, None).map_err(|error| super::broken(&error)),
+        Format::Html => {
+            let mut page = page.clone();
+            if presentation.verbosity == 0 {
+                page.blocks.extend(survey::folded(&survey));
+            }
+            views::html::render(|| &page, None).map_err(|error| super::broken(&error))
+        }
         format => unrecorded("a survey", &page, format, presentation),
     };
     let written = sinks.write(told);

@@ -118,6 +118,7 @@ fn a_page_shows_each_machine_and_links_those_that_have_a_page_of_their_own() {
     let page = fs::read_to_string(page).unwrap();
     assert!(page.contains(&format!("<a href=\"records/{bad}.html\"><circle")), "{bad}");
     assert!(page.contains(&format!("<title>{bad}: ")), "{bad}");
+    assert!(page.contains("Facts that differ, kind A"), "{bad}");
     assert!(page.contains("machines: ") || page.contains("<title>1 machine: "), "{bad}");
 }
 

@@ -96,6 +96,9 @@ pub fn drift(now: &[Host], then: &[Host], names: &Names, since: String) -> Drift
     let mut apart = survey(&ratios, &changed);
     // They are told of all machines, whether or not a result shows them.
     apart.odd.clear();
+    for strip in &mut apart.strips {
+        strip.caption += ": now over before, as speeds";
+    }
     Drift {
         since,
         hosts: both.len(),

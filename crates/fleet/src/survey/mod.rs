@@ -26,7 +26,7 @@ use serde::Serialize;
 
 pub use self::drift::{ChangedFact, Drift, FleetChange, HostChange, drift};
 use self::kind::KindOfHost;
-pub use self::page::{csv, page};
+pub use self::page::{csv, folded, page};
 pub use self::rows::{Host, Names, ResultColumn, Rows};
 #[cfg(feature = "parquet")]
 pub(crate) use self::rows::{Numbered, beginning_of, column, write_key};

@@ -32,11 +32,7 @@ pub fn page(survey: &Survey, verbosity: u8) -> Page {
         blocks.push(Block::List(lines.collect()));
     }
     if verbosity > 0 {
-        for (place, kind) in survey.kinds.iter().enumerate().filter(|it| !it.1.differing.is_empty())
-        {
-            blocks.push(Block::Heading(format!("Facts that differ, {}", kind_name(place, kind))));
-            blocks.push(facts(kind));
-        }
+        blocks.extend(differing(survey, Block::Heading));
         for (title, list) in
             [("Left out", &survey.left_out), ("Fewer results than others", &survey.partial)]
         {
@@ -50,6 +46,20 @@ pub fn page(survey: &Survey, verbosity: u8) -> Page {
         }
     }
     Page { blocks }
+}
+
+/// Tables that a page has beside what is shown without `-v`, where a reader can open them.
+pub fn folded(survey: &Survey) -> Vec<Block> {
+    differing(survey, |title| Block::Fold { title, open: false })
+}
+
+/// The facts that machines of each kind say differently.
+fn differing(survey: &Survey, heading: impl Fn(String) -> Block) -> Vec<Block> {
+    let kinds = survey.kinds.iter().enumerate().filter(|it| !it.1.differing.is_empty());
+    let told = |(place, kind): (usize, &HostKind)| {
+        [heading(format!("Facts that differ, {}", kind_name(place, kind))), facts(kind)]
+    };
+    kinds.flat_map(told).collect()
 }
 
 fn title(survey: &Survey) -> Block {
