@@ -61,6 +61,9 @@ pub struct ChildUsage {
     pub cpu_time: Duration,
     /// Times that a CPU was taken away from one of its threads.
     pub involuntary_switches: u64,
+    /// The most memory that one of them had at once, in bytes. The kernel counts that of the process that started it,
+    /// too: a large one cannot see how much a small child had.
+    pub peak_memory_bytes: u64,
 }
 
 /// Sleeps until a child has ended. It stays to be waited for, as after [`has_ended`].
@@ -95,6 +98,8 @@ impl ChildUsage {
         ChildUsage {
             cpu_time: time(usage.ru_utime) + time(usage.ru_stime),
             involuntary_switches: usage.ru_nivcsw.cast_unsigned(),
+            // Linux counts it in kilobytes of 1024 bytes: getrusage(2).
+            peak_memory_bytes: usage.ru_maxrss.cast_unsigned() * 1024,
         }
     }
 }
@@ -218,6 +223,21 @@ mod tests {
         // Twenty thousand turns of a shell take some milliseconds anywhere.
         assert!(used.cpu_time > Duration::from_micros(500), "{used:?}");
         assert_eq!(child.wait().unwrap().code(), Some(5));
+    }
+
+    #[test]
+    fn peak_memory_of_a_child_is_that_of_its_largest_child() {
+        const LARGE: u64 = 64 << 20;
+        // `dd` has one block of that size in memory, and fills it.
+        let dd = format!("dd if=/dev/zero of=/dev/null bs={LARGE} count=1 2>/dev/null");
+        let peak = |script: &str| {
+            let mut child = shell(script);
+            let used = wait_until_ended(&child).unwrap();
+            assert_eq!(child.wait().unwrap().code(), Some(5));
+            used.peak_memory_bytes
+        };
+        let (small, large) = (peak("exit 5"), peak(&format!("{dd}; exit 5")));
+        assert!(small < LARGE && (LARGE..2 * LARGE).contains(&large), "{small} {large}");
     }
 
     #[test]
