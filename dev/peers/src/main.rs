@@ -18,6 +18,9 @@ mod conformance;
 mod cores;
 mod density;
 mod equal;
+mod fleet;
+mod fleet_packs;
+mod fleet_ways;
 mod large;
 mod latency;
 mod openmp;
@@ -141,6 +144,11 @@ enum Task {
     },
     /// Take the time that `ab` needs for itself, with settings of one object and of 2,048
     AbCost,
+    /// Compare `cpudyno fleet` at 10,000 records with DuckDB, pandas and jq, taking turns
+    Fleet(fleet::FleetTrial),
+    /// Days of a fleet in a pack, by a process of its own
+    #[command(hide = true)]
+    FleetDays(fleet_packs::FleetDays),
 }
 
 /// How busy the machine is, for readers of numbers that others may have disturbed.
@@ -179,6 +187,8 @@ fn main() -> ExitCode {
         Task::Top => top::run(),
         Task::Conformance { only } => conformance::run(only.as_deref()),
         Task::AbCost => ab_cost::run(),
+        Task::Fleet(trial) => fleet::run(&trial),
+        Task::FleetDays(wanted) => fleet_packs::worker(&wanted),
     })
 }
 
