@@ -133,7 +133,7 @@ fn generate(files: &FleetFiles, hosts: u32) -> Result<()> {
         println!("cpudyno fleet pack: {:.2} s, {}", took.time_s, said.trim_end());
     }
     let (records, pack) = (megabytes(records)?, megabytes(pack)?);
-    println!("{records:.0} MB of records without samples, {pack:.0} MB of pack, all just written");
+    println!("{records:.0} MB of records, which have no samples; {pack:.0} MB of pack");
     Ok(())
 }
 
