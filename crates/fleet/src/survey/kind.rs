@@ -226,27 +226,24 @@ impl<'a> KindOfHost<'a> {
         apart: &[ApartHost],
     ) -> HostGroup {
         // Of several that were found of a machine in a result the worst one counts.
-        let mut by_result: BTreeMap<usize, BTreeMap<usize, ApartHost>> = BTreeMap::new();
-        for it in apart {
-            let known = by_result.entry(it.result).or_default().entry(it.host).or_insert(*it);
-            if it.lost > known.lost {
-                *known = *it;
-            }
-        }
+        let mut apart = apart.to_vec();
+        let place = |it: &ApartHost| (it.result, it.host);
+        apart.sort_unstable_by(|a, b| place(a).cmp(&place(b)).then(b.lost.total_cmp(&a.lost)));
+        apart.dedup_by_key(|it| place(it));
+        let mut by_result: Vec<&[ApartHost]> =
+            apart.chunk_by(|a, b| a.result == b.result).collect();
         // What one machine of many shows is told of that one alone; but where they have nothing in common.
-        let is_shared = |all: &BTreeMap<usize, ApartHost>| all.len() * 2 >= hosts.len();
-        if by_result.values().any(is_shared) {
-            by_result.retain(|_, all| is_shared(all));
+        let is_shared = |all: &&[ApartHost]| all.len() * 2 >= hosts.len();
+        if by_result.iter().any(is_shared) {
+            by_result.retain(is_shared);
         }
-        let told = |all: BTreeMap<usize, ApartHost>| {
-            let all: Vec<ApartHost> = all.into_values().collect();
-            let losses = all.iter().map(|it| (self.hosts[it.host].name.clone(), it.lost)).collect();
-            (self.deviation(all[0].result, &all), losses)
-        };
-        let mut results: Vec<(Deviation, Vec<(String, f64)>)> =
-            by_result.into_values().map(told).collect();
+        let told = |all: &[ApartHost]| self.deviation(all[0].result, all);
+        let mut results: Vec<(Deviation, &[ApartHost])> =
+            by_result.into_iter().map(|all| (told(all), all)).collect();
         results.sort_by(|a, b| b.0.lost.total_cmp(&a.0.lost));
-        let losses = results.first().map(|it| it.1.clone()).unwrap_or_default();
+        let dearest = results.first().map_or(&[][..], |it| it.1);
+        let losses: Vec<(String, f64)> =
+            dearest.iter().map(|it| (self.hosts[it.host].name.clone(), it.lost)).collect();
         HostGroup {
             kind,
             hosts: hosts.iter().map(|host| self.hosts[*host].name.clone()).collect(),

@@ -82,10 +82,14 @@ impl Sample<'_> {
     /// What is beyond the limit of normal numbers says nothing of tails: of these machines one in five may be ill.
     pub(super) fn bend(&self) -> Option<f64> {
         let (middle, plain) = self.plain()?;
-        let distances = self.side(middle, plain);
+        self.bend_of(&self.side(middle, plain))
+    }
+
+    /// The same of the distances of [`Sample::side`].
+    fn bend_of(&self, distances: &[f64]) -> Option<f64> {
         let tail = TAILS.iter().rev().find(|(_, _, least)| distances.len() >= *least)?;
         let (share, end, _) = *tail;
-        let of = |share: f64, end: f64| quantile_sorted(&distances, share) / end;
+        let of = |share: f64, end: f64| quantile_sorted(distances, share) / end;
         let ratio = of(share, end) / of(0.5, HALF);
         // Nothing that grows faster still could be told from machines that are ill.
         let bend = (ratio - 1.0) / (end - ratio * HALF).max(end / 10.0);
@@ -96,13 +100,12 @@ impl Sample<'_> {
     pub(super) fn usual(&self, bend: f64) -> Option<Usual> {
         let (middle, plain) = self.plain()?;
         let factor = factor(self.numbers.len(), self.chance)?;
-        let is_many = self.numbers.len() >= OWN_MIN;
-        let own = self.bend().filter(|_| is_many).unwrap_or(0.0);
-        let bend = bend.max(own).max(0.0);
-        let half = if is_many {
-            quantile_sorted(&self.side(middle, plain), 0.5) / (HALF + bend * HALF * HALF)
+        let (bend, half) = if self.numbers.len() >= OWN_MIN {
+            let side = self.side(middle, plain);
+            let bend = bend.max(self.bend_of(&side).unwrap_or(0.0)).max(0.0);
+            (bend, quantile_sorted(&side, 0.5) / (HALF + bend * HALF * HALF))
         } else {
-            plain / factor
+            (bend.max(0.0), plain / factor)
         };
         let reach = half * (factor + bend * factor * factor);
         Some(Usual { middle, reach: reach.max(BAND * middle.abs()) })
@@ -111,9 +114,9 @@ impl Sample<'_> {
     /// The median, and how far normal numbers reach from it.
     fn plain(&self) -> Option<(f64, f64)> {
         let middle = median(self.numbers)?;
-        let mut distances: Vec<f64> = self.numbers.iter().map(|it| (it - middle).abs()).collect();
+        let distances: Vec<f64> = self.numbers.iter().map(|it| (it - middle).abs()).collect();
         let factor = factor(self.numbers.len(), self.chance)?;
-        Some((middle, quantile(&mut distances, 0.5) * NORMAL * factor))
+        Some((middle, median(&distances)? * NORMAL * factor))
     }
 
     /// How far worse numbers are from the middle, ascending, up to where normal ones end.
@@ -124,12 +127,6 @@ impl Sample<'_> {
         side.sort_unstable_by(f64::total_cmp);
         side
     }
-}
-
-/// A quantile of numbers, which lose their order.
-fn quantile(numbers: &mut [f64], share: f64) -> f64 {
-    numbers.sort_unstable_by(f64::total_cmp);
-    quantile_sorted(numbers, share)
 }
 
 #[cfg(test)]
