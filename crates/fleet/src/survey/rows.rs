@@ -42,6 +42,19 @@ pub struct ResultColumn {
     pub better: Option<Better>,
 }
 
+impl ResultColumn {
+    /// Whether it is what that result is of; as [`write_key`] tells one from others.
+    fn is_of(&self, result: &SkimResult<'_>) -> bool {
+        let ResultKey { area, workload, quantity, active, cpus: _, parameters } = &self.what;
+        let parameters = parameters.iter().map(|(name, value)| (&**name, &**value));
+        area == result.area
+            && workload == result.workload
+            && quantity == result.quantity
+            && *active == result.active
+            && parameters.eq(result.parameters())
+    }
+}
+
 /// A machine at a time: what it says of itself, and its results.
 #[derive(Debug, Clone)]
 pub struct Host {
@@ -96,6 +109,12 @@ impl<K, V> Default for Numbered<K, V> {
 impl<V> Numbered<String, V> {
     pub(crate) fn number(&self, key: &str) -> Option<u32> {
         self.numbers.get(key).copied()
+    }
+
+    /// That number, where it is of what is looked for: most machines say the same in the same order, and to compare is
+    /// faster than to look up.
+    fn at(&self, number: u32, is_it: impl Fn(&V) -> bool) -> Option<u32> {
+        self.values.get(number as usize).filter(|value| is_it(value)).map(|_| number)
     }
 
     pub(crate) fn add(&mut self, key: &str, value: impl FnOnce() -> V) -> u32 {
@@ -213,9 +232,12 @@ impl Rows {
         let mut pending = Vec::new();
         // Nearly everything is known from the first machine, and readers do not wait for each other.
         let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
-        let mut key = String::new();
+        let (mut key, mut next) = (String::new(), 0);
         for fact in &skim.facts {
-            match (names.facts.number(fact.id()), fact.text()) {
+            let known = names.facts.at(next, |[id, _]| *id == fact.id());
+            let known = known.or_else(|| names.facts.number(fact.id()));
+            next = known.map_or(next, |number| number + 1);
+            match (known, fact.text()) {
                 (Some(id), Some(text)) if let Some(text) = names.texts.number(text) => {
                     put(&mut host.facts, id, text, NO_TEXT);
                 }
@@ -223,9 +245,15 @@ impl Rows {
                 _ => pending.push(Pending::Fact(fact)),
             }
         }
+        next = 0;
         for result in skim.results() {
-            write_key(&mut key, &result);
-            match names.results.number(&key) {
+            let known = names.results.at(next, |column| column.is_of(&result));
+            let known = known.or_else(|| {
+                write_key(&mut key, &result);
+                names.results.number(&key)
+            });
+            next = known.map_or(next, |number| number + 1);
+            match known {
                 Some(number) => host.put_result(number, result.better, result.value),
                 None => pending.push(Pending::Result(Box::new(result))),
             }
