@@ -2,6 +2,7 @@
 //!
 //! Times are texts as records have them (RFC 3339, UTC), which are in the order of times.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 /// Clocks of machines may differ by so much.
@@ -13,6 +14,7 @@ pub struct RunWindow {
     first: Option<String>,
     last: String,
     since: Option<String>,
+    until: Option<BTreeMap<String, String>>,
 }
 
 impl RunWindow {
@@ -21,7 +23,7 @@ impl RunWindow {
         let now = SystemTime::now();
         let told = |time| humantime::format_rfc3339_seconds(time).to_string();
         let first = age_max.and_then(|age| now.checked_sub(age)).map(told);
-        RunWindow { first, last: told(now + AHEAD_MAX), since: None }
+        RunWindow { first, last: told(now + AHEAD_MAX), since: None, until: None }
     }
 
     /// The same, and what began before this time (its beginning is enough: `2026-11`) is another one than now.
@@ -30,14 +32,29 @@ impl RunWindow {
         RunWindow { since: time, ..self }
     }
 
-    /// Why a run is no good.
-    pub fn refused(&self, started: &str, interrupted: Option<&str>) -> Option<&'static str> {
+    /// Of machines that have a run that began then only what began before it.
+    #[must_use]
+    pub fn before(self, runs: BTreeMap<String, String>) -> RunWindow {
+        RunWindow { until: Some(runs), ..self }
+    }
+
+    /// Why a run of a machine is no good.
+    pub fn refused(
+        &self,
+        host: &str,
+        started: &str,
+        interrupted: Option<&str>,
+    ) -> Option<&'static str> {
+        let until = self.until.as_ref().and_then(|until| until.get(host));
+        let is_old = |first: &String| started < first.as_str() && !self.is_before(started);
         if interrupted.is_some() {
             Some("its run was interrupted")
         } else if started > &*self.last {
             Some("it begins more than a day after now: its machine's clock is wrong")
-        } else if self.first.as_deref().is_some_and(|first| started < first) {
+        } else if self.first.as_ref().is_some_and(is_old) {
             Some("it is older than --max-age")
+        } else if until.is_some_and(|until| started >= until.as_str()) {
+            Some("it did not begin before the run of now")
         } else {
             None
         }
@@ -56,13 +73,13 @@ mod tests {
     #[test]
     fn runs_that_were_interrupted_or_begin_after_now_are_no_good() {
         let window = RunWindow::until_now(None);
-        assert_eq!(window.refused("1970-01-01T00:00:00Z", None), None);
-        assert!(window.refused("1970-01-01T00:00:00Z", Some("SIGINT")).is_some());
-        assert!(window.refused("2999-01-01T00:00:00Z", None).is_some());
+        assert_eq!(window.refused("n1", "1970-01-01T00:00:00Z", None), None);
+        assert!(window.refused("n1", "1970-01-01T00:00:00Z", Some("SIGINT")).is_some());
+        assert!(window.refused("n1", "2999-01-01T00:00:00Z", None).is_some());
         let window = RunWindow::until_now(Some(Duration::from_mins(1)));
-        assert!(window.refused("2026-01-01T00:00:00Z", None).is_some());
+        assert!(window.refused("n1", "2026-01-01T00:00:00Z", None).is_some());
         let soon = SystemTime::now() + Duration::from_hours(1);
-        assert_eq!(window.refused(&humantime::format_rfc3339(soon).to_string(), None), None);
+        assert_eq!(window.refused("n1", &humantime::format_rfc3339(soon).to_string(), None), None);
     }
 
     #[test]
@@ -71,5 +88,18 @@ mod tests {
         assert!(window.is_before("2026-11-01T23:59:59Z"));
         assert!(!window.is_before("2026-11-02T00:00:00Z"));
         assert!(!RunWindow::until_now(None).is_before("1970-01-01T00:00:00Z"));
+        // Its age is that of another time.
+        let window = RunWindow::until_now(Some(Duration::from_mins(1)));
+        let window = window.since(Some("2026-11-02".to_owned()));
+        assert_eq!(window.refused("n1", "2026-11-01T00:00:00Z", None), None);
+    }
+
+    #[test]
+    fn what_is_before_began_before_the_run_of_now() {
+        let now = [("n1".to_owned(), "2026-11-02T00:00:00Z".to_owned())];
+        let window = RunWindow::until_now(None).before(now.into());
+        assert_eq!(window.refused("n1", "2026-11-01T00:00:00Z", None), None);
+        assert!(window.refused("n1", "2026-11-02T00:00:00Z", None).is_some());
+        assert_eq!(window.refused("n2", "2026-11-02T00:00:00Z", None), None);
     }
 }

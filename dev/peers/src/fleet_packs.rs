@@ -180,6 +180,9 @@ mod tests {
             assert!((ratio - factor).abs() < 1e-6, "{host} on day {day}: {ratio}");
         }
         let moved = on_day(1, 40).run;
-        assert_eq!((&*moved.started, &*moved.id), ("2026-02-10T00:00:00Z", "simulated00000001-40"));
+        assert_eq!(
+            (&*moved.started, &*moved.id),
+            ("2026-02-10T00:00:00Z", "simulated00000001.0-40")
+        );
     }
 }

@@ -213,7 +213,7 @@ pub(super) fn period(text: &str) -> Result<Seconds, BadValue> {
 }
 
 /// The seconds of a time such as `1.5s` or `1min 30s`.
-fn with_unit(text: &str) -> Option<f64> {
+pub(super) fn with_unit(text: &str) -> Option<f64> {
     /// No such time has more; humantime 2.4.0 panics where units add up to 2^64 seconds.
     const DIGITS_MAX: usize = 15;
     let digits = text.bytes().filter(u8::is_ascii_digit).count();

@@ -2,12 +2,13 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
 
 use clap::{Args, Subcommand};
 use fleet::simulate::PlantedFault;
 use model::Seconds;
 
-use super::common::seconds;
+use super::common::with_unit;
 use super::compare::worse_by;
 use super::{BadValue, Output, PlanArgs};
 
@@ -32,9 +33,10 @@ pub(crate) struct FleetArgs {
     #[arg(value_name = "DIR|FILE", required = true, num_args = 1..)]
     pub(crate) records: Vec<PathBuf>,
 
-    /// Show what changed since a time (2026-11 or 2026-11-01), or since the records of a folder.
+    /// Show what changed since a time (2026-11-01 or 30d), or since the records of a folder.
     ///
-    /// Each machine is held against its newest run before, and its change against those of its kind.
+    /// Each machine is held against its newest run before, and its change against those of its kind. Times are UTC; a
+    /// folder that is called as a time is ./2026-11.
     #[arg(long, value_parser = since, value_name = "TIME|DIR")]
     pub(crate) since: Option<Since>,
 
@@ -147,21 +149,36 @@ impl fmt::Display for Since {
 }
 
 fn since(text: &str) -> Result<Since, BadValue> {
-    let form = "0000-00-00T00:00:00Z";
-    let fits = |(letter, of_form): (char, char)| match of_form {
-        '0' => letter.is_ascii_digit(),
+    /// What the beginning of a time lacks.
+    const WHOLE: &str = "0000-01-01T00:00:00Z";
+    let refused =
+        |why: &str| BadValue::new(why, "such as --since 2026-11-01 (UTC), or --since 30d");
+    let now = SystemTime::now();
+    if let Some(ago) = with_unit(text) {
+        let then = now.checked_sub(Duration::from_secs_f64(ago));
+        let then = then.filter(|then| *then >= SystemTime::UNIX_EPOCH);
+        let then = then.ok_or_else(|| refused("longer ago than times are known"))?;
+        return Ok(Since::Time(humantime::format_rfc3339_seconds(then).to_string()));
+    }
+    let is_time = |(letter, of_form): (char, char)| match of_form {
+        '0' | '1' => letter.is_ascii_digit(),
         other => letter == other,
     };
-    let is_time = [7, 10, 19, 20].contains(&text.len()) && text.chars().zip(form.chars()).all(fits);
-    if is_time {
-        return Ok(Since::Time(text.to_owned()));
+    let is_whole = [7, 10, 19, 20].contains(&text.len());
+    if !is_whole || !text.chars().zip(WHOLE.chars()).all(is_time) {
+        return Ok(Since::Records(PathBuf::from(text)));
     }
-    Ok(Since::Records(PathBuf::from(text)))
+    let time = humantime::parse_rfc3339(&format!("{text}{}", &WHOLE[text.len()..]));
+    match time {
+        Err(_) => Err(refused("no such time")),
+        Ok(time) if time > now => Err(refused("a time after now")),
+        Ok(_) => Ok(Since::Time(text.to_owned())),
+    }
 }
 
 fn age(text: &str) -> Result<Seconds, BadValue> {
     const LONGEST_DAYS: f64 = 3_653.0;
-    let age = seconds(text).filter(|age| (1.0..=LONGEST_DAYS * 86_400.0).contains(age));
+    let age = with_unit(text).filter(|age| (1.0..=LONGEST_DAYS * 86_400.0).contains(age));
     let refused = || BadValue::new("expected a time up to ten years", "such as --max-age 30d");
     age.map(Seconds).ok_or_else(refused)
 }

@@ -94,16 +94,15 @@ fn surveyed(
     let NewestRuns { now, mut before, mut left_out, mut older } =
         newest::read(args.records, &window, &rows)?;
     if let Some(Since::Records(folder)) = args.since {
-        if !folder.exists() {
-            let text = format!("`{}` is neither a time nor there", folder.display());
-            return Err(Failure::usage(text)
-                .hint("such as --since 2026-11-01 (UTC), or --since last-month/"));
+        let start = |host: &Host| (host.name.clone(), host.started.clone());
+        let window = RunWindow::until_now(None).before(now.values().map(start).collect());
+        let earlier = newest::read(std::slice::from_ref(folder), &window, &rows)?;
+        if earlier.now.is_empty() {
+            return Err(none_before(folder));
         }
-        let all = RunWindow::until_now(None);
-        let earlier = newest::read(std::slice::from_ref(folder), &all, &rows)?;
         before = earlier.now;
         older += earlier.older;
-        let said = |out: LeftOutHost| LeftOutHost { why: out.why + ", of before", ..out };
+        let said = |out: LeftOutHost| LeftOutHost { why: format!("of before: {}", out.why), ..out };
         left_out.extend(earlier.left_out.into_iter().map(said));
     }
     let count = now.len();
@@ -126,6 +125,17 @@ fn surveyed(
     survey.older = older;
     survey.missing = missing(args.expected, &hosts, &survey.left_out);
     Ok(survey)
+}
+
+fn none_before(folder: &Path) -> Failure {
+    let (is_there, folder) = (folder.exists(), folder.display());
+    let text = if is_there {
+        format!("`{folder}` has no record of a run that began before those of now")
+    } else {
+        format!("`{folder}` is neither a time nor there")
+    };
+    Failure::usage(text)
+        .hint("such as --since 2026-11-01 (UTC), --since 30d, or --since last-month/")
 }
 
 /// Which machines were expected and have no record, not even one that says nothing.
@@ -155,6 +165,10 @@ fn link_pages(hosts: &mut [Host], html: &Path) {
 
 /// A name without the number at its end; none where nothing else is left.
 fn prefix(name: &str) -> Option<String> {
+    // That ends in no number.
+    if name.starts_with("localhost") {
+        return None;
+    }
     let short = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
     let short = short.trim_end_matches(|letter: char| !letter.is_ascii_digit());
     (!short.is_empty() && short != name).then(|| short.to_owned())
@@ -217,6 +231,16 @@ fn judged(survey: &Survey, share: f64) -> Result<ExitCode, Failure> {
     let bad = survey.bad();
     let whole: BTreeSet<&String> = survey.good.iter().chain(&bad).collect();
     let unjudged = survey.left_out.iter().filter(|out| !whole.contains(&out.name)).count();
+    if let Some(drift) = &survey.drift {
+        let (gone, left_out) = (drift.gone.len(), drift.apart.left_out.len());
+        if drift.apart.judged == 0 || gone + left_out > 0 {
+            let text = format!(
+                "{} not measured since, and {left_out} could not be held against before",
+                tally(gone, "machine")
+            );
+            return Err(Failure::new(code::NOT_HERE, text).hint("-v names them, and why"));
+        }
+    }
     if unjudged + survey.missing.len() > 0 {
         let (left_out, missing) = (tally(unjudged, "record"), survey.missing.len());
         let text =

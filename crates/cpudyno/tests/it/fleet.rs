@@ -170,12 +170,19 @@ fn what_changed_is_the_same_since_a_time_a_folder_and_in_a_pack() {
     let slower = ["fleet", &now, "--since", &then, "--fail-on", "slower:20%"];
     assert_eq!(finish(cpudyno(&slower)).code, Some(1));
     let page = finish(cpudyno(&["fleet", &now, "--since", &then])).success();
-    assert!(
-        page.contains("1 machine changed unlike the others; the fleet as a whole is as it was")
-    );
-    for (since, code) in [("yesterday", 2), ("2026-1", 2)] {
+    assert!(page.contains("1 machine became slower than the others; no change of all"), "{page}");
+    // A machine that was not measured since.
+    let answer = finish(cpudyno(&["fleet", &now, "--since", &then, "--fail-on", "slower:50%"]));
+    assert_eq!(answer.code, Some(3), "{answer:?}");
+    assert!(answer.stderr.contains("1 machine not measured since"), "{answer:?}");
+    // What is no time, not there, empty, or was swapped.
+    let empty = beside("empty");
+    fs::create_dir(&empty).unwrap();
+    let swapped = finish(cpudyno(&["fleet", &then, "--since", &now])).success();
+    assert!(swapped.contains("nothing could be held against before"), "{swapped}");
+    for since in ["yesterday", "2026-1", "2026-13-45", "2126-01", &empty] {
         let refused = finish(cpudyno(&["fleet", &now, "--since", since]));
-        assert_eq!(refused.code, Some(code), "{refused:?}");
+        assert_eq!((refused.code, &*refused.stdout), (Some(2), ""), "{refused:?}");
         assert!(refused.stderr.contains("--since 2026-11-01"), "{refused:?}");
     }
 }

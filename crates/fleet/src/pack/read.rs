@@ -55,7 +55,7 @@ pub fn read(
             if run.says(schema::UNREADABLE).is_some() {
                 continue;
             }
-            if window.refused(run.started(), run.says(schema::INTERRUPTED)).is_some() {
+            if window.refused(&run.host, run.started(), run.says(schema::INTERRUPTED)).is_some() {
                 found.hosts.push(run.host(&all[place].0.facts));
             } else {
                 let it = (run.started(), place, number);

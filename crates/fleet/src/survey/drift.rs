@@ -7,11 +7,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::record::ResultValue;
 use model::stats::paired::{BAND, Better};
+use model::stats::welch::welch;
 use model::stats::{median, median_interval};
 use serde::Serialize;
 
 use super::rows::HostNumber;
-use super::{Host, Names, ResultColumn, Survey, survey};
+use super::{
+    Deviation, FLEETS_PER_ALARM, Host, HostGroup, Names, ResultColumn, Survey, by_kind, limits,
+    survey,
+};
+use crate::compare::can_be_chosen;
 use crate::digest::AFTER;
 use crate::threads::each;
 
@@ -29,19 +34,27 @@ pub struct Drift {
     pub new: Vec<String>,
     /// Machines that have one from before alone.
     pub gone: Vec<String>,
-    /// The change of the fleet in each result in which it is more than chance and 1 %, the dearest first.
+    /// The change of each kind in each result in which it is more than chance and 1 %, the dearest first.
     pub fleet: Vec<FleetChange>,
-    /// What machines say otherwise than before, the most frequent first.
+    /// In how many results of a kind the change is within 1 %, with the whole interval.
+    pub within: usize,
+    /// How many results of kinds were asked.
+    pub asked: usize,
+    /// Machines that are as they were, where the others became faster.
+    pub stayed: Vec<String>,
+    /// What machines say otherwise than before: what somebody can choose first, then the most frequent.
     pub facts: Vec<ChangedFact>,
-    /// Machines whose change is not that of the others: the numbers are ratios, now over before as speeds are.
+    /// Machines that became slower than the others did: the numbers are ratios, now over before as speeds are.
     pub apart: Survey,
     /// Each machine, the slowest by what it was first.
     pub machines: Vec<HostChange>,
 }
 
-/// The change of all machines in a result.
+/// The change of all machines of a kind in a result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FleetChange {
+    /// The place of the kind.
+    pub kind: usize,
     /// The result.
     #[serde(flatten)]
     pub column: ResultColumn,
@@ -94,6 +107,11 @@ pub fn drift(now: &[Host], then: &[Host], names: &Names, since: String) -> Drift
     let mut changed = names.of_ratios();
     let facts = facts(&both, names, &mut changed, &mut ratios);
     let mut apart = survey(&ratios, &changed);
+    let stayed = slower_alone(&mut apart);
+    let kinds = by_kind(&ratios, &changed);
+    let numbered = kinds.iter().enumerate().filter(|it| it.1.1.len() >= limits::HOSTS_MIN);
+    let asked: Vec<KindChange> =
+        numbered.flat_map(|(kind, it)| changes(kind, &it.1, &changed)).collect();
     // They are told of all machines, whether or not a result shows them.
     apart.odd.clear();
     for strip in &mut apart.strips {
@@ -104,7 +122,10 @@ pub fn drift(now: &[Host], then: &[Host], names: &Names, since: String) -> Drift
         hosts: both.len(),
         new: only(now, &|name| before.contains_key(name)),
         gone: only(then, &|name| is_now.contains(name)),
-        fleet: fleet(&ratios, &changed),
+        within: asked.iter().filter(|it| it.is_within()).count(),
+        asked: asked.len(),
+        fleet: fleet(asked),
+        stayed,
         facts,
         apart,
         machines: machines(&ratios, &changed),
@@ -144,20 +165,84 @@ fn speed_ratio(now: HostNumber, then: HostNumber, better: Better) -> ResultValue
     ResultValue { median: ratio, interval: (!width.is_nan()).then_some(ends) }
 }
 
-/// The change of all machines of each result.
-fn fleet(ratios: &[Host], names: &Names) -> Vec<FleetChange> {
+/// The change of a kind in a result, and how likely it is no more than 1 %.
+struct KindChange {
+    change: FleetChange,
+    chance: f64,
+}
+
+impl KindChange {
+    fn is_within(&self) -> bool {
+        self.change.interval.iter().all(|end| (end - 1.0).abs() <= BAND)
+    }
+}
+
+/// The change of the machines of a kind in each result.
+fn changes(kind: usize, hosts: &[&Host], names: &Names) -> Vec<KindChange> {
     let columns = names.results.all();
     let change = |result: usize| {
         let numbers: Vec<f64> =
-            ratios.iter().filter_map(|host| Some(host.result(result)?.median)).collect();
+            hosts.iter().filter_map(|host| Some(host.result(result)?.median)).collect();
+        let numbers = Some(numbers).filter(|it| it.len() >= limits::HOSTS_MIN)?;
         let (ratio, interval) = (median(&numbers)?, median_interval(&numbers)?);
-        let is_beyond = interval[1] < 1.0 - BAND || interval[0] > 1.0 + BAND;
-        let column = columns[result].clone();
-        is_beyond.then_some(FleetChange { column, ratio, interval, of: numbers.len() })
+        // Student's test against the nearer end of what is no change: of two that are alike nothing varies.
+        let edge = if ratio < 1.0 { 1.0 - BAND } else { 1.0 + BAND };
+        let chance = if (ratio - 1.0).abs() > BAND { welch(&numbers, &[edge; 2])? } else { 1.0 };
+        let (column, of) = (columns[result].clone(), numbers.len());
+        Some(KindChange { change: FleetChange { kind, column, ratio, interval, of }, chance })
     };
-    let mut found: Vec<FleetChange> = each(columns.len(), change).into_iter().flatten().collect();
+    each(columns.len(), change).into_iter().flatten().collect()
+}
+
+/// Those that are more than chance, however many were asked.
+fn fleet(asked: Vec<KindChange>) -> Vec<FleetChange> {
+    let tried = asked.len() as f64 * FLEETS_PER_ALARM;
+    let is_change = |it: &KindChange| it.chance * tried <= 1.0;
+    let mut found: Vec<FleetChange> =
+        asked.into_iter().filter(is_change).map(|it| it.change).collect();
     found.sort_by(|a, b| a.ratio.total_cmp(&b.ratio));
     found
+}
+
+/// Leaves those that became slower than they were, by no more than that; gives the names of machines that are as they
+/// were where the others became faster.
+fn slower_alone(apart: &mut Survey) -> Vec<String> {
+    let mut stayed = apart.bad();
+    for group in apart.suspects.iter_mut().chain(&mut apart.modes) {
+        let is_slower = |it: &Deviation| it.here < 1.0 - BAND;
+        let own = |it: &mut Deviation| it.lost = it.lost.min(1.0 - it.here);
+        group.results.retain(is_slower);
+        group.results.iter_mut().for_each(own);
+        group.each.retain(|it| is_slower(&it.deviation));
+        group.each.iter_mut().for_each(|it| own(&mut it.deviation));
+        cap_losses(group);
+    }
+    for groups in [&mut apart.suspects, &mut apart.modes] {
+        groups.retain(|group| !group.hosts.is_empty() && !group.results.is_empty());
+    }
+    let bad: BTreeSet<String> = apart.bad().into_iter().collect();
+    stayed.retain(|name| !bad.contains(name));
+    stayed
+}
+
+/// What each machine of a group lost of what it was.
+fn cap_losses(group: &mut HostGroup) {
+    let dearest = group.results.iter().map(|it| it.lost).fold(0.0, f64::max);
+    let mut own: BTreeMap<&str, f64> = BTreeMap::new();
+    for it in &group.each {
+        let most = own.entry(&it.host).or_default();
+        *most = most.max(it.deviation.lost);
+    }
+    let is_suspect = !own.is_empty();
+    for (host, lost) in &mut group.losses {
+        *lost =
+            if is_suspect { own.get(&**host).copied().unwrap_or(0.0) } else { lost.min(dearest) };
+    }
+    group.losses.retain(|it| it.1 > 0.0);
+    if is_suspect {
+        group.hosts.retain(|host| own.contains_key(&**host));
+    }
+    group.machines_lost = group.losses.iter().map(|it| it.1).sum();
 }
 
 fn machines(ratios: &[Host], names: &Names) -> Vec<HostChange> {
@@ -186,7 +271,9 @@ fn facts(
 ) -> Vec<ChangedFact> {
     let mut found = Vec::new();
     for (number, [id, label]) in names.facts.all().iter().enumerate() {
-        if id.starts_with(AFTER) || id.starts_with("launch.") {
+        // What is known of the time before the run, too, says more.
+        let later = id.strip_prefix(AFTER).filter(|id| names.facts.number(id).is_some());
+        if later.is_some() || id.starts_with("launch.") {
             for host in &mut *ratios {
                 host.put_fact(number as u32, None);
             }
@@ -210,6 +297,6 @@ fn facts(
             found.push(ChangedFact { id, label, before, now, hosts });
         }
     }
-    found.sort_by_key(|fact| std::cmp::Reverse(fact.hosts.len()));
+    found.sort_by_key(|fact| (!can_be_chosen(&fact.id), std::cmp::Reverse(fact.hosts.len())));
     found
 }

@@ -72,6 +72,12 @@ const OWN_MIN: usize = 100;
 /// Shares of a side's distances, and where those of normal numbers end, in deviations; of how many distances.
 const TAILS: [(f64, f64, usize); 3] = [(0.8, 1.2816, 15), (0.9, 1.6449, 60), (0.98, 2.3263, 400)];
 
+/// A bend that is seen up to one in fifty is taken for so much more up to one in millions.
+///
+/// # Source
+/// Without it, 23 of 200 simulated fleets of 1,000 machines without a fault showed a suspect; `examples/alarms.rs` counts.
+const BEYOND: f64 = 1.1;
+
 /// Half of normal distances end here, in deviations.
 const HALF: f64 = 0.674_49;
 
@@ -102,7 +108,7 @@ impl Sample<'_> {
         let factor = factor(self.numbers.len(), self.chance)?;
         let (bend, half) = if self.numbers.len() >= OWN_MIN {
             let side = self.side(middle, plain);
-            let bend = bend.max(self.bend_of(&side).unwrap_or(0.0)).max(0.0);
+            let bend = BEYOND * bend.max(self.bend_of(&side).unwrap_or(0.0)).max(0.0);
             (bend, quantile_sorted(&side, 0.5) / (HALF + bend * HALF * HALF))
         } else {
             (bend.max(0.0), plain / factor)

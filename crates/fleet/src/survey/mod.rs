@@ -176,19 +176,15 @@ pub struct LeftOutHost {
 
 /// Holds machines against each other, one record of each.
 pub fn survey(hosts: &[Host], names: &Names) -> Survey {
-    let mut left_out = Vec::new();
-    let mut by_kind: BTreeMap<Vec<(String, String)>, Vec<&Host>> = BTreeMap::new();
-    for host in hosts {
-        if host.result_count() == 0 {
-            let why = "it has no results".to_owned();
-            left_out.push(LeftOutHost { name: host.name.clone(), file: None, why });
-        } else {
-            by_kind.entry(alike(host, names)).or_default().push(host);
-        }
-    }
-    let mut kinds: Vec<KindOfHost<'_>> =
-        by_kind.into_iter().map(|(alike, hosts)| KindOfHost::new(alike, hosts, names)).collect();
-    kinds.sort_by_key(|kind| std::cmp::Reverse(kind.hosts.len()));
+    let without = hosts.iter().filter(|host| host.result_count() == 0);
+    let told = |host: &Host| {
+        let (name, why) = (host.name.clone(), "it has no results".to_owned());
+        LeftOutHost { name, file: None, why }
+    };
+    let mut left_out: Vec<LeftOutHost> = without.map(told).collect();
+    let kinds = by_kind(hosts, names).into_iter();
+    let kinds: Vec<KindOfHost<'_>> =
+        kinds.map(|(alike, hosts)| KindOfHost::new(alike, hosts, names)).collect();
     let judged: usize = kinds.iter().map(KindOfHost::judged).sum();
     let chance = 1.0 / FLEETS_PER_ALARM / judged.max(1) as f64;
     let (mut suspects, mut modes) = (Vec::new(), Vec::new());
@@ -296,8 +292,22 @@ impl Survey {
     }
 }
 
+/// What makes a kind: labels and values.
+type Alike = Vec<(String, String)>;
+
+/// Machines that have results, by their kinds, the most frequent first.
+fn by_kind<'a>(hosts: &'a [Host], names: &Names) -> Vec<(Alike, Vec<&'a Host>)> {
+    let mut by_kind: BTreeMap<Alike, Vec<&Host>> = BTreeMap::new();
+    for host in hosts.iter().filter(|host| host.result_count() > 0) {
+        by_kind.entry(alike(host, names)).or_default().push(host);
+    }
+    let mut kinds: Vec<_> = by_kind.into_iter().collect();
+    kinds.sort_by_key(|(_, hosts)| std::cmp::Reverse(hosts.len()));
+    kinds
+}
+
 /// What makes a machine's kind.
-fn alike(host: &Host, names: &Names) -> Vec<(String, String)> {
+fn alike(host: &Host, names: &Names) -> Alike {
     let said = |id: &str| Some(names.said(host.fact(names.fact(id)?)?).to_owned());
     // Simulated faults have names of their own, and are of one kind with what has none.
     let simulated = host.is_simulated.then(|| "yes".to_owned());

@@ -74,7 +74,9 @@ fn title(survey: &Survey) -> Block {
 fn answer(survey: &Survey, verbosity: u8) -> Block {
     let bad: usize = survey.suspects.iter().map(|group| group.hosts.len()).sum();
     let (groups, numbers) = (survey.suspects.len(), number(survey.judged, "number"));
-    let mut lines = vec![if bad == 0 {
+    let mut lines = vec![if survey.judged == 0 {
+        Text::toned("no machine could be held against others", Tone::Warning)
+    } else if bad == 0 {
         let of_sort = if survey.modes.is_empty() { "" } else { " from others of its sort" };
         let text = format!("no machine stands apart{of_sort}; {numbers} were judged");
         Text::toned(text, Tone::Good)

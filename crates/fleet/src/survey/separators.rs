@@ -65,8 +65,15 @@ impl DifferingFact {
         counts
     }
 
-    fn usual(&self) -> Option<u32> {
-        self.counts.iter().max_by_key(|(_, count)| **count).and_then(|(text, _)| *text)
+    /// What machines say most often, but for these.
+    fn usual(&self, these: &[usize]) -> Option<u32> {
+        let mut counts = self.counts.clone();
+        for place in these {
+            if let Some(count) = counts.get_mut(&self.texts[*place]) {
+                *count -= 1;
+            }
+        }
+        counts.into_iter().max_by_key(|it| it.1).and_then(|(text, _)| text)
     }
 }
 
@@ -111,7 +118,7 @@ impl KindFacts<'_> {
             (it.chance > CHANCE_MAX, it.cause.is_none(), steps, cause)
         };
         found.sort_by_key(rank);
-        found.into_iter().map(|candidate| self.told(&candidate)).collect()
+        found.into_iter().map(|candidate| self.told(&candidate, these)).collect()
     }
 
     fn candidate<'a>(
@@ -150,7 +157,7 @@ impl KindFacts<'_> {
         })
     }
 
-    fn told(&self, candidate: &Candidate<'_>) -> Separator {
+    fn told(&self, candidate: &Candidate<'_>, these: &[usize]) -> Separator {
         let Candidate { fact, text, of_these, of_others, chance, cause } = candidate;
         let said = |text: u32| self.names.said(text).to_owned();
         Separator {
@@ -159,7 +166,7 @@ impl KindFacts<'_> {
             says: text.map(said),
             of_these: *of_these,
             of_others: *of_others,
-            usual: fact.usual().map(said),
+            usual: fact.usual(these).map(said),
             chance: *chance,
             why: cause.map(|(_, why)| why),
         }

@@ -37,13 +37,16 @@ pub(super) fn read(
     let packed = packed.into_iter().map(|host| (Path::new("").to_owned(), Ok(host)));
     for (file, host) in packed.chain(files.into_iter().zip(read)) {
         match host {
-            Ok(host) => match window.refused(&host.started, host.interrupted.as_deref()) {
-                Some(why) => drop(no_good.insert((host.name, host.started, why))),
-                None => {
+            Ok(host) => {
+                let refused =
+                    window.refused(&host.name, &host.started, host.interrupted.as_deref());
+                if let Some(why) = refused {
+                    no_good.insert((host.name, host.started, why));
+                } else {
                     runs.insert((host.name.clone(), host.started.clone()));
                     newest.add(host, window);
                 }
-            },
+            }
             Err(why) => {
                 let name = records::host_name(&file);
                 let file = Some(file.display().to_string());

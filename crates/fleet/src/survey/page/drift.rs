@@ -1,8 +1,11 @@
 //! What changed since, as a part of a survey's page.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use model::page::{Align, Block, Table, Text, Tone};
 
-use super::{SHOWN, groups, listed, number, short};
+use super::{SHOWN, groups, letter, listed, number, short};
+use crate::survey::drift::CHANGE;
 use crate::survey::{ChangedFact, Drift, FleetChange, HostChange, named};
 
 pub(super) fn blocks(drift: &Drift, verbosity: u8) -> Vec<Block> {
@@ -14,25 +17,20 @@ pub(super) fn blocks(drift: &Drift, verbosity: u8) -> Vec<Block> {
     let apart = &drift.apart;
     groups(
         &mut blocks,
-        "Changed unlike the others (now/before)",
+        "Became slower than the others (now/before)",
         apart,
         &apart.suspects,
         verbosity,
     );
-    groups(&mut blocks, "Changed alike (now/before)", apart, &apart.modes, verbosity);
+    groups(&mut blocks, "Became slower alike (now/before)", apart, &apart.modes, verbosity);
     blocks.extend(apart.strips.iter().cloned().map(Block::Strips));
     if !drift.facts.is_empty() {
         blocks.push(Block::Heading("Facts that changed".to_owned()));
-        let shown = if verbosity > 0 { drift.facts.len() } else { SHOWN };
-        let line = |fact: &ChangedFact| {
-            let (before, now) = (short(&fact.before), short(&fact.now));
-            let who = listed(&fact.hosts, verbosity);
-            let count = machines(fact.hosts.len());
-            Text::from(format!("{}: {before} -> {now} on {count}: {who}", fact.label))
-        };
-        let mut lines: Vec<Text> = drift.facts.iter().take(shown).map(line).collect();
-        if drift.facts.len() > shown {
-            lines.push(format!("{} more: -v shows all", drift.facts.len() - shown).into());
+        let mut lines = facts(drift, verbosity);
+        if verbosity == 0 && lines.len() > SHOWN {
+            let more = lines.len() - SHOWN;
+            lines.truncate(SHOWN);
+            lines.push(format!("{more} more: -v shows all").into());
         }
         blocks.push(Block::List(lines));
     }
@@ -43,47 +41,100 @@ pub(super) fn blocks(drift: &Drift, verbosity: u8) -> Vec<Block> {
     blocks
 }
 
+/// A line for each change; where nearly each machine has another one, one for all of them.
+fn facts(drift: &Drift, verbosity: u8) -> Vec<Text> {
+    const EACH_MAX: usize = 3;
+    let mut of_fact: Vec<(&str, Vec<&ChangedFact>)> = Vec::new();
+    for fact in &drift.facts {
+        match of_fact.iter_mut().find(|it| it.0 == fact.id) {
+            Some((_, changes)) => changes.push(fact),
+            None => of_fact.push((&fact.id, vec![fact])),
+        }
+    }
+    let told = |(_, changes): (&str, Vec<&ChangedFact>)| -> Vec<Text> {
+        if verbosity == 0 && changes.len() > EACH_MAX {
+            let hosts: usize = changes.iter().map(|it| it.hosts.len()).sum();
+            let (label, count) = (&changes[0].label, number(changes.len(), "different change"));
+            return vec![format!("{label}: {count} on {}", machines(hosts)).into()];
+        }
+        let line = |fact: &&ChangedFact| {
+            let [before, now] = parted(&fact.before, &fact.now, verbosity);
+            let (count, who) = (machines(fact.hosts.len()), listed(&fact.hosts, verbosity));
+            format!("{}: {before}{CHANGE}{now} on {count}: {who}", fact.label).into()
+        };
+        changes.iter().map(line).collect()
+    };
+    of_fact.into_iter().flat_map(told).collect()
+}
+
+/// Two texts from where they begin to differ, by words, if they are long.
+fn parted(before: &str, now: &str, verbosity: u8) -> [String; 2] {
+    const LONG: usize = 40;
+    if verbosity > 0 || before.len().max(now.len()) <= LONG {
+        return [before, now].map(str::to_owned);
+    }
+    let same = before.split(' ').zip(now.split(' ')).take_while(|(a, b)| a == b);
+    let same: usize = same.map(|(word, _)| word.len() + 1).sum();
+    let rest = |text: &str| match text.get(same..) {
+        Some(rest) if same > 0 => short(&format!("... {rest}")),
+        _ => short(text),
+    };
+    [rest(before), rest(now)]
+}
+
 /// The answer in a line.
 pub(super) fn line(drift: &Drift) -> Text {
-    let apart = match drift.apart.bad().len() {
-        0 => "no machine".to_owned(),
-        count => machines(count),
+    let since = &drift.since;
+    if drift.apart.judged == 0 {
+        let text = format!("since {since}: nothing could be held against before");
+        return Text::toned(text, Tone::Warning);
+    }
+    let many = |count: usize| if count == 0 { "no machine".to_owned() } else { machines(count) };
+    let apart = many(drift.apart.bad().len());
+    let alike: BTreeSet<&String> = drift.apart.modes.iter().flat_map(|it| &it.hosts).collect();
+    let slower_alike = match alike.len() {
+        0 => String::new(),
+        count => format!("; {} became slower alike", machines(count)),
     };
-    let fleet = match drift.fleet.len() {
-        0 => "as a whole is as it was".to_owned(),
-        count => format!("changed in {}", number(count, "result")),
+    let of_all = match drift.fleet.len() {
+        0 => "no change of all is certain".to_owned(),
+        count => format!("all changed in {}", number(count, "result")),
     };
-
     let text =
-        format!("since {}: {apart} changed unlike the others; the fleet {fleet}", drift.since);
-    let is_good = drift.fleet.is_empty() && !drift.apart.has_suspects();
+        format!("since {since}: {apart} became slower than the others{slower_alike}; {of_all}");
+    let is_good = drift.fleet.is_empty() && !drift.apart.has_suspects() && alike.is_empty();
     Text::toned(text, if is_good { Tone::Good } else { Tone::Warning })
 }
 
 fn answer(drift: &Drift, verbosity: u8) -> Vec<Text> {
     let mut lines = Vec::new();
     let shown = if verbosity > 0 { drift.fleet.len() } else { 3 };
-    lines.extend(drift.fleet.iter().take(shown).map(fleet));
+    lines.extend(drift.fleet.iter().take(shown).map(|change| fleet(drift, change)));
     if drift.fleet.len() > shown {
         let more = number(drift.fleet.len() - shown, "more result");
-        lines.push(Text::from(format!("the fleet changed in {more}: -v shows all")));
-    } else if drift.fleet.is_empty() && drift.apart.judged > 0 {
-        let text = "as a whole the fleet is as it was, within 1 % in each result";
-        lines.push(Text::toned(text, Tone::Good));
+        lines.push(Text::from(format!("all changed in {more}: -v shows them")));
     }
-    let bad = drift.apart.bad();
-    if !bad.is_empty() {
-        let text = format!("{} changed unlike the others", machines(bad.len()));
-        lines.push(Text::toned(text, Tone::Warning));
-    } else if drift.apart.judged > 0 {
-        lines.push(Text::toned("no machine changed unlike the others", Tone::Good));
+    let (within, asked) = (drift.within, number(drift.asked, "result"));
+    let rest = drift.asked - drift.fleet.len() - within;
+    if drift.asked > 0 {
+        let rest = match rest {
+            0 => String::new(),
+            rest => format!("; of {rest} the machines vary too much, or are too few, to tell"),
+        };
+        lines.push(Text::from(format!("{within} of {asked} are within 1 % of before{rest}")));
     }
-    let few = drift.apart.left_out.len();
-    if few > 0 {
-        lines.push(Text::from(format!(
-            "{} of small kinds: `cpudyno compare BEFORE NOW` holds one against itself",
-            machines(few)
-        )));
+    if !drift.stayed.is_empty() {
+        let (count, names) = (machines(drift.stayed.len()), listed(&drift.stayed, verbosity));
+        let text = format!("{count} did not gain what the others gained: {names}");
+        lines.push(Text::from(text));
+    }
+    let mut why: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for out in &drift.apart.left_out {
+        why.entry(&out.why).or_default().push(out.name.clone());
+    }
+    for (why, names) in why {
+        let (count, names) = (machines(names.len()), listed(&names, verbosity));
+        lines.push(Text::from(format!("{count} not held against before, {why}: {names}")));
     }
     for (names, what) in [(&drift.new, "new"), (&drift.gone, "not measured since")] {
         if !names.is_empty() {
@@ -94,13 +145,17 @@ fn answer(drift: &Drift, verbosity: u8) -> Vec<Text> {
     lines
 }
 
-fn fleet(change: &FleetChange) -> Text {
+fn fleet(drift: &Drift, change: &FleetChange) -> Text {
     let percent = (change.ratio - 1.0) * 100.0;
     let (way, tone) =
         if percent < 0.0 { ("slower", Tone::Warning) } else { ("faster", Tone::Good) };
     let [low, high] = change.interval;
+    let who = match drift.apart.kinds.as_slice() {
+        [_] => format!("the {} are", machines(change.of)),
+        _ => format!("the {} of kind {} are", machines(change.of), letter(change.kind)),
+    };
     let text = format!(
-        "the fleet is {:.1} % {way} in {}: {:.3} of before ({low:.3} to {high:.3})",
+        "{who} {:.1} % {way} in {}: {:.3} of before ({low:.3} to {high:.3})",
         percent.abs(),
         named(&change.column.what),
         change.ratio,
