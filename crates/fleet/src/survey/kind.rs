@@ -8,7 +8,7 @@ use super::limits;
 use super::modes;
 use super::ranks;
 use super::separators::{CHANCE_MAX, DifferingFact, KindFacts, Separator};
-use super::sorts::{ApartHost, SortedResult, bends};
+use super::sorts::{ApartHost, SortedResult, tails};
 use super::{
     Deviation, FactSpread, Host, HostDeviation, HostGroup, HostKind, Names, OddSetting,
     ResultColumn,
@@ -120,10 +120,10 @@ impl<'a> KindOfHost<'a> {
     }
 
     pub(super) fn look(&self, place: usize, chance: f64) -> KindFindings {
-        let bends = bends(&self.results, chance, self.names);
+        let tails = tails(&self.results, chance, self.names);
         let beyond = |place: usize| {
             let result = &self.results[place];
-            result.beyond(&self.hosts, chance, bends[&result.quantity(self.names)])
+            result.beyond(&self.hosts, chance, tails[&result.quantity(self.names)])
         };
         let apart: Vec<ApartHost> =
             each(self.results.len(), beyond).into_iter().flatten().collect();

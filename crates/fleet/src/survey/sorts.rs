@@ -6,10 +6,11 @@ use std::ops::Range;
 use model::stats::paired::Better;
 use model::stats::{median, quantile_sorted};
 
-use super::limits::{self, Sample};
+use super::limits::{self, Sample, Tail};
 use super::modes;
 use super::rows::HostNumber;
 use super::{Host, Names};
+use crate::threads::each;
 
 /// One machine in one result: the place of the machine, what is usual and what is here.
 #[derive(Clone, Copy)]
@@ -36,19 +37,27 @@ pub(super) struct SortedResult {
 /// What results of one sort have in common.
 pub(super) type QuantityOfArea<'a> = (&'a str, &'a str);
 
-/// How the worse side of each quantity bends, by the median over its results: of one alone it is uncertain.
-pub(super) fn bends<'a>(
+/// The tail on the worse side of each quantity, by the median over its results: of one alone it is uncertain.
+pub(super) fn tails<'a>(
     all: &[SortedResult],
     chance: f64,
     names: &'a Names,
-) -> BTreeMap<QuantityOfArea<'a>, f64> {
-    let mut bends: BTreeMap<QuantityOfArea<'a>, Vec<f64>> = BTreeMap::new();
-    for result in all {
-        let of_quantity = bends.entry(result.quantity(names)).or_default();
-        of_quantity.extend(result.sorts().filter_map(|sort| result.sample(sort, chance).bend()));
+) -> BTreeMap<QuantityOfArea<'a>, Tail> {
+    let of_result = |place: usize| {
+        let result = &all[place];
+        let tails = result.sorts().filter_map(|sort| result.sample(sort, chance).tail());
+        (result.quantity(names), tails.collect::<Vec<_>>())
+    };
+    let mut found: BTreeMap<QuantityOfArea<'a>, Vec<Tail>> = BTreeMap::new();
+    for (quantity, tails) in each(all.len(), of_result) {
+        found.entry(quantity).or_default().extend(tails);
     }
-    let pooled = |bends: Vec<f64>| median(&bends).unwrap_or(0.0);
-    bends.into_iter().map(|(quantity, bends)| (quantity, pooled(bends))).collect()
+    let pooled = |tails: Vec<Tail>| {
+        let middle =
+            |of: fn(&Tail) -> f64| median(&tails.iter().map(of).collect::<Vec<_>>()).unwrap_or(0.0);
+        Tail { bend: middle(|tail| tail.bend), excess: middle(|tail| tail.excess) }
+    };
+    found.into_iter().map(|(quantity, tails)| (quantity, pooled(tails))).collect()
 }
 
 impl SortedResult {
@@ -117,19 +126,19 @@ impl SortedResult {
 
     /// Machines that are worse than others of their sort by more than chance, with the whole of their interval where they
     /// have one.
-    pub(super) fn beyond(&self, hosts: &[&Host], chance: f64, bend: f64) -> Vec<ApartHost> {
+    pub(super) fn beyond(&self, hosts: &[&Host], chance: f64, tail: Tail) -> Vec<ApartHost> {
         /// Among more, one machine moves neither median.
         const EACH_MAX: usize = 100;
         let mut found = Vec::new();
         for sort in self.sorts() {
             let sample = self.sample(sort.clone(), chance);
-            let of_all = sample.usual(bend);
+            let of_all = sample.usual(tail);
             for place in sort.clone() {
                 let mut usual = of_all;
                 if sort.len() <= EACH_MAX {
                     let others =
                         [&self.values[sort.start..place], &self.values[place + 1..sort.end]];
-                    usual = Sample { numbers: &others.concat(), ..sample }.usual(bend);
+                    usual = Sample { numbers: &others.concat(), ..sample }.usual(tail);
                 }
                 let host = self.hosts[place] as usize;
                 let is_beyond = |usual: &limits::Usual| {
