@@ -62,7 +62,7 @@ pub(crate) fn run(trial: &FleetTrial) -> Result<ExitCode> {
         .with_context(|| format!("cannot make the folder `{}`", folder.display()))?;
     let folder = fs::canonicalize(folder)?;
     let files = FleetFiles {
-        binary: built::release_binary()?,
+        binary: built::packaged_binary()?,
         base: folder.join("base.json"),
         records: folder.join("records"),
         pack: match (trial.hundred_thousand, trial.days) {
