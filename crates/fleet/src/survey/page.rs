@@ -221,14 +221,29 @@ fn odd_setting(odd: &super::OddSetting, verbosity: u8) -> String {
     format!("{}: {here} on {}; usual {usual}", odd.label, listed(&odd.hosts, verbosity))
 }
 
-/// A long text's beginning; of a change, both.
+const LONGEST: usize = 40;
+
+/// A long text's beginning; of a change, both from where they begin to differ.
 fn short(text: &str) -> String {
-    const LONGEST: usize = 40;
-    let short = |text: &str| match text.char_indices().nth(LONGEST) {
+    let cut = |text: &str| match text.char_indices().nth(LONGEST) {
         Some(_) => text.chars().take(LONGEST - 3).collect::<String>() + "...",
         None => text.to_owned(),
     };
-    text.split(CHANGE).map(short).collect::<Vec<_>>().join(CHANGE)
+    match text.split_once(CHANGE) {
+        Some((before, now)) => parted(before, now).map(|text| cut(&text)).join(CHANGE),
+        None => cut(text),
+    }
+}
+
+/// Two texts from where they begin to differ, by words, if they are long.
+fn parted(before: &str, now: &str) -> [String; 2] {
+    let is_long = before.len().max(now.len()) > LONGEST;
+    let same = before.split(' ').zip(now.split(' ')).take_while(|(a, b)| is_long && a == b);
+    let same: usize = same.map(|(word, _)| word.len() + 1).sum();
+    [before, now].map(|text| match text.get(same..) {
+        Some(rest) if same > 0 => format!("... {rest}"),
+        _ => text.to_owned(),
+    })
 }
 
 /// One digit and zeros in groups of three.
@@ -300,4 +315,18 @@ pub fn csv(survey: &Survey) -> Result<String, csv::Error> {
     }
     let bytes = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short;
+
+    #[test]
+    fn long_texts_of_a_change_are_told_from_where_they_differ() {
+        assert_eq!(short("on -> off"), "on -> off");
+        let long = "mitigations=auto preempt=none nmi_watchdog=0 quiet";
+        assert_eq!(short(long), "mitigations=auto preempt=none nmi_wat...");
+        let change = format!("{long} -> {}", long.replace("nmi_watchdog=0", "nmi_watchdog=1"));
+        assert_eq!(short(&change), "... nmi_watchdog=0 quiet -> ... nmi_watchdog=1 quiet");
+    }
 }

@@ -58,28 +58,14 @@ fn facts(drift: &Drift, verbosity: u8) -> Vec<Text> {
             return vec![format!("{label}: {count} on {}", machines(hosts)).into()];
         }
         let line = |fact: &&ChangedFact| {
-            let [before, now] = parted(&fact.before, &fact.now, verbosity);
+            let change = [&*fact.before, &fact.now].join(CHANGE);
+            let change = if verbosity > 0 { change } else { short(&change) };
             let (count, who) = (machines(fact.hosts.len()), listed(&fact.hosts, verbosity));
-            format!("{}: {before}{CHANGE}{now} on {count}: {who}", fact.label).into()
+            format!("{}: {change} on {count}: {who}", fact.label).into()
         };
         changes.iter().map(line).collect()
     };
     of_fact.into_iter().flat_map(told).collect()
-}
-
-/// Two texts from where they begin to differ, by words, if they are long.
-fn parted(before: &str, now: &str, verbosity: u8) -> [String; 2] {
-    const LONG: usize = 40;
-    if verbosity > 0 || before.len().max(now.len()) <= LONG {
-        return [before, now].map(str::to_owned);
-    }
-    let same = before.split(' ').zip(now.split(' ')).take_while(|(a, b)| a == b);
-    let same: usize = same.map(|(word, _)| word.len() + 1).sum();
-    let rest = |text: &str| match text.get(same..) {
-        Some(rest) if same > 0 => short(&format!("... {rest}")),
-        _ => short(text),
-    };
-    [rest(before), rest(now)]
 }
 
 /// The answer in a line.
