@@ -9,6 +9,7 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use fleet::pack::{Packable, Packer, TOGETHER};
 use fleet::simulate::{FAULTS, PlantedFault, SimulatedFleet};
+use fleet::survey::beginning_of;
 use fleet::threads::each_with;
 use model::areas::memory;
 use model::record::Digest;
@@ -108,6 +109,8 @@ impl DailyMachine {
     fn new(fleet: &SimulatedFleet, host: usize) -> Result<DailyMachine> {
         let mut digest = fleet.digest(host);
         let run = [&digest.run.started, &digest.run.id].map(Clone::clone);
+        let beginning =
+            |digest: &Digest| beginning_of(digest).context("BUG: a digest cannot be written");
         let says = beginning(&digest)?;
         let ages = host.is_multiple_of(AGEING_ONE_OF);
         age(&mut digest);
@@ -133,12 +136,6 @@ fn age(digest: &mut Digest) {
             measured.median *= AGEING_FACTOR;
         }
     }
-}
-
-/// A record that ends after its digest.
-fn beginning(digest: &Digest) -> Result<String> {
-    let text = serde_json::to_string(digest)?;
-    Ok(format!(r#"{{"schema":"{}","digest":{text}}}"#, model::record::SCHEMA))
 }
 
 #[cfg(test)]

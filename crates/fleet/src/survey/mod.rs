@@ -27,9 +27,9 @@ use serde::Serialize;
 pub use self::drift::{ChangedFact, Drift, FleetChange, HostChange, drift};
 use self::kind::KindOfHost;
 pub use self::page::{csv, folded, page};
-pub use self::rows::{Host, Names, ResultColumn, Rows};
+pub use self::rows::{Host, Names, ResultColumn, Rows, beginning_of};
 #[cfg(feature = "parquet")]
-pub(crate) use self::rows::{Numbered, beginning_of, column, write_key};
+pub(crate) use self::rows::{Numbered, column, write_key};
 pub use self::separators::{CHANCE_MAX, Separator};
 use crate::reference;
 

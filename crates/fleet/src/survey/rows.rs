@@ -437,7 +437,7 @@ fn write_parts<'a>(
 }
 
 /// What a record begins with.
-pub(crate) fn beginning_of(digest: &Digest) -> Option<String> {
+pub fn beginning_of(digest: &Digest) -> Option<String> {
     let text = serde_json::to_string(digest).ok()?;
     Some(format!(r#"{{"schema":"{}","digest":{text}}}"#, model::record::SCHEMA))
 }

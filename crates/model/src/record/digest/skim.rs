@@ -163,9 +163,9 @@ impl<'de> Deserialize<'de> for IntervalPpm {
         // They are a third of a digest, and the text between brackets is read faster than an array is asked.
         let text = <&RawValue>::deserialize(from)?.get();
         let inner = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
-        let inner = inner.ok_or_else(|| D::Error::custom("no array of millionths"))?;
+        let inner = inner.ok_or_else(|| D::Error::custom("no array of millionths"))?.trim_ascii();
         let (mut usual, mut count, mut more) = ([0; USUAL], 0, Vec::new());
-        for ppm in inner.split(',').filter(|_| !inner.trim_ascii().is_empty()) {
+        for ppm in inner.split(',').filter(|_| !inner.is_empty()) {
             let ppm: i64 = ppm.trim_ascii().parse().map_err(D::Error::custom)?;
             match usual.get_mut(count) {
                 Some(place) => *place = ppm,
