@@ -107,7 +107,9 @@ fn answer(drift: &Drift, verbosity: u8) -> Vec<Text> {
             0 => String::new(),
             rest => format!("; of {rest} the machines vary too much, or are too few, to tell"),
         };
-        lines.push(Text::from(format!("{within} of {asked} are within 1 % of before{rest}")));
+        let text =
+            format!("{within} of {asked} are within 1 % of before, by the median machine{rest}");
+        lines.push(Text::from(text));
     }
     if !drift.stayed.is_empty() {
         let (count, names) = (machines(drift.stayed.len()), listed(&drift.stayed, verbosity));
