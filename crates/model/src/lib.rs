@@ -19,6 +19,7 @@ pub mod isa;
 pub mod json;
 pub mod licence;
 pub mod memory;
+pub mod microarchitecture;
 pub mod name;
 pub mod order;
 pub mod outline;

@@ -1,9 +1,9 @@
 //! Which core each CPU is, on architectures where a core has a number or a name of its own.
 
+use model::microarchitecture::{self, Midr, RiscV};
 use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 
 use super::cpuinfo::Cpuinfo;
-use super::microarchitecture::{self, Midr, RiscV};
 use crate::ports::Machine;
 
 /// Who a core says it is.

@@ -1,14 +1,13 @@
 //! Who the CPU says it is.
 
-use std::fmt;
 use std::iter::repeat_n;
 
+use model::microarchitecture::{self, CpuNumbers, Signature};
 use model::{Obstacle, Reading, Unavailable};
 use sys::cpuid::Leaf;
 
 use super::cores::{self, CoreIdentity};
 use super::cpuinfo::{Architecture, CPUINFO, Cpuinfo};
-use super::microarchitecture;
 use super::platform::not_offered;
 use super::topology;
 use crate::facts::fact_cache::Survey;
@@ -25,55 +24,6 @@ pub(super) const ROWS: &[FactRow] = &[
     row("cpu.microarchitecture", "Microarchitecture", |s| microarchitecture(s).map(text)),
     row("cpu.core_types", "Core types", |s| core_types(s).map(text)),
 ];
-
-/// Display family, model and stepping, as `/proc/cpuinfo` writes them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Signature {
-    pub(crate) family: u32,
-    pub(crate) model: u32,
-    /// Old kernels, and some hypervisors, say `unknown`.
-    pub(crate) stepping: Option<u32>,
-}
-
-impl Signature {
-    /// Of Intel's: family 6, or what came after it (18, 19); 15 is NetBurst, and 11 Knights Corner.
-    pub(crate) fn is_6_or_later(self) -> bool {
-        self.family == 6 || self.family > 15
-    }
-}
-
-impl fmt::Display for Signature {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}/", self.family, self.model)?;
-        match self.stepping {
-            Some(stepping) => write!(f, "{stepping}"),
-            None => f.write_str("?"),
-        }
-    }
-}
-
-/// The numbers by which lists of events know a CPU.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CpuNumbers {
-    /// An x86 CPU.
-    X86 {
-        /// Vendor, as CPUID 0 writes it.
-        vendor: String,
-        /// Display family.
-        family: u32,
-        /// Display model.
-        model: u32,
-        /// Stepping, where it is known.
-        stepping: Option<u32>,
-    },
-    /// A core of Arm's architecture.
-    Arm {
-        /// Who designed it.
-        implementer: u32,
-        /// Which of the designer's cores it is.
-        part: u32,
-    },
-}
 
 /// The numbers of the CPUs: one entry for all of an x86 machine, one for each CPU of others, in the
 /// order in which the kernel lists them.

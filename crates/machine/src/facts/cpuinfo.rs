@@ -8,9 +8,8 @@
 
 use std::collections::BTreeMap;
 
+use model::microarchitecture::{Midr, RiscV};
 use model::{CpuId, CpuSet};
-
-use super::microarchitecture::{Midr, RiscV};
 
 pub(super) const CPUINFO: &str = "/proc/cpuinfo";
 

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter::repeat_n;
 
+use model::microarchitecture::Signature;
 use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 
-use super::cpu::{self, Signature};
+use super::cpu;
 use crate::facts::fact_cache::Survey;
 use crate::parse::folded;
 

@@ -19,7 +19,6 @@ pub(crate) mod idle;
 mod isa;
 mod kernel;
 mod memory;
-mod microarchitecture;
 mod platform;
 mod preferred_cores;
 pub mod prefetchers;
@@ -36,8 +35,8 @@ pub(crate) use self::claimed::{BY_KERNEL, Claimed, claimed, is_sold};
 pub(crate) use self::cppc::{
     HighestLevels, boosted_by_hwp, boosted_by_levels, highest_levels, nominal_frequency,
 };
-pub use self::cpu::{CpuNumbers, cpu_numbers};
-pub(crate) use self::cpu::{Signature, vendor as cpu_vendor};
+pub use self::cpu::cpu_numbers;
+pub(crate) use self::cpu::vendor as cpu_vendor;
 pub(crate) use self::cpuinfo::{Architecture, Cpuinfo};
 use self::fact_cache::Survey;
 use self::fact_table::FactRow;
@@ -48,7 +47,6 @@ pub use self::isa::isa;
 pub use self::kernel::concerns_performance;
 pub(crate) use self::kernel::to_load;
 pub(crate) use self::memory::{HUGE_PAGES, MEMINFO, huge_page_pools};
-pub(crate) use self::microarchitecture::{Reasons as ReasonsLayout, clock_of_intel};
 pub use self::platform::is_guest;
 pub(crate) use self::platform::{
     Ground, ON_THE_HOST, container, ground, hidden_from_guest, is_contained, no_file,
@@ -61,26 +59,6 @@ pub(crate) use self::turbo_ratio::turbo_limits;
 pub use self::uncore::agents as uncore_agents;
 use crate::parse::folded;
 use crate::ports::Machine;
-
-/// The name of every microarchitecture that this version knows.
-pub fn microarchitectures() -> impl Iterator<Item = &'static str> {
-    microarchitecture::names()
-}
-
-/// The numbers of a CPU whose microarchitecture, or core, has that name.
-pub fn numbers_of(microarchitecture: &str) -> Option<CpuNumbers> {
-    microarchitecture::numbers(microarchitecture)
-}
-
-/// The name of the microarchitecture of a CPU, or of its core.
-pub fn name_of(numbers: &CpuNumbers) -> Option<&'static str> {
-    microarchitecture::name_of(numbers)
-}
-
-/// Whether a CPU that is neither x86 nor Arm's is called so: only its own kernel lists events.
-pub fn is_of_others(called: &str) -> bool {
-    microarchitecture::is_of_others(called)
-}
 
 /// In reading order.
 pub(crate) const TABLES: &[&[FactRow]] = &[

@@ -6,12 +6,11 @@
 
 use std::collections::BTreeSet;
 
+use model::microarchitecture::{Signature, Turbo, clock_of_intel};
 use model::record::{TurboLimit, TurboStep};
 use model::{Obstacle, Reading, Unavailable};
 
-use super::cpu::Signature;
 use super::groups::{CpuGroup, Maker, bits, byte, groups, identity, register};
-use super::microarchitecture::{Turbo, clock_of_intel};
 use crate::facts::fact_cache::Survey;
 use crate::facts::fact_table::{FactRow, row, text};
 

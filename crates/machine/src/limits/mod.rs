@@ -406,8 +406,9 @@ fn together(clocks: impl Iterator<Item = (CpuId, f64)>, source: &str) -> Vec<All
 
 #[cfg(test)]
 mod tests {
+    use model::microarchitecture::Signature;
+
     use super::*;
-    use crate::facts::Signature;
 
     /// A look at MSR 19Ch of these CPUs.
     fn looked(values: [Reading<u64>; 2]) -> Looked {

@@ -1,7 +1,7 @@
 //! Registers in which hardware says why it lowers the clock: a bit that is set while that is so, and a
 //! log beside it that stays.
 
-use crate::facts::{ReasonsLayout, Signature, clock_of_intel};
+use model::microarchitecture::{Reasons as ReasonsLayout, Signature, clock_of_intel};
 use model::record::BOOST;
 
 /// A reason, and its bits in a register.

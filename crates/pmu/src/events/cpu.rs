@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use machine::facts::{self, CpuNumbers};
+use model::microarchitecture::{self, CpuNumbers};
 use model::name::did_you_mean;
 
 use super::error::Error;
@@ -43,15 +43,15 @@ impl CpuModel {
             return cpuid.parse();
         }
         // What `cpudyno info` calls it.
-        if let Some(numbers) = facts::numbers_of(typed) {
+        if let Some(numbers) = microarchitecture::numbers(typed) {
             return Ok(CpuModel::of(numbers));
         }
-        if facts::is_of_others(typed) {
+        if microarchitecture::is_of_others(typed) {
             return Err(Error::OtherArchitecture { typed: typed.to_owned() });
         }
         typed.parse().map_err(|error| {
             let name = typed.trim().to_ascii_lowercase().replace(['_', ' '], "-");
-            let of_info = facts::microarchitectures();
+            let of_info = microarchitecture::names();
             let names = families.iter().flat_map(Family::names).chain(of_info);
             let near = did_you_mean(&name, names).map(String::from);
             match error {
@@ -274,7 +274,7 @@ mod tests {
                 let vendor = vendor.to_owned();
                 let numbers = CpuNumbers::X86 { vendor, family, model, stepping };
                 let cpu = CpuModel::of(numbers.clone());
-                match (facts::name_of(&numbers), cpu.families().is_empty()) {
+                match (microarchitecture::name_of(&numbers), cpu.families().is_empty()) {
                     (None, false) => panic!("{cpu} has events and no name"),
                     (Some(name), true) => _ = silent.insert(name),
                     _ => {}

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use machine::permissions::Question;
 use machine::pmu::{self, Pmu};
 use machine::{Machine, Tree, facts};
+use model::microarchitecture::CpuNumbers;
 use model::{Obstacle, Reading, Unavailable};
 use sys::cpuid::Leaf;
 
@@ -72,7 +73,7 @@ impl<'a> Target<'a> {
     /// The machine at hand.
     pub fn of(machine: &'a Machine) -> Target<'a> {
         let numbers = facts::cpu_numbers(machine);
-        let first = |numbers: &Vec<facts::CpuNumbers>| numbers.first().cloned();
+        let first = |numbers: &Vec<CpuNumbers>| numbers.first().cloned();
         let cpu = numbers.as_ref().ok().and_then(first).map(CpuModel::of).ok_or_else(|| {
             let none = || Unavailable::new(Obstacle::Hardware, "CPU", "it has no numbers");
             numbers.as_ref().err().cloned().unwrap_or_else(none)
@@ -224,7 +225,7 @@ fn type_of_all(structured: Option<Leaf>) -> Option<CoreType> {
     (structured?.edx >> 15 & 1 == 0).then_some(CoreType::Core)
 }
 
-fn of_core(machine: &Machine, name: &str, numbers: &[facts::CpuNumbers]) -> CoreTypePmu {
+fn of_core(machine: &Machine, name: &str, numbers: &[CpuNumbers]) -> CoreTypePmu {
     let tree = machine.tree.as_ref();
     let pmu = Pmu::new(tree, name);
     let first = pmu.first_cpu();

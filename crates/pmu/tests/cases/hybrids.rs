@@ -3,7 +3,7 @@
 use std::fs;
 
 use libtest_mimic::Failed;
-use machine::{Machine, facts};
+use machine::Machine;
 use pmu::events::{CpuModel, Encoded, Events, Source, Target};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -166,7 +166,7 @@ fn low_power() -> Result<(), Failed> {
 }
 
 fn named() -> Result<(), Failed> {
-    let strangers = facts::microarchitectures().filter(|name| CpuModel::named(name).is_err());
+    let strangers = model::microarchitecture::names().filter(|name| CpuModel::named(name).is_err());
     none(&strangers.map(String::from).collect::<Vec<_>>())?;
     for (typed, family) in [
         ("Zen 4", "zen4"),

@@ -18,6 +18,7 @@ pub(super) mod by_cpuid;
 
 use std::collections::BTreeMap;
 
+use model::microarchitecture::{Turbo, clock_of_intel};
 use model::record::{Cache, CpuPlace, Topology, Unsaid};
 use model::{CpuId, CpuSet, Finding, Obstacle, Reading, Unavailable};
 
@@ -27,7 +28,6 @@ pub(super) use self::rows::{ROWS, is_of_one_kind};
 use self::sysfs::Nesting;
 use super::cpuinfo::Cpuinfo;
 use super::groups::{Maker, identity};
-use super::microarchitecture::{Turbo, clock_of_intel};
 use crate::facts::cgroup;
 use crate::facts::fact_cache::Survey;
 use crate::ports::Machine;

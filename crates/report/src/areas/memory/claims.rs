@@ -314,7 +314,7 @@ mod tests {
     #[test]
     fn every_peak_is_one_of_a_known_core() {
         assert!(PEAKS.len() >= 14);
-        let known: Vec<&str> = machine::facts::microarchitectures().collect();
+        let known: Vec<&str> = model::microarchitecture::names().collect();
         for peak in PEAKS.iter() {
             for core in &peak.of {
                 assert!(known.contains(&core.as_str()), "{core}");

@@ -224,7 +224,7 @@ mod tests {
         assert!(SETS.len() >= 10, "{}", SETS.len());
         // Where a machine has several types of core, the type follows.
         let of_types = |core| ["", " P", " E"].map(|kind| format!("{core}{kind}"));
-        let known: Vec<String> = machine::facts::microarchitectures().flat_map(of_types).collect();
+        let known: Vec<String> = model::microarchitecture::names().flat_map(of_types).collect();
         for set in SETS.iter() {
             assert!(!set.citation().is_empty() && !set.figures.is_empty(), "{set:?}");
             assert!(known.iter().any(|core| set.is_of(Some(core))), "{set:?}");

@@ -11,7 +11,56 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use super::cpu::{CpuNumbers, Signature};
+/// Display family, model and stepping, as `/proc/cpuinfo` writes them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Signature {
+    /// Display family.
+    pub family: u32,
+    /// Display model.
+    pub model: u32,
+    /// Old kernels, and some hypervisors, say `unknown`.
+    pub stepping: Option<u32>,
+}
+
+impl Signature {
+    /// Of Intel's: family 6, or what came after it (18, 19); 15 is NetBurst, and 11 Knights Corner.
+    pub fn is_6_or_later(self) -> bool {
+        self.family == 6 || self.family > 15
+    }
+}
+
+impl fmt::Display for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}/", self.family, self.model)?;
+        match self.stepping {
+            Some(stepping) => write!(f, "{stepping}"),
+            None => f.write_str("?"),
+        }
+    }
+}
+
+/// The numbers by which lists of events know a CPU.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CpuNumbers {
+    /// An x86 CPU.
+    X86 {
+        /// Vendor, as CPUID 0 writes it.
+        vendor: String,
+        /// Display family.
+        family: u32,
+        /// Display model.
+        model: u32,
+        /// Stepping, where it is known.
+        stepping: Option<u32>,
+    },
+    /// A core of Arm's architecture.
+    Arm {
+        /// Who designed it.
+        implementer: u32,
+        /// Which of the designer's cores it is.
+        part: u32,
+    },
+}
 
 /// Models that are alike: vendor, family, models, steppings, name, what they state of their clock.
 type ModelRow = (
@@ -25,18 +74,18 @@ type ModelRow = (
 
 /// Where models state what they say of their clock.
 #[derive(Debug, PartialEq)]
-pub(crate) struct ClockLayout {
+pub struct ClockLayout {
     /// What ratios are multiplied with, in hertz; none: it is set per product.
-    pub(crate) bus: Option<f64>,
+    pub bus: Option<f64>,
     /// How they state turbo limits.
-    pub(crate) turbo: Option<Turbo>,
+    pub turbo: Option<Turbo>,
     /// Their register of reasons for a lower clock, beside the thermal status that all have.
-    pub(crate) reasons: Option<Reasons>,
+    pub reasons: Option<Reasons>,
 }
 
 /// How turbo limits are stated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Turbo {
+pub enum Turbo {
     /// Eight ratios to a register: of 1 core, of 2 cores, and so on; this many registers.
     PerCore(usize),
     /// Eight ratios in 1ADh, and in 1AEh the counts of cores up to which they hold.
@@ -52,9 +101,12 @@ pub(crate) enum Turbo {
 
 /// Layouts of the register of reasons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reasons {
+pub enum Reasons {
+    /// `MSR_CORE_PERF_LIMIT_REASONS` of clients since Skylake.
     Client,
+    /// That of Haswell and Broadwell.
     Haswell,
+    /// That of their servers.
     HaswellServer,
 }
 
@@ -200,13 +252,13 @@ const PRODUCTS: &[(&str, &str, u32, u32)] = &[
 ];
 
 /// Every name of an x86 CPU and of a core of Arm's architecture that there is.
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
+pub fn names() -> impl Iterator<Item = &'static str> {
     let products = PRODUCTS.iter().map(|product| product.0);
     TABLE.iter().map(|row| row.4).chain(products).chain(ARM_CORES.iter().map(|core| core.2))
 }
 
 /// Whether a CPU of another architecture is called so.
-pub(super) fn is_of_others(called: &str) -> bool {
+pub fn is_of_others(called: &str) -> bool {
     /// POWER, SPARC, LoongArch and IBM Z call themselves something that begins so.
     const BEGINNINGS: &[&str] =
         &["power", "ultrasparc", "tiultrasparc", "sparc", "loongson", "ibm", "machinetype"];
@@ -232,14 +284,14 @@ fn rows(vendor: &str, signature: Signature) -> impl Iterator<Item = &'static Mod
 
 /// The name of a microarchitecture, where this version has one. Where the stepping is unknown, it is
 /// the one of all steppings.
-pub(super) fn name(vendor: &str, signature: Signature) -> Option<&'static str> {
+pub fn name(vendor: &str, signature: Signature) -> Option<&'static str> {
     let mut names = rows(vendor, signature).map(|row| row.4);
     let name = names.next()?;
     (signature.stepping.is_some() || names.all(|other| other == name)).then_some(name)
 }
 
 /// The same of a core of Arm's architecture, too.
-pub(super) fn name_of(numbers: &CpuNumbers) -> Option<&'static str> {
+pub fn name_of(numbers: &CpuNumbers) -> Option<&'static str> {
     match *numbers {
         CpuNumbers::Arm { implementer, part } => arm_core(implementer, part),
         CpuNumbers::X86 { ref vendor, family, model, stepping } => {
@@ -249,7 +301,7 @@ pub(super) fn name_of(numbers: &CpuNumbers) -> Option<&'static str> {
 }
 
 /// Where an Intel CPU of any stepping states what it says of its clock; none: this version does not know.
-pub(crate) fn clock_of_intel(family: u32, model: u32) -> Option<&'static ClockLayout> {
+pub fn clock_of_intel(family: u32, model: u32) -> Option<&'static ClockLayout> {
     rows(INTEL, Signature { family, model, stepping: None }).next()?.5
 }
 
@@ -262,7 +314,7 @@ const AMX: &[&str] =
     &["Sapphire Rapids", "Emerald Rapids", "Granite Rapids", "Granite Rapids-D", "Diamond Rapids"];
 
 /// What a CPU has by that register, and cannot have if it is what its numbers say.
-pub(super) fn betrayed(name: &str, edx: u32) -> Option<&'static str> {
+pub fn betrayed(name: &str, edx: u32) -> Option<&'static str> {
     let has = |(bit, _, of): &&(u32, &str, &[&str])| edx >> bit & 1 == 1 && !of.contains(&name);
     NEWER.iter().find(has).map(|(_, what, _)| *what)
 }
@@ -286,7 +338,7 @@ const CORE_TYPES: &[(u32, &str)] = &[
 ];
 
 /// The name of a type of cores in a generation.
-pub(super) fn core_type(generation: &str, eax: u32) -> Option<&'static str> {
+pub fn core_type(generation: &str, eax: u32) -> Option<&'static str> {
     let (_, name) = CORE_TYPES.iter().find(|(known, _)| *known == eax)?;
     // The successor of Golden Cove calls itself by the same number.
     let has_successor = ["Raptor Lake", "Bartlett Lake"].contains(&generation);
@@ -305,7 +357,7 @@ const IMPLEMENTERS: &[(u32, &str)] = &[
 ];
 
 /// The name of who designed a core of Arm's architecture.
-pub(super) fn implementer(number: u32) -> Option<&'static str> {
+pub fn implementer(number: u32) -> Option<&'static str> {
     IMPLEMENTERS.iter().find(|(known, _)| *known == number).map(|(_, name)| *name)
 }
 
@@ -359,14 +411,14 @@ const ARM_CORES: &[(u32, u32, &str)] = &[
 ];
 
 /// The name of a core of Arm's architecture.
-pub(super) fn arm_core(implementer: u32, part: u32) -> Option<&'static str> {
+pub fn arm_core(implementer: u32, part: u32) -> Option<&'static str> {
     let fits = |(of, number, _): &&(u32, u32, &str)| (*of, *number) == (implementer, part);
     ARM_CORES.iter().find(fits).map(|(.., name)| *name)
 }
 
 /// The numbers of a CPU of that name; capitals, blanks and hyphens are all the same. Cores of Arm's architecture may be
 /// called with their designer's name before their own.
-pub(super) fn numbers(called: &str) -> Option<CpuNumbers> {
+pub fn numbers(called: &str) -> Option<CpuNumbers> {
     let called = letters(called);
     let of_arm = || {
         let is_it = |core: &&(u32, u32, &str)| {
@@ -410,22 +462,30 @@ fn letters(name: &str) -> String {
 /// Arm Architecture Reference Manual, MIDR_EL1: implementer in bits 31:24, variant in 23:20, part
 /// in 15:4, revision in 3:0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Midr(pub(super) u64);
+pub struct Midr(
+    /// The register.
+    pub u64,
+);
 
 impl Midr {
-    pub(super) fn new(implementer: u64, variant: u64, part: u64, revision: u64) -> Midr {
+    /// The register, of its fields.
+    #[must_use]
+    pub fn new(implementer: u64, variant: u64, part: u64, revision: u64) -> Midr {
         Midr(implementer << 24 | variant << 20 | part << 4 | revision)
     }
 
-    pub(super) fn implementer(self) -> u32 {
+    /// Who designed the core.
+    pub fn implementer(self) -> u32 {
         (self.0 >> 24 & 0xff) as u32
     }
 
-    pub(super) fn part(self) -> u32 {
+    /// Which of the designer's cores it is.
+    pub fn part(self) -> u32 {
         (self.0 >> 4 & 0xfff) as u32
     }
 
-    pub(super) fn name(self) -> Option<&'static str> {
+    /// The name of the core.
+    pub fn name(self) -> Option<&'static str> {
         arm_core(self.implementer(), self.part())
     }
 }
@@ -468,17 +528,18 @@ const RISCV_CORES: &[(u64, u64, &str)] = &[
 
 /// What tells a RISC-V core from others.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct RiscV {
+pub struct RiscV {
     /// As the device tree calls it: `sifive,u74-mc`.
-    pub(super) uarch: Option<String>,
+    pub uarch: Option<String>,
     /// `mvendorid`.
-    pub(super) vendor: Option<u64>,
+    pub vendor: Option<u64>,
     /// `marchid`.
-    pub(super) architecture: Option<u64>,
+    pub architecture: Option<u64>,
 }
 
 impl RiscV {
-    pub(super) fn designer(&self) -> Option<&'static str> {
+    /// Who designed it, where that is known.
+    pub fn designer(&self) -> Option<&'static str> {
         let prefix = self.uarch.as_deref().and_then(|uarch| uarch.split_once(',')).map(|it| it.0);
         let fits = |(tree, _, number): &&(&str, &str, u64)| {
             prefix == Some(tree) || prefix.is_none() && self.vendor == Some(*number)
@@ -487,7 +548,7 @@ impl RiscV {
     }
 
     /// The name of the core: by what the device tree calls it, else by its numbers.
-    pub(super) fn name(&self) -> Option<String> {
+    pub fn name(&self) -> Option<String> {
         if let Some(uarch) = &self.uarch {
             let core = uarch.split_once(',').map_or(uarch.as_str(), |(_, core)| core);
             let core = core.to_ascii_uppercase();
@@ -508,7 +569,7 @@ impl RiscV {
     /// # Source
     /// The kernel's `arch/riscv/kernel/cpufeature.c`: T-Head's cores with the draft say 0 in
     /// `marchid`.
-    pub(super) fn has_draft_vectors(&self) -> bool {
+    pub fn has_draft_vectors(&self) -> bool {
         self.vendor == Some(0x5b7) && self.architecture == Some(0)
     }
 }
@@ -538,7 +599,7 @@ const MAINFRAMES: &[(u32, &str)] = &[
 ];
 
 /// The name of a machine of IBM Z.
-pub(super) fn mainframe(machine_type: u32) -> Option<&'static str> {
+pub fn mainframe(machine_type: u32) -> Option<&'static str> {
     MAINFRAMES.iter().find(|(known, _)| *known == machine_type).map(|(_, name)| *name)
 }
 
@@ -561,7 +622,7 @@ const LOONGSON_CORES: &[(&str, &str)] = &[
 ];
 
 /// The name of the cores of a CPU of Loongson's.
-pub(super) fn loongson_core(cpu: &str) -> Option<&'static str> {
+pub fn loongson_core(cpu: &str) -> Option<&'static str> {
     LOONGSON_CORES.iter().find(|(start, _)| cpu.starts_with(start)).map(|(_, name)| *name)
 }
 
