@@ -48,12 +48,29 @@ pub struct Reference {
 
 /// What makes machines alike: labels and values.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct MachineKind(Vec<(String, String)>);
+pub(crate) struct MachineKind(Vec<(String, String)>);
 
 impl MachineKind {
-    fn of(digest: &Digest) -> MachineKind {
+    pub(crate) fn of(digest: &Digest) -> MachineKind {
         let said = |id: &str| digest.facts.iter().find(|fact| fact.id == id)?.text.clone();
         MachineKind(alike(digest.run.simulated.clone(), digest.packages, digest.cores, said))
+    }
+
+    /// Labels and values.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(label, value)| (label.as_str(), value.as_str()))
+    }
+
+    /// The value of a label.
+    pub(crate) fn said(&self, label: &str) -> Option<&str> {
+        self.rows().find(|(known, _)| *known == label).map(|(_, value)| value)
+    }
+
+    /// `AMD EPYC 9654, 2 packages, ...`
+    pub(crate) fn in_words(&self) -> String {
+        let words: Vec<String> =
+            self.rows().map(|(label, value)| format!("{label} {value}")).collect();
+        words.join(", ")
     }
 }
 

@@ -2,6 +2,9 @@
 //!
 //! What came of it, `fleet::gate` says.
 
+use kernels::StreamRow;
+use kernels::streams::{SHEET, TABLE};
+use model::areas::turbo::{HEAVY, LIGHT};
 use model::areas::{self, Quantity};
 use model::name::did_you_mean;
 use model::record::{Bound, BoundKind, Presentation};
@@ -110,7 +113,7 @@ pub fn read(text: &str, kind: BoundKind) -> Result<Bound, NoBound> {
     let limit =
         in_base_units(value, unit).map_err(|why| NoBound { why, hint: such_as(path, unit) })?;
     let (name, area) = (name.to_owned(), named.area);
-    Ok(Bound { name, kind, limit, unit, area, quantity, workload, cores })
+    Ok(Bound { name, kind, limit, unit, area, quantity, workload, cores, is_needed: true })
 }
 
 /// Whether a cell may give it a number.
@@ -190,39 +193,81 @@ fn such_as(path: &str, unit: Unit) -> String {
     format!("such as {path}={value}; units: {}", symbols.join(", "))
 }
 
-/// What is measured: all that a sheet has, or no more than the bounds need.
+/// What is measured.
+#[derive(Debug, Clone)]
+pub enum Wanted {
+    /// All that a sheet has.
+    Sheet,
+    /// What figures and claims are known of, alone: the most telling where there is little time.
+    Known,
+    /// What these bounds need.
+    Bounds(Vec<Bound>),
+}
+
+/// Workloads that are held against what is known of a machine anyway; of other areas nothing is measured then.
+const KNOWN: &[(&str, &[&str])] = &[
+    (areas::turbo::AREA, &[LIGHT, HEAVY[0], HEAVY[1], HEAVY[2]]),
+    (areas::memory::AREA, &[areas::memory::ALONE]),
+    (areas::cores::AREA, &[]),
+    (areas::wake::AREA, &["futex"]),
+];
+
+impl Wanted {
+    fn has_area(&self, area: &str) -> bool {
+        match self {
+            Wanted::Sheet => true,
+            Wanted::Known => KNOWN.iter().any(|(known, _)| *known == area),
+            Wanted::Bounds(bounds) => bounds.iter().any(|bound| bound.area == area),
+        }
+    }
+
+    fn has_cell(&self, area: &str, cell: &Cell) -> bool {
+        let is_of = |words: &[&str]| {
+            words.is_empty() || cell.workloads().iter().any(|workload| words.contains(&workload.id))
+        };
+        match self {
+            Wanted::Sheet => true,
+            Wanted::Known => KNOWN.iter().any(|(known, words)| *known == area && is_of(words)),
+            Wanted::Bounds(bounds) => bounds.iter().any(|bound| needs(bound, area, cell)),
+        }
+    }
+
+    /// Streams that only a bound names are no part of the sheet.
+    fn extra_streams(&self) -> Vec<&'static StreamRow> {
+        let Wanted::Bounds(bounds) = self else { return Vec::new() };
+        let is_named = |row: &&&'static StreamRow| {
+            bounds.iter().any(|bound| {
+                bound.area == areas::turbo::AREA && bound.workload.as_deref() == Some(row.id)
+            })
+        };
+        let is_new = |row: &&&StreamRow| !SHEET.iter().any(|known| known.id == row.id);
+        TABLE.iter().filter(is_named).filter(is_new).copied().collect()
+    }
+}
+
+/// The run that gives what is wanted.
 pub fn request(
     budget: Seconds,
     cpus: Option<CpuSet>,
-    bounds: Option<Vec<Bound>>,
+    wanted: Wanted,
     command: Vec<String>,
     presentation: Presentation,
 ) -> Request {
     let whole = sheet::request(budget, cpus, None, command, presentation);
-    let Some(bounds) = bounds else { return whole };
-    // Streams that only a bound names are no part of the sheet.
-    let named = |row: &&&'static kernels::StreamRow| {
-        bounds.iter().any(|bound| {
-            bound.area == model::areas::turbo::AREA && bound.workload.as_deref() == Some(row.id)
-        })
-    };
+    if matches!(wanted, Wanted::Sheet) {
+        return whole;
+    }
     let mut streams = whole.streams;
-    let extra: Vec<_> = kernels::streams::TABLE.iter().filter(named).copied().collect();
-    streams.extend(
-        extra
-            .into_iter()
-            .filter(|row| !kernels::streams::SHEET.iter().any(|known| known.id == row.id)),
-    );
+    streams.extend(wanted.extra_streams());
     Request {
         streams,
         ask: Box::new(move |plan| {
-            let needed = AREAS.iter().filter(|area| bounds.iter().any(|b| b.area == area.id));
             let asked = |area: &&'static Area| {
                 let mut proposal = area.proposal(plan);
-                proposal.cells.retain(|cell| bounds.iter().any(|b| needs(b, area.id, cell)));
+                proposal.cells.retain(|cell| wanted.has_cell(area.id, cell));
                 AreaRequest { area, proposal }
             };
-            Ok(needed.map(asked).collect())
+            Ok(AREAS.iter().filter(|area| wanted.has_area(area.id)).map(asked).collect())
         }),
         ..whole
     }

@@ -101,6 +101,16 @@ pub(super) fn measured(
     signals: &Signals,
     turn: &Turn,
 ) -> Result<(Record, Option<EndingSignal>), Failure> {
+    attempted(machine, request, signals, turn).map_err(|error| signals.of(refused(machine, error)))
+}
+
+/// The same, for who makes something of the error.
+pub(super) fn attempted(
+    machine: &Machine,
+    request: &Request,
+    signals: &Signals,
+    turn: &Turn,
+) -> Result<(Record, Option<EndingSignal>), Error> {
     let bar = output::progress_bar();
     let mut tell = |progress: Progress<'_>| {
         bar.set_position((progress.share * 1000.0) as u64);
@@ -108,7 +118,7 @@ pub(super) fn measured(
     };
     let measured = measure::run::measure(machine, request, signals.stop(), &mut tell);
     bar.finish_and_clear();
-    let mut record = measured.map_err(|error| signals.of(refused(machine, error)))?;
+    let mut record = measured?;
     report::annotate(&mut record);
     let signal = signals.came();
     if let (Some((_, name)), Some(why)) = (signal, &mut record.run.interrupted) {

@@ -143,6 +143,8 @@ const PATHS: &[&str] = &[
     "--event-dir",
     "--save-budget",
     "--reference",
+    "--bounds",
+    "--learn",
     "--metrics",
 ];
 

@@ -209,6 +209,12 @@ pub(super) fn host_name(file: &Path) -> String {
     }
 }
 
+/// The digests of a folder's records; files that are none are left out.
+pub(super) fn digests(folder: &Path) -> Result<Vec<Digest>, Failure> {
+    let files = in_folder(folder)?;
+    Ok(by_threads(&files, |file, buffer| digest(file, buffer).ok()).into_iter().flatten().collect())
+}
+
 /// The earlier records of a folder: its files that end in `.json` or `.html`, not those of folders in it.
 pub(super) fn reference(folder: &Path) -> Result<Reference, Failure> {
     let files = in_folder(folder)?;

@@ -24,6 +24,8 @@ pub struct Bound {
     pub workload: Option<String>,
     /// So many active cores; none: as many as there are results for.
     pub cores: Option<usize>,
+    /// Whether a machine passes only if it could be judged by it.
+    pub is_needed: bool,
 }
 
 impl Bound {

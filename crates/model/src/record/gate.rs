@@ -16,6 +16,110 @@ pub struct GateRun {
     pub reason: String,
     /// The bounds that were given.
     pub bounds: Vec<GateBound>,
+    /// What the machine was judged by, the worst first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub items: Vec<GateItem>,
+}
+
+/// One thing that a machine was judged by.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct GateItem {
+    /// What kind of thing it is.
+    pub code: GateCode,
+    /// Its name: of a result, of a check, of a claim.
+    pub name: String,
+    /// What came of it.
+    pub state: GateState,
+    /// What was found, with its unit, where something was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<String>,
+    /// What it is held against, with its unit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<String>,
+    /// Who says so: `bound`, `63 peers`, `theory`, `kernel`.
+    pub by: String,
+    /// In a sentence, what is wrong with it, or why it could not be judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// What would help.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
+    /// How far it is off: the natural logarithm of what is expected over what was found, whichever is larger.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub off: Option<f64>,
+}
+
+/// What became of one thing that a machine was judged by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum GateState {
+    /// It is not as it should be: the machine fails.
+    Fails,
+    /// It could not be judged, and should have been.
+    CannotJudge,
+    /// It is not as it should be, and a machine with it passes.
+    Warns,
+    /// There was no time or quiet for it, and nobody insists.
+    NotJudged,
+    /// It is as it should be.
+    Holds,
+}
+
+/// What a machine fails by, as a word that stays the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "UPPERCASE")]
+pub enum GateCode {
+    /// A wrong answer of a CPU.
+    Sdc,
+    /// Errors of memory.
+    Ecc,
+    /// A clock, or the rate of work that follows from it.
+    Clk,
+    /// Bandwidth of memory.
+    Bw,
+    /// Latency of memory.
+    Lat,
+    /// Messages from core to core.
+    C2c,
+    /// Waking, waiting and parallel regions.
+    Wake,
+    /// A setting, or how the machine is equipped.
+    Cfg,
+    /// Other work, and interruptions.
+    Noise,
+}
+
+impl GateCode {
+    /// All of them.
+    pub const ALL: [GateCode; 9] = [
+        GateCode::Sdc,
+        GateCode::Ecc,
+        GateCode::Clk,
+        GateCode::Bw,
+        GateCode::Lat,
+        GateCode::C2c,
+        GateCode::Wake,
+        GateCode::Cfg,
+        GateCode::Noise,
+    ];
+
+    /// The word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            GateCode::Sdc => "SDC",
+            GateCode::Ecc => "ECC",
+            GateCode::Clk => "CLK",
+            GateCode::Bw => "BW",
+            GateCode::Lat => "LAT",
+            GateCode::C2c => "C2C",
+            GateCode::Wake => "WAKE",
+            GateCode::Cfg => "CFG",
+            GateCode::Noise => "NOISE",
+        }
+    }
 }
 
 /// Whether a machine passes.

@@ -39,7 +39,9 @@ pub use digest::{
     Digest, DigestFact, DigestResult, DigestRun, Measured, ResultValue, Skim, SkimFact, SkimResult,
 };
 pub use event::{Event, Told};
-pub use gate::{BoundKind, BoundOutcome, GateBound, GateRun, GateVerdict};
+pub use gate::{
+    BoundKind, BoundOutcome, GateBound, GateCode, GateItem, GateRun, GateState, GateVerdict,
+};
 pub use original::{OriginalRate, OriginalRun};
 pub use power::{IdleState, TurboLimit, TurboStep};
 pub use quiet::{CommandEnd, QuietRun, Trust};

@@ -15,14 +15,14 @@ use crate::claim::{Claim, Verdict};
 /// All claims of a record.
 pub fn claims(record: &Record) -> Vec<Claim> {
     let of_areas = SECTIONS.iter().flat_map(|area| area.claims(record));
-    stamp_clock(record).into_iter().chain(of_areas).chain(sharing(record)).collect()
+    of_clocks(record).into_iter().chain(of_areas).chain(of_placement(record)).collect()
 }
 
 /// A finding for each claim that is refuted, unless another one says so, and for each that a limit kept from being met;
 /// areas are those that measured.
 pub fn findings(record: &Record, areas: &[&Section], told: &[&Finding]) -> Vec<Finding> {
     let of_areas = areas.iter().flat_map(|area| area.claims(record));
-    let all = stamp_clock(record).into_iter().chain(of_areas).chain(sharing(record));
+    let all = of_clocks(record).into_iter().chain(of_areas).chain(of_placement(record));
     let refuted = all.filter_map(|claim| {
         let look = format!("look closer: `{}`", claim.command);
         let how = match &claim.verdict {
@@ -98,7 +98,7 @@ fn reasons(claims: &[Claim]) -> Vec<String> {
 }
 
 /// The rate of the stamp clock, against the independent source that is farthest from it.
-fn stamp_clock(record: &Record) -> Option<Claim> {
+pub fn of_clocks(record: &Record) -> Option<Claim> {
     /// As in the finding on rates that disagree: crystals are within 100 ppm, two of them within 200.
     const PPM_MAX: f64 = 200.0;
     let instrument = record.instruments.first()?;
@@ -124,13 +124,14 @@ fn stamp_clock(record: &Record) -> Option<Claim> {
         }),
         verdict,
         finding: Some("clock.rates-disagree"),
+        is_short: false,
         cause: None,
         command: "cpudyno info -v",
     })
 }
 
 /// Whether CPUs lie to each other as the kernel says: pairs that were probed, of each relation one line.
-fn sharing(record: &Record) -> Vec<Claim> {
+pub fn of_placement(record: &Record) -> Vec<Claim> {
     let topology = &record.machine.topology;
     let mut seen: BTreeMap<(Relation, &str), ([CpuId; 2], usize)> = BTreeMap::new();
     for series in &record.series {
@@ -170,6 +171,7 @@ fn sharing(record: &Record) -> Vec<Claim> {
             measured: format!("{class}, as probed"),
             verdict,
             finding: Some("placement."),
+            is_short: false,
             cause: None,
             command: "cpudyno cores",
         })

@@ -43,25 +43,27 @@ fn one_core(record: &Record) -> Option<Claim> {
     let by = account.advertised.value().map_or(String::new(), |it| it.source.clone());
     let cause = account.advertised.value().and_then(|it| taken_below(account, it.hertz));
     let reason = cause.clone();
-    let claim = |claimed, verdict| Claim {
+    let claim = |claimed, verdict, is_short| Claim {
         what,
         claimed,
         by,
         measured,
         verdict,
         finding: None,
+        is_short,
         cause,
         command: WHY,
     };
     Some(match claimed {
         Err(why) => {
             let verdict = Verdict::CannotTell(why);
-            claim("-".to_owned(), verdict)
+            claim("-".to_owned(), verdict, false)
         }
         Ok(claimed) => {
             let off = account.clock / account.advertised.value()?.hertz - 1.0;
             let held = limits_of(account).or_else(|| heat(record));
-            claim(claimed, verdict(record, &account.active, off, "", [reason, held]))
+            let verdict = verdict(record, &account.active, off, "", [reason, held]);
+            claim(claimed, verdict, off < 0.0)
         }
     })
 }
@@ -133,6 +135,7 @@ fn turbo_limits_of<'a>(
         measured: range(|it| it.clock),
         verdict,
         finding: None,
+        is_short: worst.off() < 0.0,
         cause,
         command: WHY,
     })

@@ -118,7 +118,7 @@ fn stamped(sources: &[(&str, Option<f64>, bool)]) -> Verdict {
     };
     let [id, source, measures] = ["tsc", "", ""].map(str::to_owned);
     let instruments = vec![Instrument { id, source, measures, state }];
-    stamp_clock(&Record { instruments, ..blank() }).unwrap().verdict
+    of_clocks(&Record { instruments, ..blank() }).unwrap().verdict
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn sharing_differs_where_probes_and_kernel_disagree() {
             ..series(["cores", "pair", "latency"], cpus, &[], &[&[5e-8]])
         };
         let record = Record { series: pairs.iter().map(probed).collect(), ..record.clone() };
-        let claims = sharing(&record);
+        let claims = of_placement(&record);
         claims.iter().map(|it| matches!(it.verdict, Verdict::Differs(_))).collect()
     };
     assert_eq!(differs(&[("0,1", "same-core")]), [false]);

@@ -1,0 +1,314 @@
+//! What schedulers and monitors that call the gate want to hear: one row each.
+//!
+//! # Source
+//! slurm.conf(5), `Prolog`, `Epilog`, `HealthCheckProgram`; Slurm's guide on prolog and epilog; NHC's README,
+//! `check_cmd_status` and `TIMEOUT`; node-problem-detector, "Custom Plugin Monitor"; Nagios Plugins Development
+//! Guidelines, "Plugin Output" and "Return Codes"; NVIDIA Health Validation, exit codes of a node's verdict.
+
+use model::Seconds;
+use model::areas;
+use model::record::{GateCode, GateItem, GateState, GateVerdict, Record, ResultKey};
+
+use super::{disturbance, verdict};
+use crate::digest;
+
+/// Who calls, and what is agreed with it.
+#[derive(Debug)]
+pub struct Caller {
+    /// The word for it.
+    pub word: &'static str,
+    /// What it is.
+    pub who: &'static str,
+    /// Its time is up so long after the program began.
+    pub ends: Seconds,
+    /// What it makes of exit codes.
+    pub codes: Codes,
+    /// What becomes of a machine that fails.
+    pub acts: &'static str,
+    form: Form,
+}
+
+/// Exit codes by verdict.
+#[derive(Debug, Clone, Copy)]
+pub struct Codes {
+    /// It passes.
+    pub passes: u8,
+    /// It passes, and something is not as it should be.
+    pub warns: u8,
+    /// It fails.
+    pub fails: u8,
+    /// Nobody can say.
+    pub cannot_judge: u8,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// At most [`LINE_MAX`] characters.
+    Line,
+    /// The same, with the state before it and numbers behind it.
+    Nagios,
+    /// JSON.
+    Object,
+}
+
+const fn codes(passes: u8, warns: u8, fails: u8, cannot_judge: u8) -> Codes {
+    Codes { passes, warns, fails, cannot_judge }
+}
+
+/// All of them.
+#[rustfmt::skip] // One caller, one row.
+pub static CALLERS: &[Caller] = &[
+    Caller { word: "slurm-prolog", who: "Slurm's `Prolog`", ends: Seconds(8.0), codes: codes(0, 0, 1, 0),
+        acts: "Slurm drains the node and holds the job", form: Form::Line },
+    Caller { word: "slurm-epilog", who: "Slurm's `Epilog`", ends: Seconds(5.0), codes: codes(0, 0, 1, 0),
+        acts: "Slurm drains the node", form: Form::Line },
+    Caller { word: "slurm-health", who: "Slurm's `HealthCheckProgram`", ends: Seconds(45.0), codes: codes(0, 0, 0, 0),
+        acts: "`--drain`, `--undrain`", form: Form::Line },
+    Caller { word: "nhc", who: "LBNL's Node Health Check", ends: Seconds(5.0), codes: codes(0, 0, 1, 0),
+        acts: "NHC marks the node offline", form: Form::Line },
+    Caller { word: "npd", who: "node-problem-detector", ends: Seconds(25.0), codes: codes(0, 0, 1, 2),
+        acts: "it sets a condition of the node", form: Form::Line },
+    Caller { word: "nagios", who: "Nagios, Icinga, GCM", ends: Seconds(20.0), codes: codes(0, 1, 2, 3),
+        acts: "it alerts", form: Form::Nagios },
+    Caller { word: "verdict", who: "programs", ends: Seconds(30.0), codes: codes(0, 0, 1, 1),
+        acts: "the program", form: Form::Object },
+];
+
+/// The caller of that word.
+pub fn find(word: &str) -> Option<&'static Caller> {
+    CALLERS.iter().find(|caller| caller.word == word)
+}
+
+/// A message of node-problem-detector's sample ends there.
+pub const LINE_MAX: usize = 80;
+
+/// What begins every line: drain reasons of ours are told from others by it.
+pub const PREFIX: &str = "cpudyno:";
+
+/// What is printed, and the exit code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// The text, without a newline at its end.
+    pub text: String,
+    /// The exit code.
+    pub code: u8,
+    /// The verdict: of a run that others disturbed, a failure is none.
+    pub verdict: GateVerdict,
+}
+
+/// What a caller hears of a record.
+pub fn answer(caller: &Caller, record: &Record) -> Answer {
+    let verdict = settled(record);
+    let warns = items(record).any(|item| item.state == GateState::Warns);
+    let codes = caller.codes;
+    let (code, state) = match verdict {
+        GateVerdict::Pass if warns => (codes.warns, "WARNING"),
+        GateVerdict::Pass => (codes.passes, "OK"),
+        GateVerdict::Fail => (codes.fails, "CRITICAL"),
+        GateVerdict::CannotJudge => (codes.cannot_judge, "UNKNOWN"),
+    };
+    let text = match caller.form {
+        Form::Line => line(record),
+        Form::Nagios => format!("{state} - {}{}", line(record), performance(record)),
+        Form::Object => verdict::object(record, verdict),
+    };
+    Answer { text, code, verdict }
+}
+
+/// What a caller hears where nothing was measured.
+pub fn unmeasured(caller: &Caller, word: &str, why: &str) -> Answer {
+    let line = cut(&format!("{PREFIX}{word} {}", plain(why)));
+    let text = match caller.form {
+        Form::Line => line,
+        Form::Nagios => format!("UNKNOWN - {line}"),
+        Form::Object => verdict::unmeasured(&line, None, why),
+    };
+    Answer { text, code: caller.codes.cannot_judge, verdict: GateVerdict::CannotJudge }
+}
+
+/// What a caller hears of a CPU that computed something wrong.
+pub fn wrong_answer(caller: &Caller, why: &str) -> Answer {
+    let code = GateCode::Sdc.word();
+    let line = cut(&format!("{PREFIX}{code} {}", plain(why)));
+    let text = match caller.form {
+        Form::Line => line,
+        Form::Nagios => format!("CRITICAL - {line}"),
+        Form::Object => verdict::unmeasured(&line, Some(code), why),
+    };
+    Answer { text, code: caller.codes.fails, verdict: GateVerdict::Fail }
+}
+
+fn items(record: &Record) -> impl Iterator<Item = &GateItem> {
+    record.gate.iter().flat_map(|gate| &gate.items)
+}
+
+/// A caller drains, or alerts, by a failure: one that other work may have caused is none.
+fn settled(record: &Record) -> GateVerdict {
+    let Some(gate) = &record.gate else { return GateVerdict::CannotJudge };
+    let mut failed = items(record).filter(|item| item.state == GateState::Fails);
+    let was_timed =
+        |item: &GateItem| !matches!(item.code, GateCode::Cfg | GateCode::Ecc | GateCode::Sdc);
+    let is_doubtful = disturbance(record).is_some() && failed.all(was_timed);
+    match gate.verdict {
+        GateVerdict::Fail if is_doubtful => GateVerdict::CannotJudge,
+        verdict => verdict,
+    }
+}
+
+/// `cpudyno:BW memory.triad 187 of 412GB/s (63 peers) DIMM?`
+pub fn line(record: &Record) -> String {
+    let simulated = if record.run.simulated.is_some() { "SIMULATED " } else { "" };
+    let count = |state| items(record).filter(|item| item.state == state).count();
+    let first = |state| items(record).find(|item| item.state == state);
+    let begin = |code: &str| format!("{PREFIX}{code} {simulated}");
+    let (verdict, failed) = (settled(record), first(GateState::Fails));
+    let text = match (verdict, failed) {
+        (GateVerdict::Fail, Some(item)) => {
+            begin(item.code.word()) + &with_hint(item, LINE_MAX - begin(item.code.word()).len())
+        }
+        (GateVerdict::CannotJudge, Some(item)) => {
+            let why = disturbance(record).map_or("", |finding| finding.text.as_str());
+            format!("{}{} doubtful: {why}", begin(GateCode::Noise.word()), in_brief(item))
+        }
+        (GateVerdict::CannotJudge, None) => {
+            let open = first(GateState::CannotJudge);
+            let is_noise = open.is_some_and(|item| item.code == GateCode::Noise);
+            let code = if is_noise { GateCode::Noise.word() } else { NONE };
+            let why = open.and_then(|item| item.why.as_deref()).unwrap_or("nothing was judged");
+            begin(code) + why
+        }
+        (GateVerdict::Pass | GateVerdict::Fail, _) => {
+            let mut said = vec![format!("{} hold", count(GateState::Holds))];
+            let open = count(GateState::NotJudged);
+            said.extend((open > 0).then(|| format!("{open} not judged")));
+            let warns = first(GateState::Warns);
+            let more = count(GateState::Warns);
+            said.extend(
+                warns.map(|it| format!("{more} warn: {} {}", it.code.word(), in_brief(it))),
+            );
+            begin(OK) + &said.join(", ")
+        }
+    };
+    cut(&plain(&text))
+}
+
+/// The word of a machine that passes, in place of a code.
+pub const OK: &str = "OK";
+/// The word of one that could not be judged, where noise is not why.
+pub const NONE: &str = "NONE";
+/// The word of one that could not be judged as others use it.
+pub const NOISE: &str = GateCode::Noise.word();
+
+/// What to look at first.
+pub const fn hint(code: GateCode) -> &'static str {
+    match code {
+        GateCode::Sdc => "replace the CPU",
+        GateCode::Ecc | GateCode::Bw => "DIMM?",
+        GateCode::Clk => "power, heat?",
+        GateCode::Lat => "DIMM, NUMA?",
+        GateCode::C2c => "placement?",
+        GateCode::Wake => "idle states?",
+        GateCode::Cfg => "cpudyno doctor",
+        GateCode::Noise => "other work?",
+    }
+}
+
+/// A hint has to fit whole.
+fn with_hint(item: &GateItem, room: usize) -> String {
+    let brief = in_brief(item);
+    let hinted = format!("{brief} {}", hint(item.code));
+    if hinted.len() <= room { hinted } else { brief }
+}
+
+/// `memory.triad 187 of 412GB/s (63 peers)`
+fn in_brief(item: &GateItem) -> String {
+    let GateItem { name, found, expected, by, .. } = item;
+    let by = if by.is_empty() { String::new() } else { format!(" ({by})") };
+    match (found, expected) {
+        (Some(found), Some(expected)) => {
+            format!("{name} {}{by}", beside(found, expected))
+        }
+        _ => item.why.as_ref().map_or_else(|| format!("{name}{by}"), Clone::clone),
+    }
+}
+
+/// A unit that both have stands once.
+fn beside(found: &str, expected: &str) -> String {
+    let split = |text: &str| -> Option<(String, String)> {
+        let (number, unit) = text.split_once(' ')?;
+        number.parse::<f64>().ok()?;
+        Some((shortened(number), unit.to_owned()))
+    };
+    match (split(found), split(expected)) {
+        (Some((number, unit)), Some((limit, of))) if unit == of => {
+            format!("{number} of {limit}{of}")
+        }
+        (Some((number, unit)), Some((limit, of))) => format!("{number}{unit} of {limit}{of}"),
+        _ => format!("{found} of {expected}"),
+    }
+}
+
+/// `412.0` as `412`: who reads one line at night needs no fourth digit.
+fn shortened(number: &str) -> String {
+    let Ok(value) = number.parse::<f64>() else { return number.to_owned() };
+    match value.abs() {
+        size if size >= 99.5 => format!("{value:.0}"),
+        size if size >= 9.95 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// Reasons of Slurm and messages of Kubernetes: one line of ASCII.
+fn plain(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let letter = |c: char| if c.is_ascii_graphic() || c == ' ' { c } else { '?' };
+    // Quotes end a reason, a bar ends what Nagios shows.
+    let text = words.join(" ").replace(['"', '`', '\''], "").replace('|', "/");
+    text.replace('µ', "u").replace('°', " deg ").chars().map(letter).collect()
+}
+
+/// No more than fits, of a text that is ASCII.
+fn cut(text: &str) -> String {
+    if text.len() <= LINE_MAX {
+        return text.to_owned();
+    }
+    let end = text.char_indices().map(|(at, _)| at).take_while(|at| *at <= LINE_MAX - 2).last();
+    text[..end.unwrap_or(0)].trim_end().to_owned() + ".."
+}
+
+/// Numbers for whoever draws them: of each area and workload the one with most cores, in base units.
+fn performance(record: &Record) -> String {
+    const SHOWN_MAX: usize = 24;
+    let digest = digest::at_hand(record);
+    let judged = |what: &ResultKey| areas::judged(&what.area).any(|it| it.id == what.quantity);
+    let mut shown: Vec<(String, usize, f64)> = Vec::new();
+    for (what, result) in digest.results.iter().filter(|(what, _)| judged(what)) {
+        let (Ok(measured), true) = (&result.outcome, what.parameters.is_empty()) else { continue };
+        let name = format!("{}.{}.{}", what.area, what.workload, what.quantity);
+        match shown.iter_mut().find(|(known, ..)| *known == name) {
+            Some((_, active, value)) if *active < what.active => {
+                (*active, *value) = (what.active, measured.median);
+            }
+            Some(_) => {}
+            None => shown.push((name, what.active, measured.median)),
+        }
+    }
+    let all: Vec<String> = shown
+        .into_iter()
+        .take(SHOWN_MAX)
+        .map(|(name, _, value)| format!("'{name}'={}", digits(value)))
+        .collect();
+    if all.is_empty() { String::new() } else { format!(" | {}", all.join(" ")) }
+}
+
+/// Seven digits, without an exponent that some readers of performance data refuse.
+fn digits(value: f64) -> String {
+    let decimals = (6.0 - value.abs().log10().floor()).clamp(0.0, 15.0);
+    let decimals = if value.is_normal() { decimals as usize } else { 0 };
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
