@@ -1,0 +1,110 @@
+//! Checks of configuration: settings that people lose weeks on, as rows of `data/checks.toml`, held against the facts
+//! of a record.
+//!
+//! A row says which fact it reads, what is expected of it and where; why that matters, what mends it, and who says so.
+//! What a difference costs is taken from the numbers of the same record, or it is unknown.
+
+#![forbid(unsafe_code)]
+
+mod cost;
+mod expectation;
+mod readings;
+mod table;
+
+use model::record::Record;
+use model::{Finding, Known, Unavailable};
+
+pub use self::expectation::{Condition, Expectation};
+pub use self::table::{Check, table};
+
+use self::expectation::{Verdict, value_text};
+
+/// How the ids of findings of checks begin.
+pub const FINDING: &str = "check.";
+
+/// What a check says of a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// The fact is what is expected.
+    AsExpected,
+    /// It is not.
+    Differs {
+        /// What the fact says.
+        found: String,
+        /// What is expected, in words.
+        expected: String,
+    },
+    /// The fact is not known, or where the check holds.
+    Unknown(Unavailable),
+    /// The check is of other machines.
+    DoesNotApply,
+}
+
+/// A check, held against a record.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Checked {
+    /// The row.
+    pub check: &'static Check,
+    /// What it says.
+    pub state: State,
+    /// What the difference costs, as measured in this record; otherwise which command would tell.
+    pub cost: Known<String>,
+}
+
+/// Every check, in the order of the table.
+pub fn of(record: &Record) -> Vec<Checked> {
+    table().iter().map(|check| checked(check, record)).collect()
+}
+
+fn checked(check: &'static Check, record: &Record) -> Checked {
+    let state = state(check, record);
+    let cost = match &state {
+        State::Differs { .. } => cost::of(check, record),
+        _ => cost::unknown(check),
+    };
+    Checked { check, state, cost }
+}
+
+fn state(check: &Check, record: &Record) -> State {
+    let mut unknown = None;
+    for condition in &check.only {
+        match readings::read(record, &condition.fact) {
+            Ok(value) => match condition.is.judge(&value, record) {
+                Verdict::Holds => {}
+                Verdict::Fails => return State::DoesNotApply,
+                Verdict::Unknown(reason) => unknown = Some(reason),
+            },
+            Err(reason) if readings::is_not_there(&reason) => return State::DoesNotApply,
+            Err(reason) => unknown = unknown.or(Some(reason)),
+        }
+    }
+    let value = match (unknown, readings::read(record, &check.reads)) {
+        (_, Err(reason)) if check.optional && readings::is_not_there(&reason) => {
+            return State::DoesNotApply;
+        }
+        (Some(reason), _) | (None, Err(reason)) => return State::Unknown(reason),
+        (None, Ok(value)) => value,
+    };
+    match check.expect.judge(&value, record) {
+        Verdict::Holds => State::AsExpected,
+        Verdict::Fails => State::Differs {
+            found: value_text(&value),
+            expected: check.expect.words(&value, record),
+        },
+        Verdict::Unknown(reason) => State::Unknown(reason),
+    }
+}
+
+/// What differs, as a remark; `None` of every other state.
+pub fn finding(checked: &Checked) -> Option<Finding> {
+    let State::Differs { found, expected } = &checked.state else { return None };
+    let check = checked.check;
+    let text = format!("{found}, expected {expected}: {}", check.why);
+    let id = format!("{FINDING}{}", check.id);
+    let gain = checked.cost.value().cloned();
+    Some(
+        Finding::new(check.weight, id, check.about.as_str(), text)
+            .remedy(check.mend.clone())
+            .gain(gain),
+    )
+}
