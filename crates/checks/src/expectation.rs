@@ -48,17 +48,20 @@ pub(crate) enum Verdict {
 /// Facts print two or three digits.
 const ROUNDING: f64 = 0.01;
 
+/// What stands for CPUs that did not answer, and for answers too many to print.
+const UNTOLD: [&str; 2] = ["unreadable", "others"];
+
 impl Expectation {
     /// Whether a value is as expected.
     pub(crate) fn judge(&self, value: &FactValue, record: &Record) -> Verdict {
         let text = value_text(value);
-        let every = |is: &dyn Fn(&str) -> bool| holds(parts(&text).into_iter().all(is));
         let has = |part: &str, pieces: &[String]| pieces.iter().any(|p| part.contains(p.as_str()));
+        let is = |part: &str, words: &[String]| words.iter().any(|word| word == part);
         match self {
-            Expectation::OneOf(words) => every(&|part| words.iter().any(|word| word == part)),
-            Expectation::NoneOf(words) => every(&|part| words.iter().all(|word| word != part)),
-            Expectation::Contains(pieces) => every(&|part| has(part, pieces)),
-            Expectation::Lacks(pieces) => every(&|part| !has(part, pieces)),
+            Expectation::OneOf(words) => every(&text, |part| is(part, words)),
+            Expectation::NoneOf(words) => every(&text, |part| !is(part, words)),
+            Expectation::Contains(pieces) => every(&text, |part| has(part, pieces)),
+            Expectation::Lacks(pieces) => every(&text, |part| !has(part, pieces)),
             Expectation::AtLeast(least) => compared(value, |number| number >= *least),
             Expectation::AtMost(most) => compared(value, |number| number <= *most),
             Expectation::AtLeastFact(id) => match readings::read(record, id) {
@@ -68,24 +71,57 @@ impl Expectation {
         }
     }
 
+    /// What was found instead: of a text that lacks nothing, what it should not have.
+    pub(crate) fn found(&self, value: &FactValue) -> String {
+        /// Longer ones are lists that nobody reads.
+        const LETTERS_MAX: usize = 100;
+        let text = value_text(value);
+        let found = match self {
+            Expectation::Lacks(pieces) if text.chars().count() > LETTERS_MAX => {
+                let there = pieces.iter().filter(|piece| text.contains(piece.as_str()));
+                let bare = there.map(|piece| piece.strip_prefix("Mitigation: ").unwrap_or(piece));
+                bare.collect::<Vec<&str>>().join(", ")
+            }
+            _ => text,
+        };
+        match found.char_indices().nth(LETTERS_MAX) {
+            Some((end, _)) => format!("{}...", &found[..end]),
+            None => found,
+        }
+    }
+
     /// In words, as they stand after "expected".
     pub fn words(&self, value: &FactValue, record: &Record) -> String {
         let unit = match value {
-            FactValue::Number { unit, .. } => Some(*unit),
-            FactValue::Text(_) => None,
+            FactValue::Number { unit, .. } => *unit,
+            FactValue::Text(_) => Unit::Count,
         };
-        let number = |number: f64| unit.map_or_else(|| number.to_string(), |u| say(number, u));
         match self {
             Expectation::OneOf(words) => words.join(" or "),
             Expectation::NoneOf(words) => format!("anything but {}", words.join(" and ")),
             Expectation::Contains(pieces) => pieces.join(" or "),
-            Expectation::Lacks(pieces) => format!("no {}", pieces.join(" and no ")),
-            Expectation::AtLeast(least) => format!("at least {}", number(*least)),
-            Expectation::AtMost(most) => format!("at most {}", number(*most)),
+            Expectation::Lacks(pieces) => format!("no {}", pieces.join(", no ")),
+            Expectation::AtLeast(least) => format!("at least {}", say(*least, unit)),
+            Expectation::AtMost(most) if *most <= 0.0 => "0".to_owned(),
+            Expectation::AtMost(most) => format!("at most {}", say(*most, unit)),
             Expectation::AtLeastFact(id) => readings::read(record, id)
                 .map_or_else(|_| format!("`{id}`"), |other| value_text(&other)),
         }
     }
+}
+
+/// Whether every part of a text is so; unknown where some are not told and none of the others fails.
+fn every(text: &str, is_so: impl Fn(&str) -> bool) -> Verdict {
+    let (untold, told): (Vec<&str>, Vec<&str>) =
+        parts(text).into_iter().partition(|part| UNTOLD.contains(part));
+    if !told.iter().all(|part| is_so(part)) {
+        return Verdict::Fails;
+    }
+    if untold.is_empty() {
+        return Verdict::Holds;
+    }
+    let why = format!("`{text}` does not say it of every CPU");
+    Verdict::Unknown(Unavailable::new(Obstacle::Cpudyno, "value", why))
 }
 
 fn holds(is_so: bool) -> Verdict {
@@ -101,7 +137,11 @@ pub(crate) fn value_text(value: &FactValue) -> String {
 }
 
 fn say(value: f64, unit: Unit) -> String {
-    si::format(value, unit)
+    match unit {
+        Unit::One => format!("{:.0} %", value * 100.0),
+        Unit::Count => value.to_string(),
+        unit => si::format(value, unit),
+    }
 }
 
 /// What a text says of different CPUs: `P: 4.6 GHz; E: 3.8 GHz`, `performance (4), powersave (4)`.
@@ -128,7 +168,9 @@ fn folded(text: &str) -> Vec<&str> {
 pub(crate) fn numbers(value: &FactValue) -> Option<Vec<f64>> {
     match value {
         FactValue::Number { value, .. } => value.is_finite().then(|| vec![*value]),
-        FactValue::Text(text) => parts(text).into_iter().map(number).collect(),
+        FactValue::Text(text) => {
+            parts(text).into_iter().filter(|part| !UNTOLD.contains(part)).map(number).collect()
+        }
     }
 }
 

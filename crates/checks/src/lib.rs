@@ -11,16 +11,13 @@ mod expectation;
 mod readings;
 mod table;
 
-use model::record::Record;
-use model::{Finding, Known, Unavailable};
+use model::record::{FactValue, Record};
+use model::{Finding, Known, Severity, Unavailable};
 
 pub use self::expectation::{Condition, Expectation};
 pub use self::table::{Check, table};
 
-use self::expectation::{Verdict, value_text};
-
-/// How the ids of findings of checks begin.
-pub const FINDING: &str = "check.";
+use self::expectation::Verdict;
 
 /// What a check says of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,23 +85,31 @@ fn state(check: &Check, record: &Record) -> State {
     match check.expect.judge(&value, record) {
         Verdict::Holds => State::AsExpected,
         Verdict::Fails => State::Differs {
-            found: value_text(&value),
-            expected: check.expect.words(&value, record),
+            found: check.expect.found(&value),
+            expected: expected(check, &value, record),
         },
         Verdict::Unknown(reason) => State::Unknown(reason),
     }
+}
+
+fn expected(check: &Check, value: &FactValue, record: &Record) -> String {
+    let in_words = || check.expect.words(value, record);
+    check.expected.clone().unwrap_or_else(in_words)
+}
+
+/// What a run is to be told of: what differs, is more than a note, and stands in none of these findings already.
+pub fn findings(record: &Record, told: &[&Finding]) -> Vec<Finding> {
+    let is_told = |check: &Check| told.iter().any(|it| check.found_by.contains(&it.id));
+    let weighty = |it: &Checked| it.check.weight > Severity::Note && !is_told(it.check);
+    of(record).iter().filter(|it| weighty(it)).filter_map(finding).collect()
 }
 
 /// What differs, as a remark; `None` of every other state.
 pub fn finding(checked: &Checked) -> Option<Finding> {
     let State::Differs { found, expected } = &checked.state else { return None };
     let check = checked.check;
-    let text = format!("{found}, expected {expected}: {}", check.why);
-    let id = format!("{FINDING}{}", check.id);
-    let gain = checked.cost.value().cloned();
-    Some(
-        Finding::new(check.weight, id, check.about.as_str(), text)
-            .remedy(check.mend.clone())
-            .gain(gain),
-    )
+    let text = format!("{found}, where {expected} is expected: {}", check.why);
+    let id = format!("check.{}", check.id);
+    let finding = Finding::new(check.weight, id, check.about.as_str(), text);
+    Some(finding.remedy(check.mend.clone()).gain(checked.cost.value().cloned()))
 }

@@ -31,6 +31,8 @@ pub struct Check {
     pub reads: String,
     /// What is expected of it.
     pub expect: Expectation,
+    /// The same in words, where the words of `expect` are not those of people.
+    pub expected: Option<String>,
     /// Where that holds: every one of these.
     #[serde(default)]
     pub only: Vec<Condition>,
@@ -41,6 +43,9 @@ pub struct Check {
     pub why: String,
     /// Which row of `COSTS` knows what it costs by the numbers of a record; none: no record does.
     pub cost: Option<String>,
+    /// Findings of a run that say the same, with numbers.
+    #[serde(default)]
+    pub found_by: Vec<String>,
     /// What measures its cost: a command.
     pub measure: String,
     /// What mends it: a command, or what to do in the firmware's setup.
