@@ -1,5 +1,7 @@
-//! What is known of a machine anyway: what theory and published figures expect of its core, what it claims, errors of
-//! its memory.
+//! What is known of a machine anyway: what theory and published figures expect of its core, what it claims, its
+//! settings, errors of its memory.
+
+use checks::{Checked, State};
 
 use model::areas;
 use model::record::{GateCode, GateItem, GateState, Record};
@@ -44,7 +46,8 @@ pub(super) fn items(record: &Record) -> Vec<GateItem> {
         _ => item,
     });
     let memory = record.findings.iter().filter(|finding| is_of_memory(finding)).map(of_memory);
-    measured.chain(memory).collect()
+    let settings = checks::of(record).into_iter().filter_map(of_check);
+    measured.chain(memory).chain(settings).collect()
 }
 
 /// What a disturbed run says of a machine, another one may not.
@@ -113,6 +116,44 @@ fn of_claim(area: &str, claim: Claim) -> GateItem {
 fn of_area(area: &str, measured: &str) -> GateCode {
     let is_rate = measured.contains("/s");
     code_of(area, if is_rate { "bandwidth" } else { "latency" })
+}
+
+/// What is but a note is no reason to name a machine.
+fn of_check(checked: Checked) -> Option<GateItem> {
+    let Checked { check, state, .. } = checked;
+    let item = GateItem {
+        code: GateCode::Cfg,
+        name: check.about.clone(),
+        state: GateState::Holds,
+        found: None,
+        expected: None,
+        by: "settings".to_owned(),
+        why: None,
+        remedy: None,
+        off: None,
+    };
+    match state {
+        State::AsExpected => Some(item),
+        State::DoesNotApply => None,
+        State::Unknown(reason) => Some(GateItem {
+            state: GateState::NotJudged,
+            why: Some(format!("{}: {}", check.about, reason.why)),
+            remedy: reason.remedy,
+            ..item
+        }),
+        State::Differs { .. } if check.weight == Severity::Note => None,
+        State::Differs { found, expected } => {
+            let is_serious = check.weight == Severity::Serious;
+            Some(GateItem {
+                state: if is_serious { GateState::Fails } else { GateState::Warns },
+                why: Some(format!("{}: {found}, where {expected} is expected", check.about)),
+                found: Some(found),
+                expected: Some(expected),
+                remedy: check.mend.clone().into(),
+                ..item
+            })
+        }
+    }
 }
 
 fn of_memory(finding: &Finding) -> GateItem {

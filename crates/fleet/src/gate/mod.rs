@@ -189,14 +189,14 @@ fn reason(
                 held.push(format!("{placed} results lie where {records} earlier records do"));
             }
             if by.are_none() {
-                held.push(format!("{} of what is known of it hold", of(GateState::Holds).count()));
+                let count = of(GateState::Holds).count();
+                held.push(format!("{count} figures, claims and settings hold"));
             }
-            let counted = |state, what: &str| {
-                let count = of(state).count();
-                (count > 0).then(|| format!("{count} {what}"))
-            };
-            held.extend(counted(GateState::Warns, "warn"));
-            held.extend(counted(GateState::NotJudged, "could not be judged"));
+            let warns = of(GateState::Warns).count();
+            let verb = if warns == 1 { "warns" } else { "warn" };
+            held.extend((warns > 0).then(|| format!("{warns} {verb}: {}", told(GateState::Warns))));
+            let open = of(GateState::NotJudged).count();
+            held.extend((open > 0).then(|| format!("{open} could not be judged (-v)")));
             held.join("; ")
         }
     }

@@ -63,10 +63,8 @@ fn items_table(items: &[GateItem], verbosity: u8) -> Option<Block> {
     let table = Table::of("Judged by what is known anyway")
         .label("what")
         .left("")
-        .left("code")
-        .right("found")
-        .right("expected")
-        .left("by")
+        .left("found")
+        .left("expected")
         .rows(rows)
         .legend(vec![legend]);
     Some(table.into())
@@ -85,14 +83,7 @@ fn item_row(item: &GateItem) -> Vec<Text> {
         None => Text::toned("-", Tone::Faint),
     };
     let (found, expected) = (said(&item.found), said(&item.expected));
-    vec![
-        item.name.as_str().into(),
-        word,
-        item.code.word().into(),
-        found,
-        expected,
-        item.by.as_str().into(),
-    ]
+    vec![item.name.as_str().into(), word, found, expected]
 }
 
 fn bounds_table(bounds: &[GateBound]) -> Block {
