@@ -287,8 +287,8 @@ mod tests {
     fn whoever_cannot_be_judged_has_neither_passed_nor_failed() {
         let mut record = blank();
         let mut passed = |verdict| {
-            let (reason, bounds) = (String::new(), Vec::new());
-            record.gate = Some(model::record::GateRun { verdict, reason, bounds });
+            let (reason, bounds, items) = (String::new(), Vec::new(), Vec::new());
+            record.gate = Some(model::record::GateRun { verdict, reason, bounds, items });
             lines(&record, "cpudyno_gate_pass")
         };
         assert_eq!(passed(GateVerdict::Pass), ["cpudyno_gate_pass 1"]);

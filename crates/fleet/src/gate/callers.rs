@@ -220,32 +220,31 @@ fn with_hint(item: &GateItem, room: usize) -> String {
     if hinted.len() <= room { hinted } else { brief }
 }
 
-/// `memory.triad 187 of 412GB/s (63 peers)`
+/// `memory.triad 187 of 412GB/s (63 peers)`; what is no number beside another one, in words.
 fn in_brief(item: &GateItem) -> String {
-    let GateItem { name, found, expected, by, .. } = item;
-    let by = if by.is_empty() { String::new() } else { format!(" ({by})") };
-    match (found, expected) {
-        (Some(found), Some(expected)) => {
-            format!("{name} {}{by}", beside(found, expected))
-        }
-        _ => item.why.as_ref().map_or_else(|| format!("{name}{by}"), Clone::clone),
+    let GateItem { name, found, expected, by, why, .. } = item;
+    let numbers = found.as_ref().zip(expected.as_ref()).and_then(|(a, b)| beside(a, b));
+    match (numbers, why) {
+        (Some(numbers), _) if by.is_empty() => format!("{name} {numbers}"),
+        (Some(numbers), _) => format!("{name} {numbers} ({by})"),
+        (None, Some(why)) => why.clone(),
+        (None, None) => name.clone(),
     }
 }
 
-/// A unit that both have stands once.
-fn beside(found: &str, expected: &str) -> String {
+/// Two numbers: a unit that both have stands once.
+fn beside(found: &str, expected: &str) -> Option<String> {
     let split = |text: &str| -> Option<(String, String)> {
-        let (number, unit) = text.split_once(' ')?;
+        let (number, unit) = text.split_once(' ').unwrap_or((text, ""));
         number.parse::<f64>().ok()?;
-        Some((shortened(number), unit.to_owned()))
+        (!unit.contains(' ')).then(|| (shortened(number), unit.to_owned()))
     };
-    match (split(found), split(expected)) {
-        (Some((number, unit)), Some((limit, of))) if unit == of => {
-            format!("{number} of {limit}{of}")
-        }
-        (Some((number, unit)), Some((limit, of))) => format!("{number}{unit} of {limit}{of}"),
-        _ => format!("{found} of {expected}"),
-    }
+    let ((number, unit), (limit, of)) = (split(found)?, split(expected)?);
+    Some(if unit == of {
+        format!("{number} of {limit}{of}")
+    } else {
+        format!("{number}{unit} of {limit}{of}")
+    })
 }
 
 /// `412.0` as `412`: who reads one line at night needs no fourth digit.
@@ -264,7 +263,7 @@ fn plain(text: &str) -> String {
     let letter = |c: char| if c.is_ascii_graphic() || c == ' ' { c } else { '?' };
     // Quotes end a reason, a bar ends what Nagios shows.
     let text = words.join(" ").replace(['"', '`', '\''], "").replace('|', "/");
-    text.replace('µ', "u").replace('°', " deg ").chars().map(letter).collect()
+    text.replace('µ', "u").replace('°', "deg ").chars().map(letter).collect()
 }
 
 /// No more than fits, of a text that is ASCII.
@@ -310,5 +309,151 @@ fn digits(value: f64) -> String {
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
     } else {
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::record::GateRun;
+
+    use super::*;
+    use crate::testing::{blank, series};
+    use model::Finding;
+
+    fn item(code: GateCode, name: &str, state: GateState) -> GateItem {
+        GateItem {
+            code,
+            name: name.to_owned(),
+            state,
+            found: None,
+            expected: None,
+            by: String::new(),
+            why: None,
+            remedy: None,
+            off: None,
+        }
+    }
+
+    fn triad(state: GateState) -> GateItem {
+        GateItem {
+            found: Some("187.0 GB/s".to_owned()),
+            expected: Some("412.3 GB/s".to_owned()),
+            by: "63 peers".to_owned(),
+            ..item(GateCode::Bw, "memory.triad", state)
+        }
+    }
+
+    /// A record that was judged so.
+    fn judged(verdict: GateVerdict, items: Vec<GateItem>) -> Record {
+        let (reason, bounds) = ("a reason".to_owned(), Vec::new());
+        let gate = Some(GateRun { verdict, reason, bounds, items });
+        Record { gate, ..blank() }
+    }
+
+    fn answers(record: &Record) -> Vec<(&'static str, u8)> {
+        CALLERS.iter().map(|caller| (caller.word, answer(caller, record).code)).collect()
+    }
+
+    #[test]
+    fn each_caller_gets_its_own_codes() {
+        let holds = item(GateCode::Clk, "clock", GateState::Holds);
+        let words = CALLERS.iter().map(|caller| caller.word);
+        let told = |codes: [u8; 7]| words.clone().zip(codes).collect::<Vec<_>>();
+        let pass = judged(GateVerdict::Pass, vec![holds.clone()]);
+        assert_eq!(answers(&pass), told([0, 0, 0, 0, 0, 0, 0]));
+        let warns = judged(GateVerdict::Pass, vec![triad(GateState::Warns), holds]);
+        assert_eq!(answers(&warns), told([0, 0, 0, 0, 0, 1, 0]));
+        let fails = judged(GateVerdict::Fail, vec![triad(GateState::Fails)]);
+        assert_eq!(answers(&fails), told([1, 1, 0, 1, 1, 2, 1]));
+        let open = judged(GateVerdict::CannotJudge, vec![triad(GateState::CannotJudge)]);
+        assert_eq!(answers(&open), told([0, 0, 0, 0, 2, 3, 1]));
+        let unmeasured = |caller| unmeasured(caller, NOISE, "busy").code;
+        assert_eq!(CALLERS.iter().map(unmeasured).collect::<Vec<_>>(), [0, 0, 0, 0, 2, 3, 1]);
+        let wrong = |caller| wrong_answer(caller, "avx2 gave 3 for 2").code;
+        assert_eq!(CALLERS.iter().map(wrong).collect::<Vec<_>>(), [1, 1, 0, 1, 1, 2, 1]);
+    }
+
+    #[test]
+    fn a_line_has_code_name_and_numbers_and_fits() {
+        let fails = |item| line(&judged(GateVerdict::Fail, vec![item]));
+        let told = "cpudyno:BW memory.triad 187 of 412GB/s (63 peers) DIMM?";
+        assert_eq!(fails(triad(GateState::Fails)), told);
+        let why =
+            Some("turbo: -5.0 % with 16 active\n(3514 of 3700 \"MHz\") 44 °C | µs ∞".to_owned());
+        let words = GateItem { why, ..item(GateCode::Clk, "turbo", GateState::Fails) };
+        let told = "cpudyno:CLK turbo: -5.0 % with 16 active (3514 of 3700 MHz) 44 deg C / us ?";
+        assert_eq!(fails(words), told);
+        let long = GateItem { name: "µ".repeat(300), ..triad(GateState::Fails) };
+        let cut = fails(long);
+        assert!(cut.len() == LINE_MAX && cut.ends_with("..") && cut.is_ascii(), "{cut}");
+        let mut simulated = judged(GateVerdict::Fail, vec![triad(GateState::Fails)]);
+        simulated.run.simulated = Some("4c".to_owned());
+        assert!(line(&simulated).starts_with("cpudyno:BW SIMULATED memory.triad "));
+        let items = vec![
+            triad(GateState::Warns),
+            item(GateCode::Clk, "clock", GateState::NotJudged),
+            item(GateCode::Clk, "clock", GateState::Holds),
+        ];
+        let told =
+            "cpudyno:OK 1 hold, 1 not judged, 1 warn: BW memory.triad 187 of 412GB/s (63 pe..";
+        assert_eq!(line(&judged(GateVerdict::Pass, items)), told);
+        let few = GateItem {
+            why: Some("7 earlier records are too few".to_owned()),
+            ..item(GateCode::Cfg, "peers", GateState::CannotJudge)
+        };
+        let told = "cpudyno:NONE 7 earlier records are too few";
+        assert_eq!(line(&judged(GateVerdict::CannotJudge, vec![few])), told);
+    }
+
+    #[test]
+    fn what_other_work_may_have_slowed_down_is_no_failure_and_a_setting_is_one() {
+        let disturbed = |item: GateItem| {
+            let mut record = judged(GateVerdict::Fail, vec![item]);
+            record.findings.push(Finding::warning(
+                "run.gaps",
+                "this run",
+                "9 % of the time was lost",
+            ));
+            record
+        };
+        let slow = disturbed(triad(GateState::Fails));
+        let prolog = answer(find("slurm-prolog").unwrap(), &slow);
+        assert_eq!((prolog.code, prolog.verdict), (0, GateVerdict::CannotJudge));
+        assert!(prolog.text.starts_with("cpudyno:NOISE memory.triad 187 of 412GB/s"), "{prolog:?}");
+        let setting = disturbed(item(GateCode::Cfg, "boost", GateState::Fails));
+        assert_eq!(answer(find("slurm-prolog").unwrap(), &setting).code, 1);
+    }
+
+    #[test]
+    fn nagios_gets_a_state_and_numbers_and_programs_an_object() {
+        let mut record = judged(GateVerdict::Fail, vec![triad(GateState::Fails)]);
+        record.series = vec![series(["memory", "triad", "bandwidth"], "0-1", &[], &[&[187e9]])];
+        let nagios = answer(find("nagios").unwrap(), &record).text;
+        let told = "CRITICAL - cpudyno:BW memory.triad 187 of 412GB/s (63 peers) DIMM? | \
+                    'memory.triad.bandwidth'=187000000000";
+        assert_eq!(nagios, told);
+        let object = answer(find("verdict").unwrap(), &record).text;
+        assert_eq!(object.lines().count(), 1);
+        let object: serde_json::Value = serde_json::from_str(&object).unwrap();
+        assert_eq!((&object["verdict"], &object["code"]), (&"CRITICAL".into(), &"BW".into()));
+        assert_eq!(object["failed"][0]["name"], "memory.triad");
+        assert_eq!(object["schema"], "cpudyno.verdict/1");
+        let none = unmeasured(find("verdict").unwrap(), NOISE, "busy: \"others\"").text;
+        let none: serde_json::Value = serde_json::from_str(&none).unwrap();
+        assert_eq!(none["verdict"], "UNKNOWN");
+        assert_eq!(none["reason"], "busy: \"others\"");
+    }
+
+    #[test]
+    fn numbers_have_seven_digits_and_no_exponent() {
+        for (value, told) in [
+            (187e9, "187000000000"),
+            (1.25e-7, "0.000000125"),
+            (3.706_123_456, "3.706123"),
+            (0.0, "0"),
+            (1e-30, "0"),
+        ] {
+            assert_eq!(digits(value), told);
+        }
     }
 }

@@ -89,19 +89,23 @@ fn of_band(area: &str, band: Band) -> GateItem {
 }
 
 fn of_claim(area: &str, claim: Claim) -> GateItem {
+    let caused = |how: String| match claim.cause {
+        Some(cause) => format!("{how} ({cause})"),
+        None => how,
+    };
     let (state, how) = match claim.verdict {
         Verdict::AsClaimed => (GateState::Holds, None),
-        Verdict::Differs(how) if claim.is_short => (GateState::Fails, Some(how)),
-        Verdict::Differs(how) | Verdict::Held(how) => (GateState::Warns, Some(how)),
+        Verdict::Differs(how) if claim.is_short => (GateState::Fails, Some(caused(how))),
+        Verdict::Differs(how) => (GateState::Warns, Some(caused(how))),
+        Verdict::Held(how) => (GateState::Warns, Some(how)),
         Verdict::CannotTell(why) => (GateState::NotJudged, Some(why)),
     };
     let said = |text: String| Some(text).filter(|text| text != "-");
     let remedy = || format!("look closer: `{}`", claim.command);
     let is_known = matches!(state, GateState::Fails | GateState::Warns);
-    let cause = claim.cause.filter(|_| is_known).map(|cause| format!(" ({cause})"));
     GateItem {
         code: of_area(area, &claim.measured),
-        why: how.map(|how| format!("{}: {how}{}", claim.what, cause.unwrap_or_default())),
+        why: how.map(|how| format!("{}: {how}", claim.what)),
         name: claim.what,
         state,
         found: said(claim.measured),

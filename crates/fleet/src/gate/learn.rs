@@ -200,3 +200,77 @@ fn typed(value: f64, unit: Unit) -> String {
         _ => format!("{value}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{blank, say, series};
+
+    /// A record of triad in GB/s and of a chase in ns.
+    fn record(number: usize, triad: f64, chase: f64) -> Record {
+        of_brand("A \"CPU\"", number, triad, chase)
+    }
+
+    fn of_brand(brand: &str, number: usize, triad: f64, chase: f64) -> Record {
+        let mut record = blank();
+        record.run.id = format!("run{number}");
+        say(&mut record, "cpu.brand", brand);
+        record.series = vec![
+            series(["memory", "triad", "bandwidth"], "0", &[], &[&[triad / 3.0 * 1e9]]),
+            series(["memory", "triad", "bandwidth"], "0-3", &[], &[&[triad * 1e9]]),
+            series(["memory", "chase", "latency"], "0", &[], &[&[chase * 1e-9]]),
+        ];
+        record
+    }
+
+    fn digests(count: usize) -> Vec<Digest> {
+        (0..count).map(|at| digest::of(&record(at, 100.0 + 0.1 * (at % 5) as f64, 90.0))).collect()
+    }
+
+    #[test]
+    fn what_is_learned_is_a_file_of_bounds_that_good_machines_keep() {
+        let text = learn(&digests(10), |_| true).unwrap();
+        let file = BoundsFile::read(&text).unwrap();
+        let names: Vec<&str> = file.bounds.iter().map(|row| row.name.as_str()).collect();
+        let expected =
+            ["memory.chase.latency@1", "memory.triad.bandwidth@1", "memory.triad.bandwidth@4"];
+        assert_eq!(names, expected);
+        let all = &file.bounds[2];
+        // Median 100.2, median distance from it 0.1: 0.1 x 1.4826 x 14.5 = 2.15 GB/s below.
+        assert_eq!((all.min.as_deref(), all.max.as_deref()), (Some("98.05 GB/s"), None));
+        assert!(file.bounds[0].max.is_some() && file.bounds[0].min.is_none());
+        assert!(text.contains("# median 100.2 GB/s, 100.0 GB/s to 100.4 GB/s, of 10\n"), "{text}");
+        assert_eq!(file.machine["CPU"], "A \"CPU\"");
+        assert_eq!(file.unfit(&record(0, 1.0, 1.0)), None);
+        let other = of_brand("B", 0, 1.0, 1.0);
+        assert!(file.unfit(&other).unwrap().contains("CPU `A \"CPU\"`, here `B`"));
+    }
+
+    #[test]
+    fn few_records_and_several_kinds_teach_nothing() {
+        let twice = [digests(7), digests(7)].concat();
+        assert_eq!(learn(&twice, |_| true), Err(NothingLearned::TooFew(7)));
+        let mut mixed = digests(8);
+        let other = of_brand("B", 9, 1.0, 1.0);
+        mixed.push(digest::of(&other));
+        let kinds = learn(&mixed, |_| true).unwrap_err();
+        assert!(
+            kinds.to_string().starts_with("the records are of 2 kinds of machines: "),
+            "{kinds}"
+        );
+        assert_eq!(learn(&[], |_| true), Err(NothingLearned::TooFew(0)));
+    }
+
+    #[test]
+    fn what_is_no_file_of_bounds_says_why() {
+        for (text, why) in [
+            ("bounds = 3", "unknown field"),
+            ("[[bound]]\nmin = \"1GB/s\"", "missing field `name`"),
+            ("[[bound]]\nname = \"a\"\nmim = \"1GB/s\"", "unknown field `mim`"),
+            ("[[bound]", "expected"),
+        ] {
+            let error = BoundsFile::read(text).unwrap_err();
+            assert!(error.contains(why), "{text}: {error}");
+        }
+    }
+}

@@ -64,7 +64,7 @@ fn items_table(items: &[GateItem], verbosity: u8) -> Option<Block> {
         .label("what")
         .left("")
         .left("found")
-        .left("expected")
+        .left("expected, or why not judged")
         .rows(rows)
         .legend(vec![legend]);
     Some(table.into())
@@ -82,7 +82,12 @@ fn item_row(item: &GateItem) -> Vec<Text> {
         Some(text) => Text::from(text.as_str()),
         None => Text::toned("-", Tone::Faint),
     };
-    let (found, expected) = (said(&item.found), said(&item.expected));
+    let is_open = matches!(item.state, GateState::CannotJudge | GateState::NotJudged);
+    let why = item
+        .why
+        .as_deref()
+        .map(|why| why.strip_prefix(&format!("{}: ", item.name)).unwrap_or(why).to_owned());
+    let (found, expected) = (said(&item.found), said(if is_open { &why } else { &item.expected }));
     vec![item.name.as_str().into(), word, found, expected]
 }
 
