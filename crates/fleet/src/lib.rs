@@ -7,6 +7,7 @@
 pub mod compare;
 pub mod counts;
 pub mod digest;
+pub mod features;
 pub mod gate;
 pub mod hostlist;
 pub mod metrics;

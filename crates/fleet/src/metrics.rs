@@ -1,17 +1,29 @@
 //! A record as metrics for Prometheus: what node_exporter's textfile collector reads.
 //!
-//! The text is valid twice, as Prometheus' text format and as OpenMetrics: each family is in one piece, with
-//! HELP, TYPE and UNIT before it; names end in their unit, in base units; the last line is `# EOF`. What was
-//! not measured has no line: zero would be a number.
+//! The text is Prometheus' text format 0.0.4: each family is in one piece, with HELP and TYPE before it, which are the
+//! same on every machine, as the collector asks of all files that it reads; names end in base units; no sample has a
+//! time of its own, as the collector refuses those. What was not measured has no line: zero would be a number.
+//!
+//! A host has fewer than [`SERIES_MAX`] series. Of all that is judged they show medians at the ends of what was varied:
+//! one core and all cores, the shortest and the longest pause, the nearest and the farthest node. Curves over the size
+//! of data stay in the record. What differs only by the CPUs or the bytes that it was measured on is one series, their
+//! median, for each kind of cores.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use model::Unit;
-use model::record::{FactValue, GateVerdict, Record};
+use model::record::{Digest, FactValue, GateVerdict, Record, ResultKey};
+use model::stats::median;
 use model::stats::paired::Better;
+use model::{CpuSet, Unit, areas};
 
 use crate::digest;
+
+/// Fewer series than this are of one host: a monitor keeps each for months.
+pub const SERIES_MAX: usize = 200;
+
+/// So many bounds have a series; those that do not hold come first.
+const BOUNDS_MAX: usize = 60;
 
 /// Labels and their values, in the order in which they are written.
 type Labels = Vec<(String, String)>;
@@ -19,22 +31,37 @@ type Labels = Vec<(String, String)>;
 /// Samples of one name.
 struct MetricFamily {
     name: String,
-    unit: &'static str,
     help: String,
     samples: Vec<(Labels, f64)>,
 }
 
+impl MetricFamily {
+    fn new(name: &str, help: &str, samples: Vec<(Labels, f64)>) -> MetricFamily {
+        MetricFamily { name: name.to_owned(), help: help.to_owned(), samples }
+    }
+
+    fn one(name: &str, help: &str, value: f64) -> MetricFamily {
+        MetricFamily::new(name, help, vec![(Vec::new(), value)])
+    }
+}
+
 /// The metrics of a record.
 pub fn render(record: &Record) -> String {
-    let mut families = results_of(record);
-    families.extend(disturbances(record));
-    families.extend(gate(record));
-    families.extend(run(record));
+    let digest = digest::at_hand(record);
+    let mut others = disturbances(record);
+    others.extend(gate(record));
+    others.extend(run(record, &digest));
+    let taken: usize = others.iter().map(|family| family.samples.len()).sum();
+    let mut families = results(record, &digest, (SERIES_MAX - 1).saturating_sub(taken));
+    families.extend(others);
     let mut text = String::new();
-    for family in families.iter().filter(|family| !family.samples.is_empty()) {
-        write_family(&mut text, family, record.run.simulated.as_deref());
+    let simulated = record.run.simulated.as_deref();
+    if simulated.is_some() {
+        text.push_str("# SIMULATED: no machine was measured.\n");
     }
-    text.push_str("# EOF\n");
+    for family in families.iter().filter(|family| !family.samples.is_empty()) {
+        write_family(&mut text, family, simulated);
+    }
     text
 }
 
@@ -64,45 +91,138 @@ fn name(area: &str, quantity: &str, unit: &str) -> String {
     words.collect::<Vec<_>>().join("_")
 }
 
-fn results_of(record: &Record) -> Vec<MetricFamily> {
-    let mut families: BTreeMap<String, MetricFamily> = BTreeMap::new();
-    for (what, result) in &digest::at_hand(record).results {
-        let Ok(measured) = &result.outcome else { continue };
-        let unit = suffix(result.unit);
-        let named = name(&what.area, &what.quantity, unit);
-        let quantity = model::areas::quantity(&what.area, &what.quantity);
-        let help = || {
-            let label = quantity.map_or(what.quantity.as_str(), |quantity| quantity.label);
-            let better = match quantity.and_then(|quantity| quantity.better) {
-                Some(Better::More) => ", higher is better",
-                Some(Better::Less) => ", lower is better",
-                None => "",
-            };
-            format!("{}: {label}, the median over blocks{better}.", what.area)
-        };
-        let family = families.entry(named.clone()).or_insert_with(|| MetricFamily {
-            name: named,
-            unit,
-            help: help(),
-            samples: Vec::new(),
+/// A result that is shown, and what it shares with others of its series.
+struct Shown {
+    family: String,
+    labels: Labels,
+    active: usize,
+    median: f64,
+}
+
+/// The judged results, no more than so many series of them.
+fn results(record: &Record, digest: &Digest, max: usize) -> Vec<MetricFamily> {
+    let mut shown: Vec<Shown> = Vec::new();
+    let mut helps: BTreeMap<String, String> = BTreeMap::new();
+    for (what, unit, value) in at_the_ends(digest) {
+        let family = name(&what.area, &what.quantity, suffix(unit));
+        helps.entry(family.clone()).or_insert_with(|| help(what));
+        shown.push(Shown {
+            family,
+            labels: labels(record, what),
+            active: what.active,
+            median: value,
         });
-        let mut labels = vec![
-            ("workload".to_owned(), what.workload.clone()),
-            ("active".to_owned(), what.active.to_string()),
-        ];
-        labels.extend(what.cpus.as_ref().map(|cpus| ("cpus".to_owned(), cpus.clone())));
-        let parameters = what.parameters.iter();
-        labels.extend(parameters.map(|(name, value)| (label(name), value.clone())));
-        family.samples.push((labels, measured.median));
     }
-    families.into_values().collect()
+    let alike = |a: &Shown, b: &Shown| (&a.family, &a.labels) == (&b.family, &b.labels);
+    shown.sort_by(|a, b| {
+        let cores = b.active.cmp(&a.active);
+        a.family.cmp(&b.family).then(cores).then_with(|| a.labels.cmp(&b.labels))
+    });
+    let series = shown.chunk_by(alike).filter_map(|parts| {
+        let medians: Vec<f64> = parts.iter().map(|part| part.median).collect();
+        Some((&parts[0].family, &parts[0].labels, median(&medians)?))
+    });
+    let mut families: BTreeMap<&String, Vec<(Labels, f64)>> = BTreeMap::new();
+    for (family, labels, value) in series {
+        families.entry(family).or_default().push((labels.clone(), value));
+    }
+    shorten(families.values_mut(), max);
+    let family = |(name, samples): (&String, _)| MetricFamily::new(name, &helps[name], samples);
+    families.into_iter().map(family).collect()
+}
+
+/// Takes the last series of the longest families until no more than `max` are left.
+fn shorten<'a>(families: impl Iterator<Item = &'a mut Vec<(Labels, f64)>>, max: usize) {
+    let mut families: Vec<_> = families.collect();
+    let all: usize = families.iter().map(|samples| samples.len()).sum();
+    for _ in max..all {
+        if let Some(longest) = families.iter_mut().max_by_key(|samples| samples.len()) {
+            longest.pop();
+        }
+    }
+}
+
+/// What was measured, but for what lies between the ends of a row of numbers, and for curves over the size of data.
+fn at_the_ends(digest: &Digest) -> Vec<(&ResultKey, Unit, f64)> {
+    let is_curve = |what: &ResultKey| {
+        what.parameters.get(areas::memory::QUESTION).is_some_and(|asked| asked == "sweep")
+    };
+    let measured = digest.results.iter().filter(|(what, _)| !is_curve(what));
+    let measured = measured.filter_map(|(what, result)| {
+        Some((what, result.unit, result.outcome.as_ref().ok()?.median))
+    });
+    let measured: Vec<_> = measured.collect();
+    let mut ends: BTreeMap<(_, &str), (f64, f64)> = BTreeMap::new();
+    for (what, ..) in &measured {
+        for (dimension, value) in numbers(what) {
+            let end = ends.entry((row(what), dimension)).or_insert((value, value));
+            *end = (end.0.min(value), end.1.max(value));
+        }
+    }
+    let is_end = |what: &ResultKey| {
+        numbers(what).all(|(dimension, value)| {
+            let (low, high) = ends[&(row(what), dimension)];
+            value <= low || value >= high
+        })
+    };
+    measured.iter().copied().filter(|(what, ..)| is_end(what)).collect()
+}
+
+/// What stays the same along a row of numbers.
+fn row(what: &ResultKey) -> (&str, &str, &str, Vec<(&str, Option<&str>)>) {
+    let words = what.parameters.iter().filter(|(name, _)| !is_size(name));
+    let words =
+        words.map(|(name, value)| (name.as_str(), number(value).is_none().then_some(&**value)));
+    (&what.area, &what.workload, &what.quantity, words.collect())
+}
+
+/// The numbers that tell a result from others of its row: active cores, and parameters.
+fn numbers(what: &ResultKey) -> impl Iterator<Item = (&str, f64)> {
+    let parameters = what.parameters.iter().filter(|(name, _)| !is_size(name));
+    let parameters = parameters.filter_map(|(name, value)| Some((name.as_str(), number(value)?)));
+    [("", what.active as f64)].into_iter().chain(parameters)
+}
+
+fn number(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|number: &f64| number.is_finite())
+}
+
+/// Whether that is the size of the data, which follows from a machine's caches: as a label it would tell machines
+/// apart that are held against one another.
+fn is_size(parameter: &str) -> bool {
+    ["elements", "footprint"].contains(&parameter)
+}
+
+fn help(what: &ResultKey) -> String {
+    let quantity = areas::quantity(&what.area, &what.quantity);
+    let label = quantity.map_or(what.quantity.as_str(), |quantity| quantity.label);
+    let better = match quantity.and_then(|quantity| quantity.better) {
+        Some(Better::More) => ", higher is better",
+        Some(Better::Less) => ", lower is better",
+        None => "",
+    };
+    format!("{}: {label}, the median over blocks{better}.", what.area)
+}
+
+/// What tells a series from others of its family.
+fn labels(record: &Record, what: &ResultKey) -> Labels {
+    let cpus = what.cpus.as_deref().and_then(|cpus| cpus.parse::<CpuSet>().ok());
+    let kinds = cpus.and_then(|cpus| record.machine.topology.types(&cpus));
+    let mut labels = vec![
+        ("workload".to_owned(), what.workload.clone()),
+        ("active".to_owned(), what.active.to_string()),
+    ];
+    labels.extend(kinds.map(|kinds| ("kind".to_owned(), kinds)));
+    let parameters = what.parameters.iter().filter(|(name, _)| !is_size(name));
+    labels.extend(parameters.map(|(name, value)| (label(name), value.clone())));
+    labels
 }
 
 /// Letters, digits and underscores; words of our own are no parameters' names.
 fn label(parameter: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
     let name: String = parameter.chars().map(plain).collect();
-    let is_taken = ["workload", "active", "cpus", "simulated"].contains(&name.as_str());
+    let is_taken = ["workload", "active", "kind", "simulated"].contains(&name.as_str());
     let begins_well = name.starts_with(|c: char| c.is_ascii_alphabetic());
     if is_taken || !begins_well { format!("parameter_{name}") } else { name }
 }
@@ -113,24 +233,14 @@ fn disturbances(record: &Record) -> Vec<MetricFamily> {
         let id = fact.id.strip_prefix("disturbance.")?;
         let FactValue::Number { value, unit } = fact.value.value()? else { return None };
         let unit = suffix(*unit);
-        Some(MetricFamily {
-            name: name("run", id, unit),
-            unit,
-            help: format!("{} during the run.", fact.label),
-            samples: vec![(Vec::new(), *value)],
-        })
+        let help = format!("{} during the run.", fact.label);
+        Some(MetricFamily::one(&name("run", id, unit), &help, *value))
     };
     record.conditions.after.iter().filter_map(of).collect()
 }
 
 fn gate(record: &Record) -> Vec<MetricFamily> {
     let Some(gate) = &record.gate else { return Vec::new() };
-    let plain = |name: &str, help: &str, samples: Vec<(Labels, f64)>| MetricFamily {
-        name: name.to_owned(),
-        unit: "",
-        help: help.to_owned(),
-        samples,
-    };
     // Who could not be judged has neither passed nor failed.
     let verdict = match gate.verdict {
         GateVerdict::Pass => Some(1.0),
@@ -138,19 +248,27 @@ fn gate(record: &Record) -> Vec<MetricFamily> {
         GateVerdict::CannotJudge => None,
     };
     let verdict = verdict.map(|value| (Vec::new(), value)).into_iter().collect();
-    let bounds = gate.bounds.iter().filter_map(|bound| {
-        let holds = bound.outcome.value()?.holds;
-        let kind = bound.kind.word().to_owned();
-        let labels = vec![("bound".to_owned(), bound.name.clone()), ("kind".to_owned(), kind)];
-        Some((labels, f64::from(u8::from(holds))))
-    });
+    let mut bounds: Vec<_> = gate
+        .bounds
+        .iter()
+        .filter_map(|bound| {
+            let holds = bound.outcome.value()?.holds;
+            let kind = bound.kind.word().to_owned();
+            let labels = vec![("bound".to_owned(), bound.name.clone()), ("kind".to_owned(), kind)];
+            Some((labels, f64::from(u8::from(holds))))
+        })
+        .collect();
+    bounds.sort_by(|a, b| a.1.total_cmp(&b.1).then_with(|| a.0.cmp(&b.0)));
+    // One that is given twice is one.
+    bounds.dedup_by(|later, first| later.0 == first.0);
+    bounds.truncate(BOUNDS_MAX);
     let mut families = vec![
-        plain(
+        MetricFamily::new(
             "cpudyno_gate_pass",
             "Whether the machine passes: 1, or 0; none: cannot judge.",
             verdict,
         ),
-        plain("cpudyno_gate_bound_holds", "Whether a bound holds: 1, or 0.", bounds.collect()),
+        MetricFamily::new("cpudyno_gate_bound_holds", "Whether a bound holds: 1, or 0.", bounds),
     ];
     if let Some(reference) = &record.reference {
         let placed: Vec<_> = reference
@@ -160,12 +278,12 @@ fn gate(record: &Record) -> Vec<MetricFamily> {
             .collect();
         let worse = placed.iter().filter(|position| position.is_worse()).count();
         let one = |value: usize| vec![(Vec::new(), value as f64)];
-        families.push(plain(
+        families.push(MetricFamily::new(
             "cpudyno_gate_reference_records",
             "Earlier records of such a machine.",
             one(reference.records as usize),
         ));
-        families.push(plain(
+        families.push(MetricFamily::new(
             "cpudyno_gate_reference_results_worse",
             "Results that are worse than earlier records allow.",
             if placed.is_empty() { Vec::new() } else { one(worse) },
@@ -174,51 +292,61 @@ fn gate(record: &Record) -> Vec<MetricFamily> {
     families
 }
 
-fn run(record: &Record) -> Vec<MetricFamily> {
-    let version = vec![("version".to_owned(), record.tool.version.clone())];
+fn run(record: &Record, digest: &Digest) -> Vec<MetricFamily> {
     let severe = |severity| record.findings.iter().filter(|f| f.severity == severity).count();
     let severities = [model::Severity::Note, model::Severity::Warning, model::Severity::Serious];
     let findings = severities.map(|severity| {
         let labels = vec![("severity".to_owned(), severity.word().to_owned())];
         (labels, severe(severity) as f64)
     });
+    let measured = digest.results.values().filter(|result| result.outcome.is_ok()).count();
     vec![
-        MetricFamily {
-            name: "cpudyno_run_duration_seconds".to_owned(),
-            unit: "seconds",
-            help: "How long the run took.".to_owned(),
-            samples: vec![(Vec::new(), record.run.seconds)],
-        },
-        MetricFamily {
-            name: "cpudyno_run_findings".to_owned(),
-            unit: "",
-            help: "Remarks on validity or result, by weight.".to_owned(),
-            samples: findings.to_vec(),
-        },
-        MetricFamily {
-            name: "cpudyno_build".to_owned(),
-            unit: "",
-            help: "The version of cpudyno that measured; always 1.".to_owned(),
-            samples: vec![(version, 1.0)],
-        },
+        MetricFamily::one(
+            "cpudyno_run_duration_seconds",
+            "How long the run took.",
+            record.run.seconds,
+        ),
+        MetricFamily::new(
+            "cpudyno_run_findings",
+            "Remarks on validity or result, by weight.",
+            findings.to_vec(),
+        ),
+        MetricFamily::one(
+            "cpudyno_run_results",
+            "Judged results of the record; here are those at the ends of what was varied.",
+            measured as f64,
+        ),
+        MetricFamily::new(
+            "cpudyno_info",
+            "What was measured, and by which cpudyno; always 1.",
+            vec![(info(digest), 1.0)],
+        ),
     ]
 }
 
+/// What the machine says of itself; what is unknown is no label.
+fn info(digest: &Digest) -> Labels {
+    const SAID: [(&str, &str); 7] = [
+        ("cpu", "cpu.brand"),
+        ("microarchitecture", "cpu.microarchitecture"),
+        ("microcode", "cpu.microcode"),
+        ("model", "platform.model"),
+        ("bios", "platform.firmware"),
+        ("kernel", "kernel.release"),
+        ("version", "tool.version"),
+    ];
+    let text = |id: &str| digest.facts.iter().find(|fact| fact.id == id)?.text.clone();
+    SAID.iter().filter_map(|(label, id)| Some(((*label).to_owned(), text(id)?))).collect()
+}
+
 fn write_family(text: &mut String, family: &MetricFamily, simulated: Option<&str>) {
-    let MetricFamily { name, unit, help, samples } = family;
+    let MetricFamily { name, help, samples } = family;
     let simulated = simulated.map(|name| ("simulated".to_owned(), name.to_owned()));
-    let said = if simulated.is_some() { "SIMULATED. " } else { "" };
     let mut put = |line: std::fmt::Arguments<'_>| {
         text.write_fmt(line).expect("BUG: a string refuses to be written to");
     };
-    put(format_args!(
-        "# HELP {name} {said}{}\n",
-        help.replace('\\', "\\\\").replace('\n', "\\n").replace('"', "'")
-    ));
+    put(format_args!("# HELP {name} {}\n", help.replace('\\', "\\\\").replace('\n', "\\n")));
     put(format_args!("# TYPE {name} gauge\n"));
-    if !unit.is_empty() {
-        put(format_args!("# UNIT {name} {unit}\n"));
-    }
     for (labels, value) in samples.iter().filter(|(_, value)| value.is_finite()) {
         let all: Vec<String> = labels
             .iter()
@@ -279,8 +407,114 @@ mod tests {
         };
         assert_eq!(value("cpudyno_memory_latency_seconds{"), (1, 1.25e-7));
         assert_eq!(value("cpudyno_pause_cycles_per_op{"), (1, 140.5));
-        let unit = format!("# UNIT {bandwidth} bytes_per_second");
-        assert_eq!(lines(&record, "# UNIT cpudyno_memory_bandwidth"), [unit]);
+        assert_eq!(lines(&record, "# UNIT"), [""; 0], "it is no OpenMetrics");
+    }
+
+    /// Labels of a family and their values.
+    fn of(record: &Record, family: &str) -> Vec<String> {
+        let lines = lines(record, &format!("{family}{{"));
+        lines.iter().map(|line| line[family.len()..].to_owned()).collect()
+    }
+
+    #[test]
+    fn a_row_of_numbers_shows_its_ends_and_a_curve_nothing() {
+        let mut record = blank();
+        let of_cores = |cores: &str, value: f64| {
+            series(
+                ["memory", "copy", "bandwidth"],
+                cores,
+                &[("question", "bandwidth")],
+                &[&[value]],
+            )
+        };
+        record.series = vec![of_cores("0", 1e9), of_cores("0-1", 2e9), of_cores("0-3", 4e9)];
+        for (rest, value) in [("10", 1e-5), ("100", 2e-5), ("1000", 3e-5)] {
+            let parameters = [("question", "idle"), ("rest_us", rest)];
+            record.series.push(series(
+                ["wake", "futex", "round_trip"],
+                "0-1",
+                &parameters,
+                &[&[value]],
+            ));
+        }
+        for (bytes, value) in [("4096", 1e-9), ("8192", 2e-9)] {
+            let parameters = [("question", "sweep"), ("footprint", bytes)];
+            record.series.push(series(
+                ["memory", "chase", "latency"],
+                "0",
+                &parameters,
+                &[&[value]],
+            ));
+        }
+        let bandwidth = of(&record, "cpudyno_memory_bandwidth_bytes_per_second");
+        let labels =
+            |active| format!("{{workload=\"copy\",active=\"{active}\",question=\"bandwidth\"}}");
+        assert_eq!(bandwidth, [labels(4) + " 4000000000", labels(1) + " 1000000000"]);
+        let rests = of(&record, "cpudyno_wake_round_trip_seconds");
+        assert!(rests[0].contains("rest_us=\"10\"") && rests[1].contains("rest_us=\"1000\""));
+        assert_eq!((rests.len(), lines(&record, "cpudyno_memory_latency").len()), (2, 0));
+        assert_eq!(lines(&record, "cpudyno_run_results "), ["cpudyno_run_results 8"]);
+    }
+
+    #[test]
+    fn cores_of_a_kind_are_one_series_and_kinds_are_not_mixed() {
+        let mut record = blank();
+        crate::testing::place(&mut record, &["0-3"]);
+        for place in &mut record.machine.topology.cpus {
+            place.kind = Some(if place.cpu.0 < 3 { "P" } else { "E" }.to_owned());
+        }
+        for (cpu, cycles) in [("0", 140.0), ("1", 150.0), ("2", 141.0), ("3", 40.0)] {
+            record.series.push(series(
+                ["pause", "pause_only", "cycles_per_op"],
+                cpu,
+                &[],
+                &[&[cycles]],
+            ));
+        }
+        let labels = |kind| format!("{{workload=\"pause_only\",active=\"1\",kind=\"{kind}\"}}");
+        let expected = [labels("E") + " 40", labels("P") + " 141"];
+        assert_eq!(of(&record, "cpudyno_pause_cycles_per_op"), expected);
+    }
+
+    #[test]
+    fn the_longest_family_gives_way_and_broken_bounds_come_first() {
+        let mut record = blank();
+        for stream in 0..300 {
+            let name = format!("stream{stream}");
+            record.series.push(series(["turbo", &name, "clock"], "0", &[], &[&[3e9]]));
+        }
+        record.series.push(series(["memory", "copy", "bandwidth"], "0", &[], &[&[1e9]]));
+        let bound = |at: usize| model::record::GateBound {
+            name: format!("bound{at}"),
+            kind: model::record::BoundKind::Min,
+            limit: 1.0,
+            unit: Unit::Hertz,
+            outcome: model::Known::Yes(model::record::BoundOutcome {
+                what: digest::of(&record).results.keys().next().unwrap().clone(),
+                value: 1.0,
+                interval: None,
+                holds: at != 99,
+            }),
+        };
+        let bounds = (0..100).map(bound).collect();
+        let (verdict, reason) = (GateVerdict::Fail, String::new());
+        record.gate = Some(model::record::GateRun { verdict, reason, bounds });
+        let text = render(&record);
+        let count = text.lines().filter(|line| !line.starts_with('#')).count();
+        assert_eq!(count, SERIES_MAX - 1);
+        assert_eq!(of(&record, "cpudyno_memory_bandwidth_bytes_per_second").len(), 1);
+        let bounds = of(&record, "cpudyno_gate_bound_holds");
+        assert_eq!((bounds.len(), &*bounds[0]), (BOUNDS_MAX, "{bound=\"bound99\",kind=\"min\"} 0"));
+    }
+
+    #[test]
+    fn what_is_unknown_of_a_machine_is_no_label() {
+        let mut record = blank();
+        crate::testing::say(&mut record, "cpu.brand", "Some \"CPU\" @ 2 GHz");
+        crate::testing::say(&mut record, "kernel.release", "6.1.0");
+        let version = &record.tool.version;
+        let labels = format!(r#"cpu="Some \"CPU\" @ 2 GHz",kernel="6.1.0",version="{version}""#);
+        assert_eq!(lines(&record, "cpudyno_info"), [format!("cpudyno_info{{{labels}}} 1")]);
     }
 
     #[test]
