@@ -128,8 +128,8 @@ pub(crate) struct Sink {
 }
 
 enum Target {
-    /// Renamed when complete.
-    Temporary(NamedTempFile),
+    /// Written under another name, and renamed when complete.
+    Named,
     /// A pipe or device that is there already.
     Open(File),
     /// A folder: the file gets a name of its own there, by the name of this host.
@@ -142,7 +142,8 @@ pub(crate) fn is_folder(path: &Path) -> bool {
 }
 
 impl Sink {
-    /// Makes sure that the file can be written, before anything is measured.
+    /// Makes sure that the file can be written, before anything is measured. Nothing stays if the process is killed
+    /// before it writes.
     pub(crate) fn open(path: &Path) -> Result<Sink, Failure> {
         let fail =
             |error| not_opened(path, &error, "name a file in a folder that you may write to");
@@ -152,12 +153,12 @@ impl Sink {
         } else if special {
             Target::Open(OpenOptions::new().write(true).open(path).map_err(fail)?)
         } else {
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-            let folder = folder.unwrap_or(Path::new("."));
+            let folder = folder_of(path);
             if path.exists() && OpenOptions::new().write(true).open(path).is_err() {
                 return Err(fail(io::Error::from(io::ErrorKind::PermissionDenied)));
             }
-            Target::Temporary(temporary(folder).map_err(fail)?)
+            temporary(folder).map_err(fail)?;
+            Target::Named
         };
         Ok(Sink { path: path.to_owned(), target })
     }
@@ -175,18 +176,27 @@ impl Sink {
         let written = match target {
             Target::In(host) => write_in(&mut path, &host, text),
             Target::Open(mut file) => file.write_all(text.as_bytes()),
-            // The file itself: errors of its wrapper name what it is called until then.
-            Target::Temporary(mut file) => file
-                .as_file_mut()
-                .write_all(text.as_bytes())
-                .and_then(|()| file.as_file().sync_all())
-                .and_then(|()| file.persist(&path).map(drop).map_err(|error| error.error)),
+            Target::Named => write_whole(&path, text),
         };
         written.map_err(|error| {
             Failure::new(code::NOT_HERE, format!("cannot write `{}`: {error}", path.display()))
                 .hint(FULL)
         })
     }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
+}
+
+/// Writes all of it under a hidden name, which becomes the file's.
+fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = temporary(folder_of(path))?;
+    // The file itself: errors of its wrapper name what it is called until then.
+    file.as_file_mut().write_all(text.as_bytes())?;
+    file.as_file().sync_all()?;
+    file.persist(path).map(drop).map_err(|error| error.error)
 }
 
 fn not_opened(path: &Path, error: &io::Error, hint: &str) -> Failure {
