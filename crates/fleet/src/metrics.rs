@@ -5,8 +5,8 @@
 //! time of its own, as the collector refuses those. What was not measured has no line: zero would be a number.
 //!
 //! A host has fewer than [`SERIES_MAX`] series. Of all that is judged they show medians at the ends of what was varied:
-//! one core and all cores, the shortest and the longest pause, the nearest and the farthest node. Curves over the size
-//! of data stay in the record. What differs only by the CPUs or the bytes that it was measured on is one series, their
+//! one core and all cores, the shortest and the longest pause, the nearest and the farthest node. Of curves over the
+//! size of data only the end in memory is shown. What differs only by the CPUs or the bytes that it was measured on is one series, their
 //! median, for each kind of cores.
 
 use std::collections::BTreeMap;
@@ -103,7 +103,7 @@ struct Shown {
 fn results(record: &Record, digest: &Digest, max: usize) -> Vec<MetricFamily> {
     let mut shown: Vec<Shown> = Vec::new();
     let mut helps: BTreeMap<String, String> = BTreeMap::new();
-    for (what, unit, value) in at_the_ends(digest) {
+    for (what, unit, value) in at_the_ends(record, digest) {
         let family = name(&what.area, &what.quantity, suffix(unit));
         helps.entry(family.clone()).or_insert_with(|| help(what));
         shown.push(Shown {
@@ -142,12 +142,17 @@ fn shorten<'a>(families: impl Iterator<Item = &'a mut Vec<(Labels, f64)>>, max: 
     }
 }
 
-/// What was measured, but for what lies between the ends of a row of numbers, and for curves over the size of data.
-fn at_the_ends(digest: &Digest) -> Vec<(&ResultKey, Unit, f64)> {
-    let is_curve = |what: &ResultKey| {
-        what.parameters.get(areas::memory::QUESTION).is_some_and(|asked| asked == "sweep")
+/// What was measured, but for what lies between the ends of a row of numbers, and for curves within caches.
+fn at_the_ends<'a>(record: &Record, digest: &'a Digest) -> Vec<(&'a ResultKey, Unit, f64)> {
+    let all: CpuSet = record.machine.topology.cpus.iter().map(|place| place.cpu).collect();
+    let caches = record.machine.topology.caches_in_use(&all).map(|caches| caches.bytes as f64);
+    let is_in_caches = |what: &ResultKey| {
+        let given = |name: &str| what.parameters.get(name);
+        let is_curve = given(areas::memory::QUESTION).is_some_and(|asked| asked == "sweep");
+        let bytes = given("footprint").and_then(|bytes| number(bytes));
+        is_curve && !bytes.zip(caches).is_some_and(|(bytes, caches)| bytes > caches)
     };
-    let measured = digest.results.iter().filter(|(what, _)| !is_curve(what));
+    let measured = digest.results.iter().filter(|(what, _)| !is_in_caches(what));
     let measured = measured.filter_map(|(what, result)| {
         Some((what, result.unit, result.outcome.as_ref().ok()?.median))
     });
@@ -417,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_of_numbers_shows_its_ends_and_a_curve_nothing() {
+    fn a_row_of_numbers_shows_its_ends_and_a_curve_that_in_memory() {
         let mut record = blank();
         let of_cores = |cores: &str, value: f64| {
             series(
@@ -437,7 +442,9 @@ mod tests {
                 &[&[value]],
             ));
         }
-        for (bytes, value) in [("4096", 1e-9), ("8192", 2e-9)] {
+        crate::testing::place(&mut record, &["0-3"]);
+        crate::testing::cache(&mut record, 2, 1 << 20, &["0-3"]);
+        for (bytes, value) in [("4096", 1e-9), ("1048576", 2e-9), ("1048577", 9e-9)] {
             let parameters = [("question", "sweep"), ("footprint", bytes)];
             record.series.push(series(
                 ["memory", "chase", "latency"],
@@ -452,8 +459,10 @@ mod tests {
         assert_eq!(bandwidth, [labels(4) + " 4000000000", labels(1) + " 1000000000"]);
         let rests = of(&record, "cpudyno_wake_round_trip_seconds");
         assert!(rests[0].contains("rest_us=\"10\"") && rests[1].contains("rest_us=\"1000\""));
-        assert_eq!((rests.len(), lines(&record, "cpudyno_memory_latency").len()), (2, 0));
-        assert_eq!(lines(&record, "cpudyno_run_results "), ["cpudyno_run_results 8"]);
+        let latency = of(&record, "cpudyno_memory_latency_seconds");
+        assert_eq!((rests.len(), latency.len()), (2, 1));
+        assert!(latency[0].ends_with(" 0.000000009") && !latency[0].contains("footprint"));
+        assert_eq!(lines(&record, "cpudyno_run_results "), ["cpudyno_run_results 9"]);
     }
 
     #[test]

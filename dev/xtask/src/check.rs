@@ -111,6 +111,7 @@ const STEPS: &[Step] = &[
             "chromium",
             "promtool",
             "prometheus-client",
+            "node-exporter",
             "duckdb",
             "polars",
             "polars-runtime",

@@ -152,11 +152,15 @@ pub(crate) const NEEDS: &[Need] = &[
     },
     Need {
         id: "prometheus-client",
-        purpose: "reads metrics as OpenMetrics",
-        probe: Probe::Runs(
-            "/usr/bin/python3 -c __import__('prometheus_client.openmetrics.parser')",
-        ),
+        purpose: "reads metrics in Prometheus' text format",
+        probe: Probe::Runs("/usr/bin/python3 -c __import__('prometheus_client.parser')"),
         install: Install::Apt("python3-prometheus-client"),
+    },
+    Need {
+        id: "node-exporter",
+        purpose: "serves metrics of a file",
+        probe: Probe::Runs("prometheus-node-exporter --version"),
+        install: Install::Apt("prometheus-node-exporter"),
     },
     Need {
         id: "duckdb",
@@ -426,7 +430,7 @@ mod tests {
             format!(
                 "{apt} install -y --no-install-recommends gcc bsdutils curl libgomp1 \
                  libomp-dev libpfm4 linux-perf chromium prometheus python3-prometheus-client \
-                 python3-jsonschema python3-yaml slurmctld slurmd slurm-client munge libnl-genl-3-dev \
+                 prometheus-node-exporter python3-jsonschema python3-yaml slurmctld slurmd slurm-client munge libnl-genl-3-dev \
                  xz-utils qemu-system-x86 qemu-system-arm qemu-user gcc-aarch64-linux-gnu \
                  libc6-dev-arm64-cross python3-pip"
             )
