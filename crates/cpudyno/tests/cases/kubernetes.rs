@@ -1,4 +1,5 @@
-//! `cpudyno fleet plan --kubernetes`: a manifest that the published schema of Kubernetes allows.
+//! Manifests, that of `cpudyno fleet plan --kubernetes` and those of `contrib/`: the published schema of Kubernetes allows
+//! them.
 //!
 //! Where the schemas or Debian's `python3-yaml` and `python3-jsonschema` are not installed, the cases are shown as
 //! ignored; `CPUDYNO_NEEDS_KUBERNETES=1`, which the project's check sets, makes them fail there.
@@ -7,6 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::common::{Finished, cpudyno, finish, program};
+use crate::contrib::contrib;
 use libtest_mimic::{Failed, Trial};
 use serde_json::Value;
 
@@ -26,8 +28,8 @@ import json, sys, yaml
 from jsonschema import Draft7Validator, RefResolver
 folder, file = sys.argv[1:]
 manifest = yaml.safe_load(open(file))
-assert (manifest['apiVersion'], manifest['kind']) == ('batch/v1', 'Job'), manifest
-schema = json.load(open(folder + '/job-batch-v1.json'))
+kind = manifest['kind'] + '/' + manifest['apiVersion']
+schema = json.load(open(folder + '/' + kind.lower().replace('/', '-') + '.json'))
 load = lambda url: json.load(open(folder + '/' + url.rsplit('/', 1)[1]))
 resolver = RefResolver.from_schema(schema, handlers={'https': load, 'file': load})
 errors = list(Draft7Validator(schema, resolver=resolver).iter_errors(manifest))
@@ -55,6 +57,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial("manifests_are_what_the_schema_allows", manifests),
         trial("a_manifest_with_a_wrong_word_is_none", wrong_words),
+        trial("the_daemon_set_measures_its_node_and_writes_where_others_read", daemon_set),
     ]
 }
 
@@ -79,6 +82,7 @@ fn manifests() -> Result<(), Failed> {
         Ok(serde_json::from_str(&validated(&plan(&[&image[..], more].concat()))?.success())?)
     };
     let named = read(&named)?;
+    assert_eq!(named["kind"], "Job");
     let pod = |manifest: &Value| manifest["spec"]["template"]["spec"].clone();
     let nodes = &pod(&named)["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
         ["nodeSelectorTerms"][0]["matchExpressions"][0];
@@ -121,6 +125,47 @@ fn wrong_words() -> Result<(), Failed> {
         assert!(text.contains(right), "{right}");
         let done = validated(&text.replace(right, wrong))?;
         assert_eq!(done.code, Some(9), "{wrong}: {done:?}");
+    }
+    Ok(())
+}
+
+fn daemon_set() -> Result<(), Failed> {
+    let text = fs::read_to_string(contrib("kubernetes/daemonset.yaml"))?;
+    let manifest: Value = serde_json::from_str(&validated(&text)?.success())?;
+    assert_eq!(manifest["kind"], "DaemonSet");
+    let template = &manifest["spec"]["template"];
+    let labels = &template["metadata"]["labels"];
+    assert_eq!(&manifest["spec"]["selector"]["matchLabels"], labels);
+    let pod = &template["spec"];
+    let container = &pod["containers"][0];
+    assert_eq!(container["resources"]["limits"], Value::Null, "it would be measured");
+    assert_eq!(container["securityContext"]["capabilities"]["drop"][0], "ALL");
+    let mounted = |path: &str| {
+        let mounts = container["volumeMounts"].as_array().unwrap().iter();
+        let name = &mounts.clone().find(|mount| mount["mountPath"] == path).unwrap()["name"];
+        let volumes = pod["volumes"].as_array().unwrap().iter();
+        let volume = volumes.clone().find(|volume| &volume["name"] == name).unwrap();
+        volume["hostPath"]["path"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(mounted("/features.d"), "/etc/kubernetes/node-feature-discovery/features.d");
+    assert!(mounted("/textfile").starts_with('/'));
+    // Its line is one that the program takes.
+    let script = container["command"][2].as_str().ok_or("a script")?;
+    let line = script.lines().find(|line| line.contains("cpudyno gate")).ok_or("a call")?;
+    let (line, _) = line.split_once(" &").ok_or("it is waited for")?;
+    let folder = tempfile::tempdir()?;
+    for name in ["/textfile", "/features.d"] {
+        fs::create_dir(folder.path().join(&name[1..]))?;
+    }
+    let line = line.replace(" /", &format!(" {}/", folder.path().display()));
+    let args: Vec<&str> = line.split_whitespace().skip(1).collect();
+    let without: Vec<&str> =
+        args.iter().copied().filter(|word| !["--stagger", "10m"].contains(word)).collect();
+    assert_eq!(without.len() + 2, args.len());
+    let done = finish(cpudyno(&[&without[..], &["--machine", "sim:4c"]].concat()));
+    assert!(done.code == Some(0) && done.stdout.starts_with('{'), "{done:?}");
+    for file in ["textfile/cpudyno.prom", "features.d/cpudyno"] {
+        assert!(folder.path().join(file).is_file(), "{file}");
     }
     Ok(())
 }

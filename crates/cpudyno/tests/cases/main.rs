@@ -11,6 +11,7 @@ mod archive;
 mod avx_turbo;
 #[path = "../it/common/mod.rs"]
 mod common;
+mod contrib;
 mod core_to_core;
 mod engines;
 mod field;
@@ -26,6 +27,7 @@ mod unpacked;
 fn main() -> ExitCode {
     let trials = [
         avx_turbo::trials(),
+        contrib::trials(),
         core_to_core::trials(),
         engines::trials(),
         field::trials(),

@@ -13,6 +13,7 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use crate::common::{Finished, cpudyno, finish, program};
+use crate::contrib::contrib;
 use libtest_mimic::{Failed, Trial};
 use serde_json::Value;
 
@@ -249,10 +250,6 @@ fn whole_or_not() -> Result<(), Failed> {
     assert_eq!((refused.code, refused.stdout.as_str()), (Some(2), ""), "{refused:?}");
     assert!(refused.stderr.contains("cannot write"), "{refused:?}");
     Ok(())
-}
-
-fn contrib(file: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../contrib").join(file)
 }
 
 fn promtool(args: &[&str], file: &Path) -> Finished {

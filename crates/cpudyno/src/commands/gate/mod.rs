@@ -10,8 +10,8 @@ use std::process::ExitCode;
 
 use fleet::gate::learn::{self, BoundsFile};
 use fleet::gate::{self, Measures};
-use fleet::metrics;
 use fleet::reference::Reference;
+use fleet::{features, metrics};
 use machine::Machine;
 use measure::gate::{Wanted, read, request};
 use measure::run::{Error, Request};
@@ -84,24 +84,31 @@ struct Asked {
 struct Outputs {
     sinks: Sinks,
     metrics: Option<Sink>,
+    features: Option<Sink>,
     look: PresentationArgs,
 }
 
 /// Reads what can be read before anything is measured, and opens all files.
 fn asked(args: GateArgs) -> Result<(Asked, Outputs), Failure> {
-    let GateArgs { min, max, reference, bounds, metrics, budget, cpus, output, .. } = args;
+    let GateArgs { min, max, reference, bounds, metrics, features, budget, cpus, output, .. } =
+        args;
     output::are_apart(&[
         ("--json", output.files.json.as_deref()),
         ("--html", output.files.html.as_deref()),
         ("--metrics", metrics.as_deref()),
+        ("--features", features.as_deref()),
     ])?;
-    if metrics.as_deref() == Some(Path::new("-")) {
-        return Err(Failure::usage("--metrics writes a file, which appears when it is complete")
-            .hint("name it, or print it beside the verdict: --metrics /dev/stdout"));
+    for (option, file) in [("--metrics", &metrics), ("--features", &features)] {
+        if file.as_deref() == Some(Path::new("-")) {
+            let text = format!("{option} writes a file, which appears when it is complete");
+            return Err(Failure::usage(text)
+                .hint(format!("name it, or print it beside the verdict: {option} /dev/stdout")));
+        }
     }
     let (sinks, look) = sinks(output)?;
     let metrics = metrics.as_deref().map(Sink::open).transpose()?;
-    let is_whole = reference.is_some() || metrics.is_some();
+    let features = features.as_deref().map(Sink::open).transpose()?;
+    let is_whole = reference.is_some() || metrics.is_some() || features.is_some();
     let file = bounds.as_deref().map(bounds_of).transpose()?;
     let typed = min.into_iter().chain(max).map(|Bounded(bound)| bound);
     let (file, rows) = file.map_or((None, Vec::new()), |(file, rows)| (Some(file), rows));
@@ -113,7 +120,7 @@ fn asked(args: GateArgs) -> Result<(Asked, Outputs), Failure> {
         budget,
         cpus,
     };
-    Ok((asked, Outputs { sinks, metrics, look }))
+    Ok((asked, Outputs { sinks, metrics, features, look }))
 }
 
 /// Reads a file of bounds.
@@ -189,11 +196,17 @@ impl Outputs {
     fn write(self, record: &Record, signal: Option<EndingSignal>) -> Result<(), Failure> {
         let written = Delivery::of(record).write(self.sinks);
         // An unfinished run is no state of the machine for a monitor.
-        let exported = match self.metrics {
-            Some(sink) if signal.is_none() => sink.write(&metrics::render(record)),
-            _ => Ok(()),
-        };
-        written.and(exported)
+        if signal.is_some() {
+            return written;
+        }
+        let exported = self.metrics.map_or(Ok(()), |sink| sink.write(&metrics::render(record)));
+        let labelled = self.features.map_or(Ok(()), |sink| {
+            let labels = features::render(record).map_err(|why| {
+                Failure::new(code::NOT_HERE, format!("cannot write labels: {why}"))
+            })?;
+            sink.write(&labels)
+        });
+        written.and(exported).and(labelled)
     }
 }
 

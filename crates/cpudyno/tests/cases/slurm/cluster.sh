@@ -1,8 +1,9 @@
 #!/bin/bash
 # A cluster of Slurm whose nodes n1, n2, ... are all this machine.
 #
-#   cluster.sh up DIR NODES PORT    starts it; all its files are below DIR, its ports are PORT and the NODES after it
-#   cluster.sh down DIR             ends what was started, and nothing else
+#   cluster.sh up DIR NODES PORT [FILE]   starts it; all its files are below DIR, its ports are PORT and the NODES after
+#                                         it; lines of FILE are more of its configuration
+#   cluster.sh down DIR                   ends what was started, and nothing else
 #
 # It has a munged of its own, so that none of the system is touched. Needs root, as slurmd does.
 set -euo pipefail
@@ -51,6 +52,7 @@ up() {
     chmod 755 "$dir" "$dir"/munge
     (umask 077; head -c 1024 /dev/urandom > "$dir/munge/key")
     configuration > "$dir/slurm.conf"
+    [ -z "$more" ] || cat "$more" >> "$dir/slurm.conf"
     munged --force --socket="$dir/munge/socket" --key-file="$dir/munge/key" \
         --pid-file="$dir/pids/munged.pid" --log-file="$dir/log/munged" --seed-file="$dir/munge/seed" \
         > "$dir/log/munged.out" 2>&1
@@ -70,6 +72,6 @@ up() {
 }
 
 case $1 in
-    up) nodes=$3 port=$4; up ;;
+    up) nodes=$3 port=$4 more=${5-}; up ;;
     down) down ;;
 esac

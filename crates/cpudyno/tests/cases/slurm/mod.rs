@@ -1,10 +1,12 @@
 //! `cpudyno fleet plan --slurm` and `--json DIR/` under a real Slurm: eight nodes, all of them this machine, each with
-//! a simulated machine of its own.
+//! a simulated machine of its own; and the scripts of `contrib/slurm` ([`gates`]).
 //!
 //! Where Slurm is not installed, or this is not root, the case is shown as ignored; `CPUDYNO_NEEDS_SLURM=1`, which the
 //! project's check sets, makes it fail there.
 
 #![expect(clippy::print_stderr, reason = "what cannot be tested here says why")]
+
+mod gates;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -38,10 +40,14 @@ pub(crate) fn trials() -> Vec<Trial> {
         by_name.or_else(|| (sys::host::effective_user() != 0).then(|| "needs root".to_owned()))
     };
     let lacking = lacking().filter(|_| !is_needed());
-    let name = "each_node_leaves_one_record_whatever_happens_to_others";
-    let name = lacking.as_ref().map_or_else(|| name.to_owned(), |why| format!("{name}: {why}"));
-    let trial = Trial::test(format!("slurm::{name}"), on_a_cluster);
-    vec![trial.with_ignored_flag(lacking.is_some())]
+    let trial = |name: &str, case: fn() -> Result<(), Failed>| {
+        let name = lacking.as_ref().map_or_else(|| name.to_owned(), |why| format!("{name}: {why}"));
+        Trial::test(format!("slurm::{name}"), case).with_ignored_flag(lacking.is_some())
+    };
+    vec![
+        trial("each_node_leaves_one_record_whatever_happens_to_others", on_a_cluster),
+        trial("gates_drain_who_fails_and_put_back_who_is_well_again", gates::on_a_cluster),
+    ]
 }
 
 /// A cluster, which ends with it.
@@ -58,19 +64,25 @@ impl Drop for Cluster {
 impl Cluster {
     fn up() -> Result<Cluster, Failed> {
         let cluster = Cluster { folder: tempfile::tempdir()? };
-        let mut up = program("bash");
-        up.arg(SCRIPT).arg("up").arg(cluster.folder.path());
-        up.args([NODES.to_string(), free_ports()?.to_string()]);
-        // Daemons keep what they are given: a pipe would never end.
-        let output = cluster.folder.path().join("up");
-        let file = fs::File::create(&output)?;
-        let status = up.stdout(file.try_clone()?).stderr(file).status()?;
-        assert!(status.success(), "{}", fs::read_to_string(output)?);
+        cluster.start(0, None)?;
         // What the cluster writes is in its own folder; ours has other names.
         for folder in ["planned", "killed", "two", "full"] {
             fs::create_dir(cluster.path(folder))?;
         }
         Ok(cluster)
+    }
+
+    /// Starts it, with more lines of its configuration. Clusters of one process differ by their number.
+    fn start(&self, number: u16, more: Option<&Path>) -> Result<(), Failed> {
+        let mut up = program("bash");
+        up.arg(SCRIPT).arg("up").arg(self.folder.path());
+        up.args([NODES.to_string(), free_ports(number)?.to_string()]).args(more);
+        // Daemons keep what they are given: a pipe would never end.
+        let output = self.path("up");
+        let file = fs::File::create(&output)?;
+        let status = up.stdout(file.try_clone()?).stderr(file).status()?;
+        assert!(status.success(), "{}", fs::read_to_string(output)?);
+        Ok(())
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -119,11 +131,11 @@ fn planned(records: &Path, program: &Path) -> Result<PathBuf, Failed> {
 }
 
 /// A port that is free, as are those after it.
-fn free_ports() -> Result<u16, Failed> {
+fn free_ports(number: u16) -> Result<u16, Failed> {
     let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
-    let begin = 20_000 + (std::process::id() % 20_000) as u16;
+    let begin = 20_000 + (std::process::id() % 20_000) as u16 + 16 * number;
     let fits = |port: &u16| (*port..=port + NODES as u16).all(is_free);
-    (begin..60_000).step_by(16).find(fits).ok_or_else(|| "no free ports".into())
+    (begin..60_000).step_by(32).find(fits).ok_or_else(|| "no free ports".into())
 }
 
 /// The records of a folder, by their hosts; nothing else is in it.
