@@ -138,7 +138,12 @@ mod tests {
             of("turbo", "scalar_iadd", "clock", "0", 3.9e9),
             of("memory", "triad", "bandwidth", "0-3", 187.2e9),
         ];
-        let gate = |verdict| GateRun { verdict, reason: String::new(), bounds: Vec::new() };
+        let gate = |verdict| GateRun {
+            verdict,
+            reason: String::new(),
+            bounds: Vec::new(),
+            items: Vec::new(),
+        };
         record.gate = Some(gate(GateVerdict::Pass));
         let expected = "# +expiry-time=2026-01-09T00:00:00Z\n\
                         cpudyno.io/gate=pass\n\

@@ -507,7 +507,7 @@ mod tests {
         };
         let bounds = (0..100).map(bound).collect();
         let (verdict, reason) = (GateVerdict::Fail, String::new());
-        record.gate = Some(model::record::GateRun { verdict, reason, bounds });
+        record.gate = Some(model::record::GateRun { verdict, reason, bounds, items: Vec::new() });
         let text = render(&record);
         let count = text.lines().filter(|line| !line.starts_with('#')).count();
         assert_eq!(count, SERIES_MAX - 1);

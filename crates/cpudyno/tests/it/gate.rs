@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{Finished, cpudyno, finish};
+use crate::common::{Finished, cpudyno, finish, program};
 use serde_json::Value;
 
 const PASS: i32 = 0;
@@ -180,4 +180,181 @@ fn a_record_of_it_is_shown_as_it_was() {
     let live = gate("sim:4c", &[&args[..], &[file.to_str().unwrap()]].concat()).success();
     assert!(live.contains("SIMULATED PASS") && live.contains("holds"), "{live}");
     assert_eq!(finish(cpudyno(&["show", file.to_str().unwrap()])).success(), live);
+}
+
+/// What a caller hears: its exit code, and the line.
+fn called(caller: &str, machine: &str, args: &[&str]) -> Finished {
+    let first = ["gate", "--for", caller, "--machine", machine];
+    finish(cpudyno(&[&first[..], args].concat()))
+}
+
+#[test]
+fn every_simulated_machine_gets_a_verdict_without_bounds() {
+    for name in simulated::names() {
+        let done = gate(&format!("sim:{name}"), &[]);
+        assert_eq!(
+            (done.stdout.lines().count(), done.stderr.as_str()),
+            (1, ""),
+            "{name}: {done:?}"
+        );
+        let (expected, verdict) = match name {
+            // Its firmware holds clocks below what its registers promise.
+            "sapphire-locked" => (FAIL, "SIMULATED FAIL: turbo, "),
+            _ => (PASS, "SIMULATED PASS: "),
+        };
+        assert_eq!(done.code, Some(expected), "{name}: {done:?}");
+        assert!(done.stdout.starts_with(verdict), "{name}: {done:?}");
+    }
+}
+
+#[test]
+fn each_caller_hears_its_code_in_a_line_that_fits() {
+    let bad = ["--min", "turbo.clock@1=9GHz"];
+    let open = ["--min", "turbo.clock@99=1GHz"];
+    let good = ["--min", "turbo.clock@1=1GHz"];
+    for (caller, codes) in [
+        ("slurm-prolog", [0, 1, 0]),
+        ("slurm-epilog", [0, 1, 0]),
+        ("slurm-health", [0, 0, 0]),
+        ("nhc", [0, 1, 0]),
+        ("npd", [0, 1, 2]),
+        ("nagios", [0, 2, 3]),
+        ("verdict", [0, 1, 1]),
+    ] {
+        for ((args, code), word) in
+            [&good, &bad, &open].into_iter().zip(codes).zip(["OK", "CLK", "NONE"])
+        {
+            let done = called(caller, "sim:4c", args);
+            assert_eq!((done.code, done.stderr.as_str()), (Some(code), ""), "{caller}: {done:?}");
+            assert_eq!(done.stdout.lines().count(), 1, "{caller}: {done:?}");
+            let line = match caller {
+                "verdict" => {
+                    let object: Value = serde_json::from_str(&done.stdout).unwrap();
+                    assert_eq!(object["simulated"], "4c");
+                    object["line"].as_str().unwrap().to_owned()
+                }
+                "nagios" => {
+                    let (_, line) = done.stdout.split_once(" - ").unwrap();
+                    line.split(" | ").next().unwrap().trim_end().to_owned()
+                }
+                _ => done.stdout.trim_end().to_owned(),
+            };
+            assert!(line.len() <= 80 && line.is_ascii(), "{line}");
+            assert!(line.starts_with(&format!("cpudyno:{word} SIMULATED ")), "{caller}: {line}");
+        }
+    }
+}
+
+#[test]
+fn what_was_learned_of_good_machines_is_a_file_that_they_pass_and_others_do_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let good = folder.path().join("good");
+    fs::create_dir(&good).unwrap();
+    records(&good, "sim:4c", 8);
+    let learned = finish(cpudyno(&["gate", "--learn", good.to_str().unwrap()])).success();
+    let file = folder.path().join("bounds.toml");
+    fs::write(&file, &learned).unwrap();
+    let bounds = ["--bounds", file.to_str().unwrap()];
+    let passed = gate("sim:4c", &bounds);
+    assert_eq!(passed.code, Some(PASS), "{passed:?}\n{learned}");
+    assert!(passed.stdout.contains(" bounds hold"), "{passed:?}");
+    // Somebody edits it.
+    let harder = learned.replacen("min = \"", "min = \"9", 1);
+    assert_ne!(harder, learned);
+    fs::write(&file, harder).unwrap();
+    assert_eq!(gate("sim:4c", &bounds).code, Some(FAIL));
+    let prolog = called("slurm-prolog", "sim:4c", &bounds);
+    assert_eq!(prolog.code, Some(1), "{prolog:?}");
+    let other = gate("sim:2s-28c", &bounds);
+    assert_eq!(other.code, Some(CANNOT), "{other:?}");
+    assert!(other.stdout.contains("the bounds are of other machines: CPU `"), "{other:?}");
+}
+
+#[test]
+fn a_file_of_bounds_that_is_none_says_why_and_drains_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bounds.toml");
+    let path = file.to_str().unwrap();
+    for (text, why) in [
+        (None, "there is no such file"),
+        (Some("[[bound]]\nname = \"memory.triadd\"\nmin = \"1GB/s\""), "no result `memory.triadd`"),
+        (Some("[[bound]]\nname = \"memory.triad\"\nmin = \"1GHz\""), "`GHz` is no unit of it"),
+        (Some("[[bound]]\nname = \"memory.triad\""), "no [[bound]] with min or max"),
+        (Some("[[bounds]]"), "unknown field"),
+        (Some("\u{0}"), "TOML parse error"),
+    ] {
+        if let Some(text) = text {
+            fs::write(&file, text).unwrap();
+        }
+        let done = gate("sim:4c", &["--bounds", path]);
+        assert_eq!((done.code, done.stdout.as_str()), (Some(2), ""), "{done:?}");
+        assert!(done.stderr.contains(why) && done.stderr.contains("bounds.toml"), "{done:?}");
+        let prolog = called("slurm-prolog", "sim:4c", &["--bounds", path]);
+        assert_eq!(prolog.code, Some(0), "{prolog:?}");
+        assert!(prolog.stdout.starts_with("cpudyno:NONE cannot use the bounds in "), "{prolog:?}");
+    }
+}
+
+#[test]
+fn options_that_do_not_fit_a_caller_are_refused() {
+    for (args, hint) in [
+        (&["--for", "slurm"][..], "did you mean `slurm-health`?"),
+        (&["--for", "x"], "callers: slurm-prolog, "),
+        (&["--drain"], "--for"),
+        (&["--for", "slurm-prolog", "--drain"], "drains a node itself"),
+        (&["--for", "nhc", "-v"], "`cpudyno gate -v`"),
+        (&["--for", "npd", "--format", "json"], "--json FILE"),
+        (&["--learn", ".", "--min", "memory.triad=1GB/s"], ""),
+    ] {
+        let done = finish(cpudyno(&[&["gate"], args].concat()));
+        assert_eq!((done.code, done.stdout.as_str()), (Some(2), ""), "{args:?}: {done:?}");
+        assert!(done.stderr.contains(hint), "{args:?}: {done:?}");
+    }
+    let nothing = tempfile::tempdir().unwrap();
+    let done = finish(cpudyno(&["gate", "--learn", nothing.path().to_str().unwrap()]));
+    assert_eq!(done.code, Some(CANNOT), "{done:?}");
+    assert!(done.stderr.contains("8 are needed"), "{done:?}");
+}
+
+#[test]
+fn a_node_of_no_slurm_is_left_as_it_is() {
+    let args = ["--min", "turbo.clock@1=9GHz", "--drain", "--undrain"];
+    let mut command =
+        cpudyno(&[&["gate", "--for", "slurm-health", "--machine", "sim:4c"], &args[..]].concat());
+    command.env("PATH", "/nowhere");
+    let done = finish(command);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.stdout.starts_with("cpudyno:CLK SIMULATED turbo.clock@1 "), "{done:?}");
+    assert!(done.stderr.contains("left as it is: cannot run scontrol"), "{done:?}");
+}
+
+/// Whatever this machine is doing, and although there is too little time for anything.
+#[test]
+fn there_is_one_answer_when_the_time_is_up() {
+    let mut command = cpudyno(&["gate", "--for", "npd", "--budget", "1s"]);
+    command.env("CPUDYNO_LOCK", "off");
+    let done = finish(command);
+    assert_eq!(done.code, Some(2), "{done:?}");
+    assert_eq!(done.stdout.lines().count(), 1, "{done:?}");
+    assert!(done.stdout.starts_with("cpudyno:NO"), "{done:?}");
+}
+
+#[test]
+fn a_machine_that_others_use_is_not_measured() {
+    let burn = || {
+        // It ends by itself, whatever becomes of this test.
+        let mut burn = program("timeout");
+        burn.args(["20", "sh", "-c", "while :; do :; done"]);
+        burn.spawn().unwrap()
+    };
+    let burning = [burn(), burn()];
+    let mut command = cpudyno(&["gate", "--for", "slurm-prolog"]);
+    command.env("CPUDYNO_LOCK", "off");
+    let done = finish(command);
+    for mut process in burning {
+        process.kill().unwrap();
+        process.wait().unwrap();
+    }
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.stdout.starts_with("cpudyno:NOISE busy: others use "), "{done:?}");
 }

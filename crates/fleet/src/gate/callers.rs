@@ -456,4 +456,23 @@ mod tests {
             assert_eq!(digits(value), told);
         }
     }
+
+    #[test]
+    fn the_page_on_callers_has_these_rows_and_codes() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/gate.md");
+        let page = std::fs::read_to_string(path).unwrap();
+        let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| `")).collect();
+        for Caller { word, who, ends, codes, acts, .. } in CALLERS {
+            let Codes { passes, warns, fails, cannot_judge } = codes;
+            let row = format!(
+                "| `{word}` | {who} | {} s | {passes} | {warns} | {fails} | {cannot_judge} | {acts} |",
+                ends.0
+            );
+            assert!(rows.contains(&row.as_str()), "{row}");
+        }
+        for code in GateCode::ALL {
+            let begin = format!("| `{}` | ", code.word());
+            assert!(rows.iter().any(|row| row.starts_with(&begin)), "{begin}");
+        }
+    }
 }

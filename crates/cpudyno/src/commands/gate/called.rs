@@ -100,7 +100,10 @@ fn answered(
     match judged {
         Ok((record, signal)) => {
             let answer = callers::answer(caller, &record);
-            outputs.write(&record, signal)?;
+            // The verdict stands, whatever became of a file.
+            if let Err(failure) = outputs.write(&record, signal) {
+                output::failure(&failure);
+            }
             Ok(answer)
         }
         Err(error) if is_wrong_answer(&error) => {
