@@ -21,7 +21,7 @@ use crate::digest;
 const PREFIX: &str = "cpudyno.io/";
 
 /// How long labels last.
-const LIFE: Duration = Duration::from_secs(8 * 24 * 3600);
+const LIFE: Duration = Duration::from_hours(8 * 24);
 
 /// A label's value has no more bytes.
 const VALUE_MAX: usize = 63;

@@ -173,12 +173,15 @@ fn at_the_ends<'a>(record: &Record, digest: &'a Digest) -> Vec<(&'a ResultKey, U
     measured.iter().copied().filter(|(what, ..)| is_end(what)).collect()
 }
 
-/// What stays the same along a row of numbers.
-fn row(what: &ResultKey) -> (&str, &str, &str, Vec<(&str, Option<&str>)>) {
+/// What stays the same along a row of numbers: area, workload and quantity, and parameters, of which those that are
+/// numbers have no value here.
+type RowKey<'a> = ([&'a str; 3], Vec<(&'a str, Option<&'a str>)>);
+
+fn row(what: &ResultKey) -> RowKey<'_> {
     let words = what.parameters.iter().filter(|(name, _)| !is_size(name));
     let words =
         words.map(|(name, value)| (name.as_str(), number(value).is_none().then_some(&**value)));
-    (&what.area, &what.workload, &what.quantity, words.collect())
+    ([&what.area, &what.workload, &what.quantity], words.collect())
 }
 
 /// The numbers that tell a result from others of its row: active cores, and parameters.

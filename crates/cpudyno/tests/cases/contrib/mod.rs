@@ -207,8 +207,8 @@ const SCRIPTS: [&str; 3] = ["slurm/prolog", "slurm/epilog", "slurm/healthcheck"]
 fn by_shellcheck() -> Result<(), Failed> {
     let mut shellcheck = program("shellcheck");
     shellcheck.args(SCRIPTS.map(contrib)).arg(NHC);
-    finish(shellcheck).success();
-    Ok(())
+    let done = finish(shellcheck);
+    if done.code == Some(0) { Ok(()) } else { Err(done.stdout.into()) }
 }
 
 /// The scripts of a folder find its programs before those of the system; Slurm sets no PATH.
