@@ -11,6 +11,7 @@ use crate::facts::fact_cache::Survey;
 use crate::facts::fact_table::{self, FactRow, row, text};
 use crate::facts::frequency::{self, folded_over_policies, gigahertz};
 use crate::facts::prefetchers::{OF_AMD, OF_INTEL, has_misc_feature_control};
+use crate::facts::tuning::{self, of_kernel, or_words};
 use crate::facts::{
     Maker, bits, flag, folded_over_cpus, hidden_from_guest, identity, idle, no_file, online,
     register_of_all,
@@ -38,6 +39,14 @@ pub(crate) const TABLE: &[FactRow] = &[
     row("thp.defrag", "Huge pages at faults", |m| transparent(m, "defrag")),
     row("memory.reserved_pages", "Huge pages reserved", |m| of_kernel(m, "vm/nr_hugepages")),
     row("kernel.numa_balancing", "NUMA balancing", |m| of_kernel(m, "kernel/numa_balancing")),
+    row("vm.zone_reclaim_mode", "Reclaim before remote memory", |m| of_kernel(m, "vm/zone_reclaim_mode")),
+    row("vm.swappiness", "Swappiness", |m| of_kernel(m, "vm/swappiness")),
+    row("memory.swapped", "Swap in use", tuning::swapped),
+    row("kernel.nmi_watchdog", "NMI watchdog", |m| of_kernel(m, "kernel/nmi_watchdog")),
+    row("kernel.sched_schedstats", "Statistics of the scheduler", |m| of_kernel(m, "kernel/sched_schedstats")),
+    row("kernel.sched_itmt", "Preference for fast cores", tuning::preferred_cores),
+    row("kernel.sched_ext", "Scheduler by a BPF program", tuning::sched_ext),
+    row("interrupts.on_isolated", "Interrupts to isolated CPUs", tuning::interrupts_on_isolated),
     row("clocksource", "Kernel clock source", |m| m.tree.read(CLOCKSOURCE).map(text)),
     row("load", "Load, 1 min", load),
     row("temperature", "Temperature, hottest", temperature),
@@ -57,16 +66,6 @@ pub fn read(machine: &Machine) -> Vec<Fact> {
 
 pub(crate) fn read_of(survey: &Survey<'_>) -> Vec<Fact> {
     fact_table::read(TABLE, survey)
-}
-
-/// A reading whose absence people understand better in other words; refusals keep theirs, and so do
-/// files that may only not have been copied.
-fn or_words(machine: &Machine, reading: Reading<String>, why: &str) -> Reading<String> {
-    reading.map_err(|error| match error.obstacle {
-        Obstacle::Permission => error,
-        _ if machine.is_copied() => error,
-        _ => Unavailable::new(Obstacle::Hardware, error.what, why),
-    })
 }
 
 fn of_policies(survey: &Survey<'_>, file: &str) -> Reading<FactValue> {
@@ -188,12 +187,6 @@ fn transparent(machine: &Survey<'_>, file: &str) -> Reading<FactValue> {
     let modes = or_words(machine, modes, "the kernel was built without transparent huge pages")?;
     let chosen = modes.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     Ok(text(chosen.map_or(modes.as_str(), |(chosen, _)| chosen)))
-}
-
-/// A file below `/proc/sys`.
-fn of_kernel(machine: &Survey<'_>, file: &str) -> Reading<FactValue> {
-    let read = machine.tree.read(&format!("/proc/sys/{file}"));
-    or_words(machine, read, "the kernel was built without it").map(text)
 }
 
 /// How long CPUs may take to wake: deeper idle states are left out.

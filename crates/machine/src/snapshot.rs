@@ -7,7 +7,8 @@ use crate::ports::Machine;
 use crate::{conditions, doctor, facts, limits};
 use model::contradictions;
 
-/// Facts, capabilities and conditions as a record without series; for the page `info` what limits the clock now.
+/// Facts, capabilities and conditions as a record without series; for the pages `info` and `doctor` what limits the clock
+/// now.
 pub fn describe(machine: &Machine, command: Vec<String>, presentation: Presentation) -> Record {
     let run = machine.begin(command, presentation);
     let begin = sys::clock::monotonic_raw();
@@ -18,7 +19,8 @@ pub fn describe(machine: &Machine, command: Vec<String>, presentation: Presentat
     let mut findings = survey.disputed_places().to_vec();
     findings.extend(contradictions::of(&description, &before));
     // Others look before and after what they measure.
-    let clock = (presentation.page == PageKind::Info).then(|| limits::now(&survey));
+    let clock = matches!(presentation.page, PageKind::Info | PageKind::Doctor)
+        .then(|| limits::now(&survey));
     // A simulated machine answers in no time, and so does one that is read elsewhere: the records of
     // both are the same bit by bit (invariant I11).
     let seconds = if machine.simulated.is_some() || machine.elsewhere.is_some() {

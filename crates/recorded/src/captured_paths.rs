@@ -130,6 +130,10 @@ pub(crate) const TABLE: &[PathRow] = &[
     whole("/sys/module/{intel_idle,processor,cpuidle,haltpoll,msr,kvm,kvm_intel,\
            kvm_amd}/parameters/*"),
     whole("/sys/kernel/debug/sched/preempt"),
+    whole("/sys/kernel/debug/x86/sched_itmt_enabled"),
+    whole("/sys/kernel/sched_ext/{state,root/ops}"),
+    whole("/proc/irq/#/effective_affinity_list"),
+    part("/sys/kernel/irq/#/actions", scrub::actions),
     // Registers of Speed Select, and which package they are of.
     whole("/sys/kernel/debug/tpmi-*/tpmi-id-{05,81}/mem_dump"),
     whole("/sys/kernel/security/lockdown"),

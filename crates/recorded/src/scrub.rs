@@ -12,6 +12,11 @@ pub(crate) fn nothing(_text: &str) -> String {
     String::new()
 }
 
+/// Whether an interrupt has a driver, and not which: devices have names that people gave them.
+pub(crate) fn actions(text: &str) -> String {
+    if text.is_empty() { String::new() } else { LEFT_OUT.to_owned() }
+}
+
 fn lines(text: &str, wanted: impl Fn(&str) -> bool) -> String {
     let lines: Vec<&str> = text.lines().filter(|line| wanted(line)).collect();
     lines.join("\n")
@@ -89,6 +94,14 @@ pub(crate) fn configuration(text: &str) -> String {
         "CONFIG_SCHED_MC",
         "CONFIG_PERF_EVENTS",
         "CONFIG_INTEL_SPEED_SELECT",
+        "CONFIG_DEBUG_",
+        "CONFIG_GCOV_KERNEL",
+        "CONFIG_KASAN",
+        "CONFIG_KC",
+        "CONFIG_KMSAN",
+        "CONFIG_LOCK",
+        "CONFIG_PROVE_LOCKING",
+        "CONFIG_SLUB_DEBUG_ON",
     ];
     lines(text, |line| WANTED.iter().any(|start| line.starts_with(start)))
 }

@@ -1,8 +1,10 @@
-//! What can be measured here, what not, why, and what helps.
+//! What can be measured here, what not, why, and what helps; and which settings cost speed.
 
 use model::page::{Block, Page, Remark, Table, Text, Tone, si};
 use model::record::{Fact, FactValue, Record};
 use model::{Known, Obstacle, Unavailable};
+
+use crate::checked;
 
 /// The capabilities of the machine. A verbosity of 1 and more adds Sources of each answer.
 pub fn doctor(record: &Record, verbosity: u8) -> Page {
@@ -23,6 +25,7 @@ pub fn doctor(record: &Record, verbosity: u8) -> Page {
             blocks.push(Block::Remarks(remarks));
         }
     }
+    blocks.extend(checked::blocks(record, verbosity));
     if verbosity > 0 {
         blocks.push(how(capabilities));
     }

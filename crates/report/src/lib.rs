@@ -8,6 +8,7 @@ pub mod ab;
 pub mod areas;
 pub mod band;
 mod cells;
+mod checked;
 pub mod claim;
 pub mod counts;
 mod doctor;

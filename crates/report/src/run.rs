@@ -32,6 +32,10 @@ pub fn annotate(record: &mut Record) {
     let refuted = claims::findings(record, &sections, &told);
     more.extend(refuted);
     record.findings.extend(more);
+    // Settings come last: what was measured says more of the same.
+    let told: Vec<&Finding> = record.findings.iter().collect();
+    let of_settings = checks::findings(record, &told);
+    record.findings.extend(of_settings);
     record.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
 }
 

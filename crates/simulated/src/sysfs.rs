@@ -254,6 +254,7 @@ fn put_topology(files: &mut Files, model: &Model) {
     files.put(format!("{CPU}/online"), &online);
     files.put(format!("{CPU}/offline"), &all.difference(&online));
     files.put(format!("{CPU}/isolated"), &model.topology.isolated);
+    files.put(format!("{CPU}/nohz_full"), "");
     for cpu in online.iter() {
         let (package, core) = (model.package_of(cpu), model.claimed_core_of(cpu));
         let die = Firmware::of(model).and_then(|firmware| firmware.die(cpu)).unwrap_or(0);
@@ -508,7 +509,8 @@ fn put_platform(files: &mut Files, model: &Model) {
     // Nobody uses any of it.
     let kibibytes = model.caches.memory_bytes / 1024;
     let lines = ["MemTotal", "MemFree", "MemAvailable"].map(|key| format!("{key}: {kibibytes} kB"));
-    files.put("/proc/meminfo", &lines.join("\n"));
+    let swap = ["SwapTotal: 0 kB", "SwapFree: 0 kB"].map(str::to_owned);
+    files.put("/proc/meminfo", &[lines.as_slice(), &swap].concat().join("\n"));
     if model.has(Fault::Container) {
         files.put("/.dockerenv", "");
     }
@@ -548,6 +550,9 @@ fn put_platform(files: &mut Files, model: &Model) {
     files.put(format!("{huge}/enabled"), "always [madvise] never");
     files.put(format!("{huge}/defrag"), "always defer defer+madvise [madvise] never");
     files.put("/proc/sys/kernel/numa_balancing", &u8::from(model.nodes() > 1));
+    files.put("/proc/sys/kernel/sched_schedstats", "0");
+    files.put("/proc/sys/vm/zone_reclaim_mode", "0");
+    files.put("/proc/sys/vm/swappiness", "60");
     let clock = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     files.put(clock, "tsc");
     if identity.hypervisor.is_none() {

@@ -55,28 +55,37 @@ fn preemption(machine: &Machine) -> Reading<String> {
     Ok(if has("PREEMPT") { "full" } else { "none or voluntary" }.into())
 }
 
+/// What the kernel was built with.
+///
+/// # Error
+/// Where the file is not in its place, or only root may read it.
+pub(super) fn configuration(machine: &Machine, what: &str) -> Reading<String> {
+    let release = release(machine)?;
+    if release.is_empty() || release.contains('/') {
+        let why = "the name of the kernel is no name of a file";
+        return Err(Unavailable::new(Obstacle::Cpudyno, what, why));
+    }
+    let path = format!("/boot/config-{release}");
+    machine.tree.read(&path).map_err(|error| {
+        if error.obstacle == Obstacle::Permission {
+            return error;
+        }
+        let why = format!("the kernel's configuration is not at `{path}`");
+        Unavailable::new(Obstacle::Cpudyno, what, why)
+    })
+}
+
 /// Interrupts per second of a busy CPU, as the kernel was configured.
 ///
 /// # Unit
 /// Hertz.
 fn timer_hz(machine: &Machine) -> Reading<f64> {
-    let release = release(machine)?;
-    if release.is_empty() || release.contains('/') {
-        let why = "the name of the kernel is no name of a file";
-        return Err(Unavailable::new(Obstacle::Cpudyno, "timer", why));
-    }
-    let path = format!("/boot/config-{release}");
-    let configuration = machine.tree.read(&path).map_err(|error| {
-        if error.obstacle == Obstacle::Permission {
-            return error;
-        }
-        let why = format!("the kernel's configuration is not at `{path}`");
-        Unavailable::new(Obstacle::Cpudyno, "timer", why)
-    })?;
+    let configuration = configuration(machine, "timer")?;
     let hertz = configuration.lines().find_map(|line| line.strip_prefix("CONFIG_HZ="));
     let hertz = hertz.and_then(|text| text.trim().parse::<u32>().ok()).filter(|hertz| *hertz > 0);
     hertz.map(f64::from).ok_or_else(|| {
-        Unavailable::new(Obstacle::Cpudyno, "timer", format!("`{path}` has no line `CONFIG_HZ`"))
+        let why = "the kernel's configuration has no line `CONFIG_HZ`";
+        Unavailable::new(Obstacle::Cpudyno, "timer", why)
     })
 }
 

@@ -22,7 +22,7 @@ pub(crate) const HUGE_PAGES: &str = "/sys/kernel/mm/hugepages";
 pub(super) const MEMORY_BYTES_MAX: u64 = 1 << 52;
 
 /// A line of `/proc/meminfo`, in bytes.
-fn meminfo_bytes(meminfo: &str, key: &str) -> Reading<f64> {
+pub(super) fn meminfo_bytes(meminfo: &str, key: &str) -> Reading<f64> {
     let why = || not_offered(&format!("`{MEMINFO}` has no line `{key}`"), MEMINFO);
     let kibibytes = value_of(meminfo, key).ok_or_else(why)?;
     let bytes = first_number(MEMINFO, kibibytes)? * 1024.0;

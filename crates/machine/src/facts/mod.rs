@@ -24,6 +24,7 @@ mod preferred_cores;
 pub mod prefetchers;
 mod topology;
 mod tsc;
+pub(crate) mod tuning;
 mod turbo_ratio;
 mod uncore;
 
@@ -76,6 +77,7 @@ pub(crate) const TABLES: &[&[FactRow]] = &[
     memory::ROWS,
     platform::ROWS,
     kernel::ROWS,
+    tuning::ROWS,
 ];
 
 /// The facts of a machine, and who sits where. It never fails: what cannot be read says why.

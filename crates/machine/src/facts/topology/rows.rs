@@ -23,6 +23,7 @@ pub(in crate::facts) const ROWS: &[FactRow] = &[
     row("cpu.offline", "CPUs that are off", offline),
     row("cpu.not_shown", "CPUs that are not shown", not_shown),
     row("cpu.isolated", "Isolated CPUs", isolated),
+    row("cpu.nohz_full", "CPUs without a tick", nohz_full),
     row("memory.nodes", "NUMA nodes", nodes),
 ];
 
@@ -326,6 +327,15 @@ fn not_shown(survey: &Survey<'_>) -> Reading<FactValue> {
 
 fn isolated(survey: &Survey<'_>) -> Reading<FactValue> {
     Ok(text(none_or_list(&sysfs::isolated(survey)?)))
+}
+
+/// The CPUs on which a thread that is alone runs without a tick.
+///
+/// # Source
+/// Linux, `Documentation/timers/no_hz.rst`; `drivers/base/cpu.c`: `nohz_full`.
+fn nohz_full(survey: &Survey<'_>) -> Reading<FactValue> {
+    let absent = "the kernel was built without `nohz_full`";
+    Ok(text(none_or_list(&sysfs::listed(survey, "nohz_full", absent)?)))
 }
 
 fn none_or_list(cpus: &CpuSet) -> String {

@@ -95,18 +95,21 @@ pub(super) fn not_shown(machine: &Machine, not_online: &CpuSet) -> CpuSet {
 
 /// The CPUs that the scheduler leaves alone.
 pub(super) fn isolated(machine: &Machine) -> Reading<CpuSet> {
-    let path = format!("{CPU}/isolated");
-    let listed = text(machine, &path).ok_or_else(|| {
-        no_file(machine, "this kernel does not list isolated CPUs; newer ones do", &path)
-    })?;
-    // A list that was never made: the kernel prints it so, behind as many blanks as it may be long.
+    listed(machine, "isolated", "this kernel does not list isolated CPUs; newer ones do")
+}
+
+/// A list of CPUs that may never have been made: the kernel prints it as `(null)`, behind as many blanks as it may
+/// be long.
+pub(super) fn listed(machine: &Machine, file: &str, absent: &str) -> Reading<CpuSet> {
+    let path = format!("{CPU}/{file}");
+    let listed = text(machine, &path).ok_or_else(|| no_file(machine, absent, &path))?;
     if listed == "(null)" {
         return Ok(CpuSet::default());
     }
     listed.parse().map_err(|_| {
         let start: String = listed.chars().take(40).collect();
         let why = format!("`{path}` holds `{start}`, which is no list of CPUs");
-        Unavailable::new(Obstacle::Cpudyno, "isolated CPUs", why)
+        Unavailable::new(Obstacle::Cpudyno, format!("{file} CPUs"), why)
     })
 }
 
