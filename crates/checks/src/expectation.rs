@@ -71,23 +71,24 @@ impl Expectation {
         }
     }
 
-    /// What was found instead: of a text that lacks nothing, what it should not have.
+    /// What was found instead, in a line.
     pub(crate) fn found(&self, value: &FactValue) -> String {
         /// Longer ones are lists that nobody reads.
         const LETTERS_MAX: usize = 100;
         let text = value_text(value);
         let found = match self {
-            Expectation::Lacks(pieces) if text.chars().count() > LETTERS_MAX => {
-                let there = pieces.iter().filter(|piece| text.contains(piece.as_str()));
-                let bare = there.map(|piece| piece.strip_prefix("Mitigation: ").unwrap_or(piece));
-                bare.collect::<Vec<&str>>().join(", ")
-            }
+            Expectation::Lacks(pieces) => unwanted(&text, pieces).unwrap_or(text),
             _ => text,
         };
         match found.char_indices().nth(LETTERS_MAX) {
             Some((end, _)) => format!("{}...", &found[..end]),
             None => found,
         }
+    }
+
+    /// Whether a value that is not there is as good as one that is as expected.
+    pub(crate) fn is_negative(&self) -> bool {
+        matches!(self, Expectation::NoneOf(_) | Expectation::Lacks(_))
     }
 
     /// In words, as they stand after "expected".
@@ -108,6 +109,18 @@ impl Expectation {
                 .map_or_else(|_| format!("`{id}`"), |other| value_text(&other)),
         }
     }
+}
+
+/// What a list should not have; `None` where it is no list.
+fn unwanted(text: &str, pieces: &[String]) -> Option<String> {
+    if text.contains(" | ") {
+        let there = pieces.iter().filter(|piece| text.contains(piece.as_str()));
+        let bare = there.map(|piece| piece.strip_prefix("Mitigation: ").unwrap_or(piece));
+        return Some(bare.collect::<Vec<&str>>().join(", "));
+    }
+    let has = |word: &&str| pieces.iter().any(|piece| word.contains(piece.as_str()));
+    let words: Vec<&str> = text.split_whitespace().filter(has).collect();
+    (!words.is_empty()).then(|| words.join(" "))
 }
 
 /// Whether every part of a text is so; unknown where some are not told and none of the others fails.
@@ -140,7 +153,7 @@ fn say(value: f64, unit: Unit) -> String {
     match unit {
         Unit::One => format!("{:.0} %", value * 100.0),
         Unit::Count => value.to_string(),
-        unit => si::format(value, unit),
+        unit => si::format(value, unit).replace(".0 ", " "),
     }
 }
 

@@ -48,6 +48,11 @@ pub struct Checked {
     pub cost: Known<String>,
 }
 
+/// The names of the costs that records can tell.
+pub fn costs() -> impl Iterator<Item = &'static str> {
+    cost::COSTS.iter().map(|(name, _)| *name)
+}
+
 /// Every check, in the order of the table.
 pub fn of(record: &Record) -> Vec<Checked> {
     table().iter().map(|check| checked(check, record)).collect()
@@ -71,8 +76,9 @@ fn state(check: &Check, record: &Record) -> State {
                 Verdict::Fails => return State::DoesNotApply,
                 Verdict::Unknown(reason) => unknown = Some(reason),
             },
-            Err(reason) if readings::is_not_there(&reason) => return State::DoesNotApply,
-            Err(reason) => unknown = unknown.or(Some(reason)),
+            Err(reason) if !readings::is_not_there(&reason) => unknown = unknown.or(Some(reason)),
+            Err(_) if condition.is.is_negative() => {}
+            Err(_) => return State::DoesNotApply,
         }
     }
     let value = match (unknown, readings::read(record, &check.reads)) {
@@ -108,7 +114,7 @@ pub fn findings(record: &Record, told: &[&Finding]) -> Vec<Finding> {
 pub fn finding(checked: &Checked) -> Option<Finding> {
     let State::Differs { found, expected } = &checked.state else { return None };
     let check = checked.check;
-    let text = format!("{found}, where {expected} is expected: {}", check.why);
+    let text = format!("{found}, expected {expected}: {}", check.why);
     let id = format!("check.{}", check.id);
     let finding = Finding::new(check.weight, id, check.about.as_str(), text);
     Some(finding.remedy(check.mend.clone()).gain(checked.cost.value().cloned()))

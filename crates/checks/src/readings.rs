@@ -175,7 +175,8 @@ fn limit(
     let mut reasons = clock.reasons.iter().filter(|reason| reason.id == id).peekable();
     if reasons.peek().is_none() {
         let none = || not_there(what, "no register here says it");
-        return Err(clock.unread.first().cloned().unwrap_or_else(none));
+        let unread = clock.unread.iter().find(|unread| unread.what.contains(what));
+        return Err(unread.cloned().unwrap_or_else(none));
     }
     let is_on = reasons.any(|reason| is_on((reason.before, reason.after)));
     Ok(text(if is_on { "on" } else { "off" }))
@@ -190,7 +191,8 @@ fn power_hidden(record: &Record) -> Reading<FactValue> {
     };
     if clock.power.is_empty() {
         let none = || not_there(what, "no register here states any");
-        return Err(clock.unread.first().cloned().unwrap_or_else(none));
+        let unread = clock.unread.iter().find(|unread| unread.what.contains(what));
+        return Err(unread.cloned().unwrap_or_else(none));
     }
     let hidden = clock.power.iter().find(|limit| {
         let above = |watts: f64| limit.watts.is_some_and(|held| held < watts);

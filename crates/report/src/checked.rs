@@ -54,8 +54,8 @@ fn remark(checked: &Checked) -> Option<Remark> {
     let cost = match &checked.cost {
         Known::Yes(cost) => format!("Cost here: {cost}."),
         Known::No { unavailable } => match &unavailable.remedy {
-            Some(command) => format!("Cost unknown: `{command}` measures it."),
-            None => "Cost unknown.".to_owned(),
+            Some(command) => format!("Cost not measured: {command}."),
+            None => "Cost not measured.".to_owned(),
         },
     };
     let text = format!("{}. {cost}", finding.text);
@@ -63,27 +63,39 @@ fn remark(checked: &Checked) -> Option<Remark> {
     Some(Remark::from(&Finding { text, gain: None, ..finding }))
 }
 
-/// One for each reason and remedy.
+/// One for each reason that has a remedy, and one for all others.
 fn unknown(all: &[Checked]) -> Vec<Remark> {
-    let mut reasons: Vec<(&Unavailable, Vec<&str>)> = Vec::new();
+    type Names<'a> = Vec<&'a str>;
+    let mut reasons: Vec<(&Unavailable, Names<'_>)> = Vec::new();
+    let mut others: Names<'_> = Vec::new();
     for checked in all {
         let State::Unknown(reason) = &checked.state else { continue };
         let same =
             |known: &Unavailable| (&known.why, &known.remedy) == (&reason.why, &reason.remedy);
-        let about = checked.check.about.as_str();
-        match reasons.iter_mut().find(|(known, _)| same(known)) {
-            Some((_, names)) if names.contains(&about) => {}
-            Some((_, names)) => names.push(about),
-            None => reasons.push((reason, vec![about])),
-        }
+        let names = match reasons.iter().position(|(known, _)| same(known)) {
+            _ if reason.remedy.is_none() => &mut others,
+            Some(at) => &mut reasons[at].1,
+            None => {
+                reasons.push((reason, Vec::new()));
+                &mut reasons.last_mut().expect("BUG: it was pushed").1
+            }
+        };
+        names.push(checked.check.id.as_str());
     }
-    let remark = |(reason, names): (&Unavailable, Vec<&str>)| Remark {
+    let remark = |names: &Names<'_>, why: &str, remedy: Option<String>| Remark {
         mark: Text::toned("unknown", Tone::Faint),
-        about: names.join(", "),
-        text: reason.why.clone(),
-        remedy: reason.remedy.clone(),
+        about: names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
+        text: why.to_owned(),
+        remedy,
     };
-    reasons.into_iter().map(remark).collect()
+    let mut remarks: Vec<Remark> = reasons
+        .iter()
+        .map(|(reason, names)| remark(names, &reason.why, reason.remedy.clone()))
+        .collect();
+    if !others.is_empty() {
+        remarks.push(remark(&others, "nothing here says it; `-v` names the reasons", None));
+    }
+    remarks
 }
 
 fn every(all: &[Checked]) -> Block {
@@ -91,7 +103,7 @@ fn every(all: &[Checked]) -> Block {
         let state = match &checked.state {
             State::AsExpected => Text::toned("as expected", Tone::Good),
             State::Differs { found, .. } => Text::toned(found, Tone::Warning),
-            State::Unknown(_) => Text::toned("unknown", Tone::Faint),
+            State::Unknown(reason) => Text::toned(format!("unknown: {}", reason.why), Tone::Faint),
             State::DoesNotApply => Text::toned("does not apply", Tone::Faint),
         };
         let check = checked.check;

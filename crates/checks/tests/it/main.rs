@@ -1,0 +1,4 @@
+//! Rows of the table against records made by hand.
+
+mod rows;
+mod states;
