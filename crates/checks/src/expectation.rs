@@ -92,21 +92,33 @@ impl Expectation {
     }
 
     /// In words, as they stand after "expected".
-    pub fn words(&self, value: &FactValue, record: &Record) -> String {
-        let unit = match value {
-            FactValue::Number { unit, .. } => *unit,
-            FactValue::Text(_) => Unit::Count,
-        };
+    pub(crate) fn words(&self, value: &FactValue, record: &Record) -> String {
+        match self {
+            Expectation::AtLeastFact(id) => {
+                readings::read(record, id).map_or_else(|_| self.stated(), |it| value_text(&it))
+            }
+            _ => match value {
+                FactValue::Number { unit, .. } => self.of(*unit),
+                FactValue::Text(_) => self.stated(),
+            },
+        }
+    }
+
+    /// The same of no record: numbers in SI base units.
+    pub fn stated(&self) -> String {
+        self.of(Unit::Count)
+    }
+
+    fn of(&self, unit: Unit) -> String {
         match self {
             Expectation::OneOf(words) => words.join(" or "),
             Expectation::NoneOf(words) => format!("anything but {}", words.join(" and ")),
             Expectation::Contains(pieces) => pieces.join(" or "),
-            Expectation::Lacks(pieces) => format!("no {}", pieces.join(", no ")),
+            Expectation::Lacks(pieces) => format!("without {}", pieces.join(", ")),
             Expectation::AtLeast(least) => format!("at least {}", say(*least, unit)),
             Expectation::AtMost(most) if *most <= 0.0 => "0".to_owned(),
             Expectation::AtMost(most) => format!("at most {}", say(*most, unit)),
-            Expectation::AtLeastFact(id) => readings::read(record, id)
-                .map_or_else(|_| format!("`{id}`"), |other| value_text(&other)),
+            Expectation::AtLeastFact(id) => format!("at least `{id}`"),
         }
     }
 }
@@ -213,10 +225,13 @@ fn compared(value: &FactValue, is_so: impl Fn(f64) -> bool) -> Verdict {
     }
 }
 
-/// Part by part where both have as many, otherwise the largest of both.
+/// Largest with largest, and so on, where both have as many parts, which may stand in any order; otherwise the largest
+/// of both.
 fn at_least(value: &FactValue, other: &FactValue) -> Verdict {
-    let Some(mine) = numbers(value) else { return unreadable(value) };
-    let Some(theirs) = numbers(other) else { return unreadable(other) };
+    let Some(mut mine) = numbers(value) else { return unreadable(value) };
+    let Some(mut theirs) = numbers(other) else { return unreadable(other) };
+    mine.sort_by(f64::total_cmp);
+    theirs.sort_by(f64::total_cmp);
     let reaches = |mine: f64, theirs: f64| mine >= theirs * (1.0 - ROUNDING);
     if mine.len() == theirs.len() {
         return holds(mine.into_iter().zip(theirs).all(|(mine, theirs)| reaches(mine, theirs)));

@@ -81,20 +81,21 @@ fn state(check: &Check, record: &Record) -> State {
             Err(_) => return State::DoesNotApply,
         }
     }
-    let value = match (unknown, readings::read(record, &check.reads)) {
-        (_, Err(reason)) if check.optional && readings::is_not_there(&reason) => {
+    let value = match readings::read(record, &check.reads) {
+        Err(reason) if check.optional && readings::is_not_there(&reason) => {
             return State::DoesNotApply;
         }
-        (Some(reason), _) | (None, Err(reason)) => return State::Unknown(reason),
-        (None, Ok(value)) => value,
+        Err(reason) => return State::Unknown(reason),
+        Ok(value) => value,
     };
-    match check.expect.judge(&value, record) {
-        Verdict::Holds => State::AsExpected,
-        Verdict::Fails => State::Differs {
+    match (check.expect.judge(&value, record), unknown) {
+        // Wherever it holds, this is as it should be.
+        (Verdict::Holds, _) => State::AsExpected,
+        (Verdict::Unknown(reason), _) | (Verdict::Fails, Some(reason)) => State::Unknown(reason),
+        (Verdict::Fails, None) => State::Differs {
             found: check.expect.found(&value),
             expected: expected(check, &value, record),
         },
-        Verdict::Unknown(reason) => State::Unknown(reason),
     }
 }
 
@@ -115,7 +116,7 @@ pub fn finding(checked: &Checked) -> Option<Finding> {
     let State::Differs { found, expected } = &checked.state else { return None };
     let check = checked.check;
     let text = format!("{found}, expected {expected}: {}", check.why);
-    let id = format!("check.{}", check.id);
-    let finding = Finding::new(check.weight, id, check.about.as_str(), text);
+    let finding =
+        Finding::new(check.weight, format!("check.{}", check.id), check.about.as_str(), text);
     Some(finding.remedy(check.mend.clone()).gain(checked.cost.value().cloned()))
 }

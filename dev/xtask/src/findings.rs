@@ -12,11 +12,12 @@ const PAGE: &str = "docs/reference/findings.md";
 #[rustfmt::skip]
 const BEFORE: &[&str] = &[
     "note(", "warning(", "serious(", "finding(", "Severity::Note,", "Severity::Warning,", "Severity::Serious,",
-    "Finding { id:", "OtherTraffic { id:",
+    "Finding { id:", "OtherTraffic { id:", "Finding::new(check.weight,",
 ];
 
 /// Where findings get an id that stands elsewhere, once for each place: there it has one of the shapes above.
 const HELPERS: &[&str] = &[
+    "checks/src/lib.rs",
     "measure/src/quiet.rs",
     "report/src/areas/interference.rs",
     "report/src/areas/memory/findings.rs",

@@ -9,6 +9,7 @@ use xtask::{EXIT_NO, cargo};
 /// Tests of generated text, a command each.
 const TESTS: &[&str] = &[
     "cargo test --quiet --package cpudyno --test it generated::",
+    "cargo test --quiet --package cpudyno-checks --test it page::",
     "cargo test --quiet --package cpudyno-model --features schema --test schema",
     "cargo test --quiet --workspace --test machines",
     "cargo test --quiet --package peers conformance::",
