@@ -17,6 +17,7 @@ const DRAWN: &[(&str, Draw)] = &[
     ("idle.halts", halts),
     ("limits.prochot", |record| limit(record, "prochot", |it| it.0.active || it.1.active)),
     ("limits.heat", |record| limit(record, "thermal", |it| it.0.active)),
+    ("limits.p_state", |record| limit(record, "p-state-limit", |it| it.0.active && it.1.active)),
     ("limits.power_hidden", power_hidden),
     ("nohz_full.not_isolated", |record| apart(record, "cpu.nohz_full", "cpu.isolated")),
     ("isolated.ticking", |record| apart(record, "cpu.isolated", "cpu.nohz_full")),
@@ -172,12 +173,13 @@ fn limit(
         let reason = Unavailable::new(Obstacle::Measurement, what, why);
         return Err(reason.with_remedy("`sudo cpudyno turbo --why`"));
     };
-    let mut reasons = clock.reasons.iter().filter(|reason| reason.id == id).peekable();
-    if reasons.peek().is_none() {
+    if clock.asked.is_empty() {
         let none = || not_there(what, "no register here says it");
         let unread = clock.unread.iter().find(|unread| unread.what.contains(what));
         return Err(unread.cloned().unwrap_or_else(none));
     }
+    // Of registers that answered, what is neither in force nor in a log is left out.
+    let mut reasons = clock.reasons.iter().filter(|reason| reason.id == id);
     let is_on = reasons.any(|reason| is_on((reason.before, reason.after)));
     Ok(text(if is_on { "on" } else { "off" }))
 }
@@ -229,7 +231,12 @@ fn preemption_model(record: &Record) -> Reading<FactValue> {
     if model == "dynamic" {
         let why = "the kernel can switch how it is preempted, and only root may read the mode";
         let reason = Unavailable::new(Obstacle::Permission, "preemption", why);
-        return Err(reason.with_remedy(format!("{}: `sudo cpudyno info`", model::AS_ROOT)));
+        let is_root = record.text("user") == Some("root");
+        return Err(reason.with_remedy(if is_root {
+            "`sudo mount -t debugfs none /sys/kernel/debug`".to_owned()
+        } else {
+            format!("{}: `sudo cpudyno doctor`", model::AS_ROOT)
+        }));
     }
     Ok(text(model))
 }

@@ -1,5 +1,6 @@
 //! Rows of the table against records made by hand.
 
+mod machines;
 mod page;
 mod rows;
 mod states;

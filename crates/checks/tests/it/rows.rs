@@ -52,6 +52,7 @@ const CASES: &[Case] = &[
     case("clock-share", &[], "cpufreq.share", ["at most 60 % of the highest clock, by `max_perf_pct`", "none"]),
     case("prochot", &[INTEL, BARE], DRAWN, ["", ""]),
     case("heat", &[INTEL, BARE], DRAWN, ["", ""]),
+    case("p-state-limit", &[AMD, BARE], DRAWN, ["", ""]),
     case("power-hidden", &[INTEL, BARE], DRAWN, ["", ""]),
     case("uncore", &[], "uncore.limits", ["0.8 to 1.6 GHz (of 0.8 to 2.4 GHz)", "0.8 to 2.4 GHz"]),
     case("prefetchers", &[], "prefetchers", ["all on (2), off: bits 0 (2)", "all on"]),
@@ -187,7 +188,10 @@ fn put_clock(record: &mut Record, on: &str, differs: bool) {
     };
     record.clock = Some(ClockRecord {
         power: vec![power],
-        reasons: vec![reason("prochot", is_on("prochot")), reason("thermal", is_on("heat"))],
+        asked: vec!["MSR 19Ch".to_owned()],
+        reasons: [("prochot", "prochot"), ("thermal", "heat"), ("p-state-limit", "p-state-limit")]
+            .map(|(id, check)| reason(id, is_on(check)))
+            .into(),
         ..ClockRecord::default()
     });
 }

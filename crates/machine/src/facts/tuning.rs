@@ -146,3 +146,85 @@ pub(crate) fn interrupts_on_isolated(survey: &Survey<'_>) -> Reading<FactValue> 
     let said = folded(hit.iter().map(String::as_str));
     Ok(text(if said.is_empty() { "none".to_owned() } else { format!("to CPUs {said}") }))
 }
+
+#[cfg(test)]
+mod tests {
+    use simulated::Files;
+
+    use super::*;
+    use crate::tests::machine_of;
+
+    fn said(reading: Reading<FactValue>) -> Result<String, String> {
+        reading.map_err(|reason| reason.why).map(|value| match value {
+            FactValue::Text(text) => text,
+            FactValue::Number { value, .. } => value.to_string(),
+        })
+    }
+
+    #[test]
+    fn options_that_are_built_in_are_named() {
+        let options = |lines: &str| {
+            let mut files = Files::default();
+            files.put("/proc/sys/kernel/osrelease", "6.1.0");
+            files.put("/boot/config-6.1.0", lines);
+            debug_options(&machine_of(files, "0"))
+        };
+        let lines = "CONFIG_KASAN_GENERIC=y\n# CONFIG_KASAN is not set\nCONFIG_KCOV=m\nCONFIG_LOCKDEP_BITS=15";
+        assert_eq!(options(lines).as_deref(), Ok("none"));
+        assert_eq!(
+            options("CONFIG_PROVE_LOCKING=y\nCONFIG_KASAN=y").as_deref(),
+            Ok("KASAN, PROVE_LOCKING")
+        );
+        let mut files = Files::default();
+        files.put("/proc/sys/kernel/osrelease", "6.1.0");
+        assert!(debug_options(&machine_of(files, "0")).is_err(), "no configuration is no pass");
+    }
+
+    #[test]
+    fn swap_that_is_used_is_all_but_what_is_free() {
+        let swap = |lines: &str| {
+            let mut files = Files::default();
+            files.put("/proc/meminfo", lines);
+            said(swapped(&Survey::new(&machine_of(files, "0"))))
+        };
+        assert_eq!(swap("SwapTotal: 8 kB\nSwapFree: 2 kB").as_deref(), Ok("6144"));
+        assert_eq!(swap("SwapTotal: 0 kB\nSwapFree: 0 kB").as_deref(), Ok("0"));
+        assert!(swap("SwapTotal: 2 kB\nSwapFree: 8 kB").unwrap_err().contains("more swap is free"));
+        assert!(swap("SwapTotal: 2 kB").is_err());
+    }
+
+    #[test]
+    fn a_scheduler_of_a_program_is_named() {
+        let scheduler = |files: &[(&str, &str)]| {
+            let mut all = Files::default();
+            for (file, text) in files {
+                all.put(format!("/sys/kernel/sched_ext/{file}"), *text);
+            }
+            said(sched_ext(&Survey::new(&machine_of(all, "0"))))
+        };
+        assert_eq!(scheduler(&[("state", "disabled")]).as_deref(), Ok("none"));
+        assert_eq!(scheduler(&[("state", "enabled"), ("root/ops", "lavd")]).as_deref(), Ok("lavd"));
+        assert_eq!(scheduler(&[("state", "enabling")]).as_deref(), Ok("enabling"));
+        assert!(scheduler(&[]).is_err());
+    }
+
+    #[test]
+    fn interrupts_of_drivers_that_go_to_isolated_cpus_are_named() {
+        let sent = |isolated: &str, interrupts: &[(&str, &str, &str)]| {
+            let mut files = Files::default();
+            files.put("/sys/devices/system/cpu/online", "0-3");
+            files.put("/sys/devices/system/cpu/isolated", isolated);
+            files.put("/proc/irq/default_smp_affinity", "f");
+            for (number, cpus, actions) in interrupts {
+                files.put(format!("/proc/irq/{number}/effective_affinity_list"), *cpus);
+                files.put(format!("/sys/kernel/irq/{number}/actions"), *actions);
+            }
+            said(interrupts_on_isolated(&Survey::new(&machine_of(files, "0-3"))))
+        };
+        let one = [("9", "0", "acpi"), ("24", "2-3", "eth0"), ("25", "3", "")];
+        assert_eq!(sent("2-3", &one).as_deref(), Ok("to CPUs 2-3"), "25 has no driver");
+        assert_eq!(sent("3", &[("9", "0", "acpi")]).as_deref(), Ok("none"));
+        assert!(sent("", &one).unwrap_err().contains("no CPU is isolated"));
+        assert!(sent("3", &[("9", "garbage", "acpi")]).is_err());
+    }
+}
