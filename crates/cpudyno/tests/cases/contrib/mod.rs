@@ -22,9 +22,8 @@ pub(crate) fn trials() -> Vec<Trial> {
     let is_needed = std::env::var_os("CPUDYNO_NEEDS_CONTRIB").is_some();
     let trial = |name: &str, probe: Option<Command>, case: fn() -> Result<(), Failed>| {
         let fails = |mut probe: Command| {
-            let done = probe.output();
-            let fails = !done.is_ok_and(|done| done.status.success());
-            fails.then(|| probe.get_program().to_string_lossy().into_owned())
+            let program = probe.get_program().to_string_lossy().into_owned();
+            (!answers(&mut probe)).then_some(program)
         };
         let lacking = probe.and_then(fails).filter(|_| !is_needed);
         let name = lacking
@@ -46,6 +45,11 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("nothing_stays_of_files_whose_writer_is_killed", None, killed),
         trial("labels_are_written_as_kubernetes_takes_them", None, labels),
     ]
+}
+
+/// Whether a program is there.
+pub(crate) fn answers(probe: &mut Command) -> bool {
+    probe.output().is_ok_and(|done| done.status.success())
 }
 
 pub(crate) fn contrib(file: &str) -> PathBuf {
@@ -247,7 +251,7 @@ fn guards() -> Result<(), Failed> {
 }
 
 /// As the checks install it. Its files go below that folder.
-fn reframe(folder: &Path) -> Command {
+pub(crate) fn reframe(folder: &Path) -> Command {
     let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/reframe");
     let mut reframe = program("python3");
     reframe.arg(tools.join("bin/reframe")).env("PYTHONPATH", &tools).env("TMPDIR", folder);
