@@ -90,8 +90,6 @@ const ARGUMENTS: &[Case] = &[
         "invalid value 'zzz' for '--streams <IDS>': no such stream", "`cpudyno streams`"),
     case("sheet --streams ''", USAGE,
         "invalid value '' for '--streams <IDS>': no such stream", "`cpudyno streams`"),
-    case("gate", USAGE,
-        "there is nothing to judge by", "--min memory.triad=80GB/s"),
     case("gate --min memory.triadd=80GB/s", USAGE,
         "invalid value 'memory.triadd=80GB/s' for '--min <NAME=VALUE>': there is no result",
         "did you mean `memory.triad`?"),
