@@ -79,7 +79,7 @@ const FAULTS: &[Fault] = &[
     (|model| model.identity.kernel_version = Some("#1 SMP PREEMPT_RT".to_owned()), "preemption"),
     (
         |model| {
-            _ = model.vulnerabilities.insert("mds".into(), "Mitigation: Clear CPU buffers".into())
+            model.vulnerabilities.insert("mds".into(), "Mitigation: Clear CPU buffers".into());
         },
         "mitigations",
     ),
