@@ -27,7 +27,8 @@ fn first_difference<'a>(a: &'a str, b: &'a str) -> Option<(&'a str, &'a str)> {
 }
 
 /// What may change between two readings.
-const VOLATILE: &[&str] = &["load", "temperature", "memory.available", "memory.free"];
+const VOLATILE: &[&str] =
+    &["load", "temperature", "memory.available", "memory.free", "memory.swapped"];
 
 fn steady(facts: Vec<Fact>) -> Vec<Fact> {
     facts.into_iter().filter(|fact| !VOLATILE.contains(&fact.id.as_str())).collect()
