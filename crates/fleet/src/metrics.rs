@@ -12,7 +12,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use model::record::{Digest, FactValue, GateVerdict, Record, ResultKey};
+use model::record::{
+    Digest, FactValue, GateCode, GateItem, GateState, GateVerdict, Record, ResultKey,
+};
 use model::stats::median;
 use model::stats::paired::Better;
 use model::{CpuSet, Unit, areas};
@@ -277,6 +279,11 @@ fn gate(record: &Record) -> Vec<MetricFamily> {
             verdict,
         ),
         MetricFamily::new("cpudyno_gate_bound_holds", "Whether a bound holds: 1, or 0.", bounds),
+        MetricFamily::new(
+            "cpudyno_gate_items",
+            "What the machine was judged by, by code and what came of it.",
+            by_code(&gate.items),
+        ),
     ];
     if let Some(reference) = &record.reference {
         let placed: Vec<_> = reference
@@ -298,6 +305,24 @@ fn gate(record: &Record) -> Vec<MetricFamily> {
         ));
     }
     families
+}
+
+/// How many things of a code fail, warn and hold, where any was judged.
+fn by_code(items: &[GateItem]) -> Vec<(Labels, f64)> {
+    const STATES: [(&str, GateState); 3] =
+        [("fails", GateState::Fails), ("warns", GateState::Warns), ("holds", GateState::Holds)];
+    let of = |code: GateCode| {
+        let counts = STATES.map(|(word, state)| {
+            let is_it = |item: &&GateItem| (item.code, item.state) == (code, state);
+            (word, items.iter().filter(is_it).count())
+        });
+        let any = counts.iter().any(|(_, count)| *count > 0);
+        counts.into_iter().filter(move |_| any).map(move |(word, count)| {
+            let labels = [("code", code.word()), ("state", word)];
+            (labels.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(), count as f64)
+        })
+    };
+    GateCode::ALL.into_iter().flat_map(of).collect()
 }
 
 fn run(record: &Record, digest: &Digest) -> Vec<MetricFamily> {
@@ -517,6 +542,34 @@ mod tests {
         assert_eq!(of(&record, "cpudyno_memory_bandwidth_bytes_per_second").len(), 1);
         let bounds = of(&record, "cpudyno_gate_bound_holds");
         assert_eq!((bounds.len(), &*bounds[0]), (BOUNDS_MAX, "{bound=\"bound99\",kind=\"min\"} 0"));
+    }
+
+    #[test]
+    fn what_was_judged_is_counted_by_code_and_what_was_not_is_left_out() {
+        let mut record = blank();
+        let item = |code, state| GateItem {
+            code,
+            state,
+            name: "it".to_owned(),
+            found: None,
+            expected: None,
+            by: String::new(),
+            why: None,
+            remedy: None,
+            off: None,
+        };
+        let items = vec![
+            item(GateCode::Bw, GateState::Fails),
+            item(GateCode::Bw, GateState::Holds),
+            item(GateCode::Bw, GateState::Holds),
+            item(GateCode::Ecc, GateState::NotJudged),
+        ];
+        let (verdict, reason, bounds) = (GateVerdict::Fail, String::new(), Vec::new());
+        record.gate = Some(model::record::GateRun { verdict, reason, bounds, items });
+        let of_bandwidth = |state, count| format!("{{code=\"BW\",state=\"{state}\"}} {count}");
+        let expected =
+            [of_bandwidth("fails", 1), of_bandwidth("warns", 0), of_bandwidth("holds", 2)];
+        assert_eq!(of(&record, "cpudyno_gate_items"), expected);
     }
 
     #[test]

@@ -308,9 +308,10 @@ fn dashboard() -> Result<(), Failed> {
             let query = target["expr"].as_str().ok_or("expr")?;
             assert!(query.contains("instance=~\"$instance\""), "{title}: {query}");
             let query = format!("count({}) > 0", query.replace("$instance", ".*"));
-            writeln!(rules, "  - {{alert: {}, expr: {}}}", quoted(title), quoted(&query))?;
+            let alert = quoted(&format!("{title} {}", target["refId"]));
+            writeln!(rules, "  - {{alert: {alert}, expr: {}}}", quoted(&query))?;
             let fires = "exp_alerts: [{exp_labels: {}}]";
-            writeln!(test, "  - {{alertname: {}, eval_time: 0m, {fires}}}", quoted(title))?;
+            writeln!(test, "  - {{alertname: {alert}, eval_time: 0m, {fires}}}")?;
         }
     }
     fs::write(folder.path().join("rules.yml"), rules)?;
