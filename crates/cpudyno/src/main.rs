@@ -33,6 +33,10 @@ fn run() -> Result<ExitCode, Failure> {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     match args::compat(&arguments) {
         Some(args) => commands::compat(&args?),
-        None => args::parse(arguments).and_then(commands::run),
+        None => {
+            let words = arguments.clone();
+            let done = args::parse(arguments).and_then(commands::run);
+            done.or_else(|failure| commands::misused(&words, failure))
+        }
     }
 }

@@ -39,6 +39,13 @@ pub(crate) enum StartTime {
     OfDay(f64),
 }
 
+impl StartArgs {
+    /// Whether it may begin later.
+    pub(crate) fn waits(&self) -> bool {
+        self.wait_lock.is_some() || self.stagger.is_some() || self.at.is_some()
+    }
+}
+
 const DAY: f64 = 86_400.0;
 
 impl StartTime {

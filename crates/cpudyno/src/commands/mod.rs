@@ -44,6 +44,7 @@ use model::record::{PageKind, Presentation};
 
 pub(crate) use self::compat::compat;
 use self::delivery::{Delivery, Sinks, broken, sinks, sinks_beside, text, unrecorded};
+pub(crate) use self::gate::misused;
 use crate::args::{self, Cli, Colour, Command, PresentationArgs};
 use crate::failure::Failure;
 

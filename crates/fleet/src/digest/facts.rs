@@ -70,7 +70,14 @@ fn about(text: &str) -> Option<String> {
 
 /// Facts that differ by themselves between any two moments, or machines of one job: they are no causes.
 fn is_fleeting(id: &str) -> bool {
-    const FLEETING: [&str; 7] =
-        ["load", TEMPERATURE, BUSY_CPUS, "memory.swapped", "user", "launch.rank", "launch.node_list"];
+    const FLEETING: [&str; 7] = [
+        "load",
+        TEMPERATURE,
+        BUSY_CPUS,
+        "memory.swapped",
+        "user",
+        "launch.rank",
+        "launch.node_list",
+    ];
     FLEETING.contains(&id) || id.starts_with("disturbance.")
 }

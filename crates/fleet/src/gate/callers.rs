@@ -9,7 +9,7 @@ use model::Seconds;
 use model::areas;
 use model::record::{GateCode, GateItem, GateState, GateVerdict, Record, ResultKey};
 
-use super::{disturbance, verdict};
+use super::verdict;
 use crate::digest;
 
 /// Who calls, and what is agreed with it.
@@ -92,13 +92,15 @@ pub struct Answer {
     pub text: String,
     /// The exit code.
     pub code: u8,
-    /// The verdict: of a run that others disturbed, a failure is none.
+    /// The verdict.
     pub verdict: GateVerdict,
+    /// Codes of which something holds, and nothing else does not.
+    pub held: Vec<GateCode>,
 }
 
 /// What a caller hears of a record.
 pub fn answer(caller: &Caller, record: &Record) -> Answer {
-    let verdict = settled(record);
+    let verdict = record.gate.as_ref().map_or(GateVerdict::CannotJudge, |gate| gate.verdict);
     let warns = items(record).any(|item| item.state == GateState::Warns);
     let codes = caller.codes;
     let (code, state) = match verdict {
@@ -110,9 +112,13 @@ pub fn answer(caller: &Caller, record: &Record) -> Answer {
     let text = match caller.form {
         Form::Line => line(record),
         Form::Nagios => format!("{state} - {}{}", line(record), performance(record)),
-        Form::Object => verdict::object(record, verdict),
+        Form::Object => verdict::object(record),
     };
-    Answer { text, code, verdict }
+    let has =
+        |code: &GateCode, state| items(record).any(|it| it.code == *code && it.state == state);
+    let is_held = |code: &GateCode| has(code, GateState::Holds) && !has(code, GateState::Warns);
+    let held = GateCode::ALL.into_iter().filter(is_held).collect();
+    Answer { text, code, verdict, held }
 }
 
 /// What a caller hears where nothing was measured.
@@ -123,7 +129,12 @@ pub fn unmeasured(caller: &Caller, word: &str, why: &str) -> Answer {
         Form::Nagios => format!("UNKNOWN - {line}"),
         Form::Object => verdict::unmeasured(&line, None, why),
     };
-    Answer { text, code: caller.codes.cannot_judge, verdict: GateVerdict::CannotJudge }
+    Answer {
+        text,
+        code: caller.codes.cannot_judge,
+        verdict: GateVerdict::CannotJudge,
+        held: Vec::new(),
+    }
 }
 
 /// What a caller hears of a CPU that computed something wrong.
@@ -135,24 +146,11 @@ pub fn wrong_answer(caller: &Caller, why: &str) -> Answer {
         Form::Nagios => format!("CRITICAL - {line}"),
         Form::Object => verdict::unmeasured(&line, Some(code), why),
     };
-    Answer { text, code: caller.codes.fails, verdict: GateVerdict::Fail }
+    Answer { text, code: caller.codes.fails, verdict: GateVerdict::Fail, held: Vec::new() }
 }
 
 fn items(record: &Record) -> impl Iterator<Item = &GateItem> {
     record.gate.iter().flat_map(|gate| &gate.items)
-}
-
-/// A caller drains, or alerts, by a failure: one that other work may have caused is none.
-fn settled(record: &Record) -> GateVerdict {
-    let Some(gate) = &record.gate else { return GateVerdict::CannotJudge };
-    let mut failed = items(record).filter(|item| item.state == GateState::Fails);
-    let was_timed =
-        |item: &GateItem| !matches!(item.code, GateCode::Cfg | GateCode::Ecc | GateCode::Sdc);
-    let is_doubtful = disturbance(record).is_some() && failed.all(was_timed);
-    match gate.verdict {
-        GateVerdict::Fail if is_doubtful => GateVerdict::CannotJudge,
-        verdict => verdict,
-    }
 }
 
 /// `cpudyno:BW memory.triad 187 of 412GB/s (63 peers) DIMM?`
@@ -161,21 +159,23 @@ pub fn line(record: &Record) -> String {
     let count = |state| items(record).filter(|item| item.state == state).count();
     let first = |state| items(record).find(|item| item.state == state);
     let begin = |code: &str| format!("{PREFIX}{code} {simulated}");
-    let (verdict, failed) = (settled(record), first(GateState::Fails));
-    let text = match (verdict, failed) {
+    let verdict = record.gate.as_ref().map_or(GateVerdict::CannotJudge, |gate| gate.verdict);
+    let text = match (verdict, first(GateState::Fails)) {
         (GateVerdict::Fail, Some(item)) => {
             begin(item.code.word()) + &with_hint(item, LINE_MAX - begin(item.code.word()).len())
         }
-        (GateVerdict::CannotJudge, Some(item)) => {
-            let why = disturbance(record).map_or("", |finding| finding.text.as_str());
-            format!("{}{} doubtful: {why}", begin(GateCode::Noise.word()), in_brief(item))
-        }
-        (GateVerdict::CannotJudge, None) => {
+        (GateVerdict::CannotJudge, _) => {
             let open = first(GateState::CannotJudge);
-            let is_noise = open.is_some_and(|item| item.code == GateCode::Noise);
-            let code = if is_noise { GateCode::Noise.word() } else { NONE };
-            let why = open.and_then(|item| item.why.as_deref()).unwrap_or("nothing was judged");
-            begin(code) + why
+            // Something was found, and other work may be why.
+            let is_noise = open.is_some_and(|item| item.code.is_timed() && item.found.is_some());
+            let told = open.map_or_else(
+                || "nothing was judged".to_owned(),
+                |item| match &item.why {
+                    Some(why) if !is_noise => why.clone(),
+                    _ => in_brief(item) + " in a disturbed run",
+                },
+            );
+            begin(if is_noise { NOISE } else { NONE }) + &told
         }
         (GateVerdict::Pass | GateVerdict::Fail, _) => {
             let mut said = vec![format!("{} hold", count(GateState::Holds))];
@@ -232,14 +232,18 @@ fn in_brief(item: &GateItem) -> String {
     }
 }
 
-/// Two numbers: a unit that both have stands once.
+/// Two numbers: a unit that both have stands once. Who reads one line at night needs no fourth digit, unless they are as
+/// near as that.
 fn beside(found: &str, expected: &str) -> Option<String> {
     let split = |text: &str| -> Option<(String, String)> {
         let (number, unit) = text.split_once(' ').unwrap_or((text, ""));
         number.parse::<f64>().ok()?;
-        (!unit.contains(' ')).then(|| (shortened(number), unit.to_owned()))
+        (!unit.contains(' ')).then(|| (number.to_owned(), unit.to_owned()))
     };
     let ((number, unit), (limit, of)) = (split(found)?, split(expected)?);
+    let short = [shortened(&number), shortened(&limit)];
+    let is_enough = short[0] != short[1] || unit != of;
+    let [number, limit] = if is_enough { short } else { [number, limit] };
     Some(if unit == of {
         format!("{number} of {limit}{of}")
     } else {
@@ -247,7 +251,7 @@ fn beside(found: &str, expected: &str) -> Option<String> {
     })
 }
 
-/// `412.0` as `412`: who reads one line at night needs no fourth digit.
+/// `412.0` as `412`.
 fn shortened(number: &str) -> String {
     let Ok(value) = number.parse::<f64>() else { return number.to_owned() };
     match value.abs() {
@@ -318,7 +322,6 @@ mod tests {
 
     use super::*;
     use crate::testing::{blank, series};
-    use model::Finding;
 
     fn item(code: GateCode, name: &str, state: GateState) -> GateItem {
         GateItem {
@@ -406,22 +409,22 @@ mod tests {
     }
 
     #[test]
-    fn what_other_work_may_have_slowed_down_is_no_failure_and_a_setting_is_one() {
-        let disturbed = |item: GateItem| {
-            let mut record = judged(GateVerdict::Fail, vec![item]);
-            record.findings.push(Finding::warning(
-                "run.gaps",
-                "this run",
-                "9 % of the time was lost",
-            ));
-            record
-        };
-        let slow = disturbed(triad(GateState::Fails));
+    fn what_other_work_may_have_slowed_down_is_noise() {
+        let slow = judged(GateVerdict::CannotJudge, vec![triad(GateState::CannotJudge)]);
         let prolog = answer(find("slurm-prolog").unwrap(), &slow);
         assert_eq!((prolog.code, prolog.verdict), (0, GateVerdict::CannotJudge));
-        assert!(prolog.text.starts_with("cpudyno:NOISE memory.triad 187 of 412GB/s"), "{prolog:?}");
-        let setting = disturbed(item(GateCode::Cfg, "boost", GateState::Fails));
-        assert_eq!(answer(find("slurm-prolog").unwrap(), &setting).code, 1);
+        let told = "cpudyno:NOISE memory.triad 187 of 412GB/s (63 peers) in a disturbed run";
+        assert_eq!(prolog.text, told);
+    }
+
+    #[test]
+    fn numbers_that_look_alike_have_all_their_digits() {
+        let told = |a, b| beside(a, b).unwrap();
+        assert_eq!(told("0.5002 cycles", "0.505 cycles"), "0.50 of 0.51cycles");
+        assert_eq!(told("0.5052 cycles", "0.505 cycles"), "0.5052 of 0.505cycles");
+        assert_eq!(told("99.81 GB/s", "99.84 GB/s"), "99.81 of 99.84GB/s");
+        assert_eq!(told("999 MB/s", "1.2 GB/s"), "999MB/s of 1.20GB/s");
+        assert_eq!(beside("3800 to 2900 MHz", "1 MHz"), None);
     }
 
     #[test]

@@ -149,7 +149,8 @@ fn header(kind: &MachineKind, digests: &[&Digest]) -> String {
     let mut text = format!(
         "# Bounds for `cpudyno gate --bounds FILE`, of {} records from {first} to {last}.\n\
          # A result beyond its bound fails the machine; one that was not measured is named, and does not.\n\
-         # Bounds lie where one good machine in ten thousand would: edit them, delete rows, add your own.\n\n\
+         # Each bound lies half as far again from the median as one good machine in ten thousand would, and at least\n\
+         # 3 % from it. Edit them, delete rows, add your own.\n\n\
          # Only machines that say this of themselves are judged.\n[machine]\n",
         digests.len()
     );
@@ -161,13 +162,27 @@ fn header(kind: &MachineKind, digests: &[&Digest]) -> String {
     text
 }
 
+/// A file has a bound for each of some fifty results, and one that fails drains the machine: with each at one in ten
+/// thousand, one good machine in two hundred would be.
+const WIDER: f64 = 1.5;
+/// Machines differ from each other by more than runs of one do.
+const APART_MIN: f64 = 0.03;
+
+/// Four digits, rounded to the side on which more machines pass.
+fn outward(value: f64, round: fn(f64) -> f64) -> f64 {
+    let scale = 10f64.powf(3.0 - value.abs().log10().floor());
+    if scale.is_finite() && scale > 0.0 { round(value * scale) / scale } else { value }
+}
+
 /// A bound where enough records have the result, with what they say.
 fn row(learned: &Learned) -> Option<String> {
     let Learned { bound, values } = learned;
     let place = place(*values.first()?, values.clone())?;
+    let middle = place.quartiles[2];
+    let reach = (WIDER * (place.limits[1] - middle)).max(APART_MIN * middle.abs());
     let (word, limit) = match bound.kind {
-        BoundKind::Min => ("min", place.limits[0]),
-        BoundKind::Max => ("max", place.limits[1]),
+        BoundKind::Min => ("min", outward(middle - reach, f64::floor)),
+        BoundKind::Max => ("max", outward(middle + reach, f64::ceil)),
     };
     // Of numbers that scatter that far nothing is too little.
     if limit <= 0.0 {
@@ -193,7 +208,7 @@ fn row(learned: &Learned) -> Option<String> {
 /// As bounds are typed: with the unit of the result.
 fn typed(value: f64, unit: Unit) -> String {
     match unit {
-        Unit::Cycle | Unit::CyclePerOp => format!("{value:.2} cycles"),
+        Unit::Cycle | Unit::CyclePerOp => format!("{value} cycles"),
         Unit::Hertz | Unit::Second | Unit::SecondPerOp | Unit::BytePerSecond => {
             si::format(value, unit)
         }
@@ -236,8 +251,8 @@ mod tests {
             ["memory.chase.latency@1", "memory.triad.bandwidth@1", "memory.triad.bandwidth@4"];
         assert_eq!(names, expected);
         let all = &file.bounds[2];
-        // Median 100.2, median distance from it 0.1: 0.1 x 1.4826 x 14.5 = 2.15 GB/s below.
-        assert_eq!((all.min.as_deref(), all.max.as_deref()), (Some("98.05 GB/s"), None));
+        // Median 100.2, median distance from it 0.1: 1.5 x 0.1 x 1.4826 x 14.5 = 3.225 GB/s below.
+        assert_eq!((all.min.as_deref(), all.max.as_deref()), (Some("96.97 GB/s"), None));
         assert!(file.bounds[0].max.is_some() && file.bounds[0].min.is_none());
         assert!(text.contains("# median 100.2 GB/s, 100.0 GB/s to 100.4 GB/s, of 10\n"), "{text}");
         assert_eq!(file.machine["CPU"], "A \"CPU\"");
@@ -271,6 +286,17 @@ mod tests {
         ] {
             let error = BoundsFile::read(text).unwrap_err();
             assert!(error.contains(why), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn bounds_are_rounded_so_that_more_machines_pass() {
+        for (value, floor, ceil) in
+            [(0.505_4, 0.505_4, 0.505_4), (96.9749, 96.97, 96.98), (1.23456e9, 1.234e9, 1.235e9)]
+        {
+            let close = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 1e-12, "{a} {b}");
+            close(outward(value, f64::floor), floor);
+            close(outward(value, f64::ceil), ceil);
         }
     }
 }

@@ -49,16 +49,22 @@ pub fn judge(record: &Record, by: &Measures<'_>) -> GateRun {
     items
         .extend(by.bounds.iter().zip(&bounds).map(|(bound, outcome)| bounds::item(bound, outcome)));
     items.extend(by.reference.into_iter().flat_map(of_peers));
-    items.extend(by.unfit.map(|why| open(GateCode::Cfg, "bounds", why)));
+    items.extend(by.unfit.map(|why| open("bounds", why)));
+    // What a disturbed run says of a machine, the next one may not.
+    if let Some(finding) = disturbance(record) {
+        let is_doubtful =
+            |item: &&mut GateItem| item.state == GateState::Fails && item.code.is_timed();
+        items.iter_mut().filter(is_doubtful).for_each(|item| doubted(item, finding));
+    }
     // A run that nobody should rely on lets nobody pass.
     let serious = record.findings.iter().filter(|finding| finding.severity == Severity::Serious);
     let is_of_run = |finding: &&Finding| !known::is_of_machine(finding);
     items.extend(serious.filter(is_of_run).map(|finding| {
         let why = format!("{}: {}", finding.about, finding.text);
-        GateItem { remedy: finding.remedy.clone(), ..open(GateCode::Noise, "this run", &why) }
+        GateItem { remedy: finding.remedy.clone(), ..open("this run", &why) }
     }));
     if let Some(why) = &record.run.interrupted {
-        items.insert(0, open(GateCode::Noise, "this run", &format!("the run was {why}")));
+        items.insert(0, open("this run", &format!("the run was {why}")));
     }
     let has = |state| items.iter().any(|item: &GateItem| item.state == state);
     if !has(GateState::Holds) && !has(GateState::Fails) && !has(GateState::CannotJudge) {
@@ -67,7 +73,7 @@ pub fn judge(record: &Record, by: &Measures<'_>) -> GateRun {
             || "nothing could be measured".to_owned(),
             |why| format!("nothing could be judged: {why}"),
         );
-        items.push(open(GateCode::Noise, "this run", &why));
+        items.push(open("this run", &why));
     }
     // The worst first; the rest in the order in which it was asked.
     items.sort_by(|a, b| {
@@ -80,14 +86,22 @@ pub fn judge(record: &Record, by: &Measures<'_>) -> GateRun {
         Some(GateState::CannotJudge) | None => GateVerdict::CannotJudge,
         Some(_) => GateVerdict::Pass,
     };
-    let reason = reason(record, verdict, &bounds, by, &items);
+    let reason = reason(verdict, &bounds, by, &items);
     GateRun { verdict, reason, bounds, items }
 }
 
+/// What other work may have caused is no failure.
+fn doubted(item: &mut GateItem, finding: &Finding) {
+    item.state = GateState::CannotJudge;
+    let why = item.why.take().unwrap_or_else(|| item.name.clone());
+    item.why = Some(format!("{why}; this run was disturbed: {}", finding.text));
+    item.remedy.clone_from(&finding.remedy);
+}
+
 /// Something that lets nobody pass, as it could not be judged.
-fn open(code: GateCode, name: &str, why: &str) -> GateItem {
+fn open(name: &str, why: &str) -> GateItem {
     GateItem {
-        code,
+        code: GateCode::Cfg,
         name: name.to_owned(),
         state: GateState::CannotJudge,
         found: None,
@@ -128,7 +142,7 @@ fn of_peers(run: &ReferenceRun) -> Vec<GateItem> {
     if placed().next().is_none() {
         let left_out = reference::left_out(run);
         let more = left_out.map_or_else(String::new, |some| format!(" ({some}: -v)"));
-        return vec![open(GateCode::Cfg, "peers", &(reference::too_few(run) + &more))];
+        return vec![open("peers", &(reference::too_few(run) + &more))];
     }
     placed().map(item).collect()
 }
@@ -147,7 +161,6 @@ fn code_of(area: &str, quantity: &str) -> GateCode {
 
 /// The verdict in one line.
 fn reason(
-    record: &Record,
     verdict: GateVerdict,
     bounds: &[GateBound],
     by: &Measures<'_>,
@@ -163,14 +176,7 @@ fn reason(
         }
     };
     match verdict {
-        GateVerdict::Fail => {
-            let why = told(GateState::Fails);
-            // Whoever drains a machine for it is to know that somebody else was at work.
-            match disturbance(record) {
-                Some(finding) => format!("{why}; this run was disturbed: {}", finding.text),
-                None => why,
-            }
-        }
+        GateVerdict::Fail => told(GateState::Fails),
         GateVerdict::CannotJudge => told(GateState::CannotJudge),
         GateVerdict::Pass => {
             let mut held = Vec::new();
@@ -203,20 +209,22 @@ fn reason(
 }
 
 /// The worst finding that says that something else than the machine itself may have made numbers worse.
-pub(crate) fn disturbance(record: &Record) -> Option<&Finding> {
-    const DISTURBANCES: [&str; 7] = [
+fn disturbance(record: &Record) -> Option<&Finding> {
+    const DISTURBANCES: [&str; 6] = [
         "run.gaps",
         "run.contended",
         "run.preempted",
-        "run.rivals",
-        "run.busy-",
         "run.stood-still",
-        "disturbance.",
+        "disturbance.steal",
+        "disturbance.cgroup-throttle",
     ];
+    /// Of more CPUs than these, one that somebody else used changes little.
+    const FEW_CPUS: usize = 16;
+    let is_few = record.run.plan.cpus.len() <= FEW_CPUS;
     let is_one = |finding: &&Finding| {
+        let is_busy = finding.id.starts_with("run.busy-") && is_few;
         finding.severity >= Severity::Warning
-            && DISTURBANCES.iter().any(|begin| finding.id.starts_with(begin))
-            && !known::is_of_machine(finding)
+            && (is_busy || DISTURBANCES.contains(&finding.id.as_str()))
     };
     record.findings.iter().filter(is_one).max_by_key(|finding| finding.severity)
 }
@@ -279,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_of_a_disturbed_run_says_so() {
+    fn a_failure_of_a_disturbed_run_is_no_judgement_and_says_so() {
         let bounds = vec![read("turbo.clock@1=1000GHz", BoundKind::Min).unwrap()];
         let mut record = clocks(&bounds);
         let quiet = judge(&record, &by(&bounds));
@@ -289,7 +297,9 @@ mod tests {
             "this run",
             "25 % of the time polled was lost in gaps",
         ));
-        let reason = judge(&record, &by(&bounds)).reason;
+        let disturbed = judge(&record, &by(&bounds));
+        assert_eq!(disturbed.verdict, GateVerdict::CannotJudge);
+        let reason = disturbed.reason;
         assert!(
             reason.ends_with("disturbed: 25 % of the time polled was lost in gaps"),
             "{reason}"

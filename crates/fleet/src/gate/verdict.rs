@@ -30,7 +30,8 @@ struct NodeVerdict<'a> {
 }
 
 /// Of a record that was judged.
-pub(super) fn object(record: &Record, settled: GateVerdict) -> String {
+pub(super) fn object(record: &Record) -> String {
+    let verdict = record.gate.as_ref().map_or(GateVerdict::CannotJudge, |gate| gate.verdict);
     let items = || record.gate.iter().flat_map(|gate| &gate.items);
     let of = |states: &[GateState]| -> Vec<&GateItem> {
         items().filter(|item| states.contains(&item.state)).collect()
@@ -39,7 +40,7 @@ pub(super) fn object(record: &Record, settled: GateVerdict) -> String {
     let failed = of(&[GateState::Fails]);
     print(&NodeVerdict {
         schema: SCHEMA,
-        verdict: match settled {
+        verdict: match verdict {
             GateVerdict::Pass if !warned.is_empty() => "WARNING",
             GateVerdict::Pass => "PASS",
             GateVerdict::Fail => "CRITICAL",

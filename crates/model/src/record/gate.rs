@@ -61,10 +61,10 @@ pub enum GateState {
     CannotJudge,
     /// It is not as it should be, and a machine with it passes.
     Warns,
-    /// There was no time or quiet for it, and nobody insists.
-    NotJudged,
     /// It is as it should be.
     Holds,
+    /// There was no time or quiet for it, and nobody insists.
+    NotJudged,
 }
 
 /// What a machine fails by, as a word that stays the same.
@@ -105,6 +105,11 @@ impl GateCode {
         GateCode::Cfg,
         GateCode::Noise,
     ];
+
+    /// Whether it is told by times, which other work makes longer.
+    pub const fn is_timed(self) -> bool {
+        !matches!(self, GateCode::Sdc | GateCode::Ecc | GateCode::Cfg)
+    }
 
     /// The word.
     pub const fn word(self) -> &'static str {

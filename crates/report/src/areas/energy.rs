@@ -163,7 +163,7 @@ impl Counter<'_> {
             measured: moved.join(", "),
             verdict: self.verdict(others)?,
             finding: None,
-            is_short: false,
+            short: None,
             cause: None,
             command: "cpudyno top",
         })
@@ -197,7 +197,7 @@ fn refused(record: &Record) -> Option<Claim> {
         measured: "-".to_owned(),
         verdict: Verdict::CannotTell(reason.why.clone()),
         finding: None,
-        is_short: false,
+        short: None,
         cause: None,
         command: "cpudyno doctor",
     })

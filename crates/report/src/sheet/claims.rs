@@ -124,7 +124,7 @@ pub fn of_clocks(record: &Record) -> Option<Claim> {
         }),
         verdict,
         finding: Some("clock.rates-disagree"),
-        is_short: false,
+        short: None,
         cause: None,
         command: "cpudyno info -v",
     })
@@ -171,7 +171,7 @@ pub fn of_placement(record: &Record) -> Vec<Claim> {
             measured: format!("{class}, as probed"),
             verdict,
             finding: Some("placement."),
-            is_short: false,
+            short: None,
             cause: None,
             command: "cpudyno cores",
         })

@@ -1,8 +1,7 @@
 //! A caller waits so long and no longer: whatever happens, it has an answer by then.
 
 use std::process;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,17 +12,17 @@ use crate::output;
 
 /// So long before the end the run is asked to stop, and what it has is judged.
 const STOP_BEFORE: Duration = Duration::from_millis(800);
-/// So long before the end the answer is that there is none.
+/// So long before the end what is known is answered.
 const END_BEFORE: Duration = Duration::from_millis(200);
 
-/// The right to answer, which one has.
-pub(super) struct Deadline(Arc<AtomicBool>);
+/// The answer as it is known so far; nothing once it was given.
+pub(super) struct Deadline(Arc<Mutex<Option<Answer>>>);
 
 impl Deadline {
-    /// From now on, somebody answers by then: `late`, if nobody else has.
+    /// From now on, somebody answers by then: `late`, if nothing better is known.
     pub(super) fn at(ends: Instant, stop: Stop, late: Answer) -> Deadline {
-        let is_answered = Arc::new(AtomicBool::new(false));
-        let deadline = Deadline(Arc::clone(&is_answered));
+        let known = Arc::new(Mutex::new(Some(late)));
+        let deadline = Deadline(Arc::clone(&known));
         let sleep_until = move |before: Duration| {
             let until = ends.checked_sub(before).unwrap_or(ends);
             thread::sleep(until.saturating_duration_since(Instant::now()));
@@ -33,22 +32,35 @@ impl Deadline {
             sleep_until(STOP_BEFORE);
             stop.ask();
             sleep_until(END_BEFORE);
-            if !is_answered.swap(true, Ordering::SeqCst) {
+            let answer = locked(&known).take();
+            if let Some(answer) = answer {
                 // Nobody hears a second failure.
-                drop(output::data(&(late.text + "\n")));
-                process::exit(late.code.into());
+                drop(output::data(&(answer.text + "\n")));
+                process::exit(answer.code.into());
             }
         });
         drop(watching);
         deadline
     }
 
-    /// Takes the right to answer. Where it is gone, the process ends before this returns.
-    pub(super) fn met(&self) {
-        if self.0.swap(true, Ordering::SeqCst) {
+    /// What is known from now on.
+    pub(super) fn knows(&self, answer: Answer) {
+        if let Some(known) = locked(&self.0).as_mut() {
+            *known = answer;
+        }
+    }
+
+    /// Takes the answer, to give it. Where it was given, the process ends before this returns.
+    pub(super) fn met(&self) -> Answer {
+        let answer = locked(&self.0).take();
+        answer.unwrap_or_else(|| {
             loop {
                 thread::park();
             }
-        }
+        })
     }
+}
+
+fn locked(known: &Mutex<Option<Answer>>) -> MutexGuard<'_, Option<Answer>> {
+    known.lock().unwrap_or_else(PoisonError::into_inner)
 }

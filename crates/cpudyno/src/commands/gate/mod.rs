@@ -5,6 +5,8 @@ mod called;
 mod deadline;
 mod slurm;
 
+pub(crate) use self::called::misused;
+
 use std::path::Path;
 use std::process::ExitCode;
 

@@ -7,13 +7,13 @@
 use std::process::{Command, Stdio};
 
 use fleet::gate::callers::{Answer, PREFIX};
-use model::record::GateVerdict;
+use model::record::{GateCode, GateVerdict};
 
 use super::super::launch;
 use crate::output;
 
 /// The node.
-pub(super) struct Node {
+pub(super) struct SlurmNode {
     name: String,
 }
 
@@ -55,6 +55,12 @@ impl NodeState {
             || ["DOWN", "FAIL", "FAILING", "MAINT"].into_iter().any(|flag| self.has(flag))
     }
 
+    /// What it was drained for, by us.
+    fn code(&self) -> Option<GateCode> {
+        let (word, _) = self.reason.as_ref()?.strip_prefix(PREFIX)?.split_once(' ')?;
+        GateCode::ALL.into_iter().find(|code| code.word() == word)
+    }
+
     fn is_ours(&self) -> bool {
         self.reason.as_ref().is_some_and(|reason| reason.starts_with(PREFIX))
     }
@@ -69,38 +75,52 @@ enum Step {
     Leave(&'static str),
 }
 
+/// What was asked for.
+#[derive(Clone, Copy)]
+struct Wish {
+    drain: bool,
+    undrain: bool,
+}
+
 /// By the verdict, what was asked for and what the node is.
-fn step(verdict: GateVerdict, drain: bool, undrain: bool, node: &NodeState) -> Step {
-    match verdict {
+fn step(answer: &Answer, wish: Wish, node: &NodeState) -> Step {
+    match answer.verdict {
         GateVerdict::CannotJudge => Step::Leave("nobody could judge it"),
-        GateVerdict::Fail if !drain => Step::Leave("--drain was not given"),
-        GateVerdict::Fail if node.is_out_of_use() && !node.is_ours() => {
-            Step::Leave("it is out of use for a reason of others")
+        GateVerdict::Fail if !wish.drain => Step::Leave("--drain was not given"),
+        GateVerdict::Fail if node.is_drained() && node.is_ours() => Step::Drain,
+        GateVerdict::Fail if node.is_out_of_use() => {
+            Step::Leave("others took it out of use, or it is down")
         }
-        GateVerdict::Fail if node.is_out_of_use() && !node.is_drained() => {
-            Step::Leave("it is down")
-        }
+        // One that began meanwhile spoils the numbers, and is no reason to drain.
+        GateVerdict::Fail if !node.has("IDLE") => Step::Leave("a job runs there"),
         GateVerdict::Fail => Step::Drain,
         GateVerdict::Pass if !node.is_drained() => Step::Leave("it is not drained"),
         GateVerdict::Pass if !node.is_ours() => Step::Leave("others drained it"),
-        GateVerdict::Pass if !undrain => Step::Leave("--undrain was not given"),
-        GateVerdict::Pass => Step::Resume,
+        GateVerdict::Pass if !wish.undrain => Step::Leave("--undrain was not given"),
+        GateVerdict::Pass => match node.code() {
+            // A wrong answer, or an error of memory, is not undone by one that is right.
+            Some(GateCode::Sdc | GateCode::Ecc) => Step::Leave("somebody has to look at it first"),
+            Some(code) if !answer.held.contains(&code) => {
+                Step::Leave("what it was drained for was not measured, or still warns")
+            }
+            _ => Step::Resume,
+        },
     }
 }
 
-impl Node {
+impl SlurmNode {
     /// As Slurm calls it.
-    pub(super) fn of_this_host() -> Node {
+    pub(super) fn of_this_host() -> SlurmNode {
         let host = || launch::host().split('.').next().unwrap_or_default().to_owned();
         let name = std::env::var("SLURMD_NODENAME").ok().filter(|name| !name.is_empty());
-        Node { name: name.unwrap_or_else(host) }
+        SlurmNode { name: name.unwrap_or_else(host) }
     }
 
     /// Drains it, resumes it, or says why not.
     pub(super) fn act(&self, answer: &Answer, drain: bool, undrain: bool) {
         let name = &self.name;
         let done =
-            self.state().and_then(|node| match step(answer.verdict, drain, undrain, &node) {
+            self.state().and_then(|node| match step(answer, Wish { drain, undrain }, &node) {
                 Step::Leave(why) => {
                     Ok(format!("node {name} ({}) is left as it is: {why}", node.state))
                 }
@@ -172,12 +192,20 @@ mod tests {
     fn a_node_is_taken_out_and_put_back_by_us_alone() {
         let ours = Some("cpudyno:CLK turbo 2.1 of 3GHz (12 peers)");
         let (fail, pass) = (GateVerdict::Fail, GateVerdict::Pass);
-        let of = |verdict, state, reason| step(verdict, true, true, &node(state, reason));
+        let both = Wish { drain: true, undrain: true };
+        let answer = |verdict| Answer {
+            text: String::new(),
+            code: 0,
+            verdict,
+            held: vec![GateCode::Clk, GateCode::Sdc],
+        };
+        let of = |verdict, state, reason| step(&answer(verdict), both, &node(state, reason));
         assert_eq!(of(fail, "IDLE", None), Step::Drain);
-        assert_eq!(of(fail, "MIXED", None), Step::Drain);
         assert_eq!(of(fail, "IDLE+DRAIN", ours), Step::Drain);
         assert_eq!(of(pass, "IDLE+DRAIN", ours), Step::Resume);
         for (verdict, state, reason) in [
+            (fail, "MIXED", None),
+            (fail, "ALLOCATED", None),
             (fail, "IDLE+DRAIN", Some("NHC: disk full")),
             (fail, "IDLE+DRAIN", None),
             (fail, "DOWN*", Some("Not responding")),
@@ -187,13 +215,17 @@ mod tests {
             (pass, "IDLE+DRAIN", Some("NHC: disk full")),
             (pass, "IDLE+DRAIN", None),
             (pass, "DOWN", ours),
+            (pass, "IDLE+DRAIN", Some("cpudyno:SDC avx2 gave 3 for 2")),
+            (pass, "IDLE+DRAIN", Some("cpudyno:BW memory.triad 187 of 412GB/s")),
             (GateVerdict::CannotJudge, "IDLE", None),
             (GateVerdict::CannotJudge, "IDLE+DRAIN", ours),
         ] {
             assert!(matches!(of(verdict, state, reason), Step::Leave(_)), "{verdict:?} {state}");
         }
-        let drained = node("IDLE+DRAIN", ours);
-        assert!(matches!(step(fail, false, true, &node("IDLE", None)), Step::Leave(_)));
-        assert!(matches!(step(pass, true, false, &drained), Step::Leave(_)));
+        let none = Wish { drain: false, undrain: false };
+        for (verdict, state, reason) in [(fail, "IDLE", None), (pass, "IDLE+DRAIN", ours)] {
+            let step = step(&answer(verdict), none, &node(state, reason));
+            assert!(matches!(step, Step::Leave(_)), "{state}");
+        }
     }
 }

@@ -357,7 +357,7 @@ pub(super) fn claims(record: &Record) -> Vec<Claim> {
             },
             verdict,
             finding: Some("cores.uneven"),
-            is_short: false,
+            short: None,
             cause: None,
             command: "cpudyno cores",
         });

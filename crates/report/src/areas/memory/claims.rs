@@ -50,7 +50,7 @@ fn channels(record: &Record) -> Option<Claim> {
         measured: format!("{} by {}", text(drawn.moved), tally(drawn.cores, "core")),
         verdict,
         finding: Some("sheet.outside-band"),
-        is_short: false,
+        short: None,
         cause: None,
         command: "cpudyno memory bandwidth",
     })
@@ -119,7 +119,7 @@ fn of_cache(what: String, claimed: u64, measured: String, verdict: Verdict) -> C
         measured,
         verdict,
         finding: Some("memory.cache-size"),
-        is_short: false,
+        short: None,
         cause: None,
         command: "cpudyno memory sweep",
     }
@@ -168,7 +168,7 @@ fn distances(record: &Record) -> Vec<Claim> {
                 ),
                 verdict,
                 finding: None,
-                is_short: false,
+                short: None,
                 cause: None,
                 command: NUMA,
             });
@@ -186,7 +186,7 @@ fn distances(record: &Record) -> Vec<Claim> {
         measured: "-".to_owned(),
         verdict: Verdict::CannotTell("latencies from node to node were not measured".to_owned()),
         finding: None,
-        is_short: false,
+        short: None,
         cause: None,
         command: NUMA,
     }));

@@ -118,7 +118,7 @@ pub(super) fn claims(record: &Record) -> Vec<Claim> {
             measured: format!("{known:.3} an op in the code of {stream}"),
             verdict,
             finding: None,
-            is_short: false,
+            short: None,
             cause: None,
             command: "cpudyno pmu selftest",
         }

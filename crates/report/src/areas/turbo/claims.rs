@@ -43,27 +43,27 @@ fn one_core(record: &Record) -> Option<Claim> {
     let by = account.advertised.value().map_or(String::new(), |it| it.source.clone());
     let cause = account.advertised.value().and_then(|it| taken_below(account, it.hertz));
     let reason = cause.clone();
-    let claim = |claimed, verdict, is_short| Claim {
+    let claim = |claimed, verdict, short| Claim {
         what,
         claimed,
         by,
         measured,
         verdict,
         finding: None,
-        is_short,
+        short,
         cause,
         command: WHY,
     };
     Some(match claimed {
         Err(why) => {
             let verdict = Verdict::CannotTell(why);
-            claim("-".to_owned(), verdict, false)
+            claim("-".to_owned(), verdict, None)
         }
         Ok(claimed) => {
             let off = account.clock / account.advertised.value()?.hertz - 1.0;
             let held = limits_of(account).or_else(|| heat(record));
             let verdict = verdict(record, &account.active, off, "", [reason, held]);
-            claim(claimed, verdict, off < 0.0)
+            claim(claimed, verdict, short_by(off))
         }
     })
 }
@@ -135,7 +135,7 @@ fn turbo_limits_of<'a>(
         measured: range(|it| it.clock),
         verdict,
         finding: None,
-        is_short: worst.off() < 0.0,
+        short: short_by(worst.off()),
         cause,
         command: WHY,
     })
@@ -151,6 +151,11 @@ fn promised_by<'a>(record: &'a Record, judged: &Judged<'_>) -> &'a str {
     }
     let limit = own.and_then(|cpu| promise::limit_of(record, cpu));
     limit.map_or("firmware", |limit| limit.source.as_str())
+}
+
+/// The share that is missing, where a clock is below what is promised.
+fn short_by(off: f64) -> Option<f64> {
+    (off < 0.0).then_some(-off)
 }
 
 /// What to say of a clock of these CPUs that is so far off, of what took it, and of the limits that held it; no more

@@ -35,7 +35,7 @@ fn claim(state: &State<'_>) -> Option<Claim> {
         measured: format!("{} us beyond lightest sleep", microseconds(beyond)),
         verdict,
         finding: None,
-        is_short: false,
+        short: None,
         cause: None,
         command: "cpudyno wake idle",
     })
