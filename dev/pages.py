@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-MACHINES = """1c 4c laptop container 2s-28c 2s-56c guide icelake sapphire sapphire-locked granite epyc sierra
+MACHINES = """1c 4c laptop container 2s-28c 2s-56c guide icelake sapphire sapphire-dimm sapphire-locked granite epyc sierra
     vm-2c""".split()
 # Those that write a record, and those that only read.
 MEASURE = [

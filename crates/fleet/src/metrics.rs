@@ -77,6 +77,7 @@ fn suffix(unit: Unit) -> &'static str {
         Unit::CyclePerOp => "cycles_per_op",
         Unit::One => "ratio",
         Unit::PerSecond => "per_second",
+        Unit::TransferPerSecond => "transfers_per_second",
         Unit::FlopPerSecond => "flops_per_second",
         Unit::Count => "",
         Unit::Byte => "bytes",

@@ -1,6 +1,7 @@
 //! What could change between two runs on one machine: one row per condition.
 
 use model::areas::turbo::promise::BY_SHARE;
+use model::growth::Places;
 use model::page::tally;
 use model::record::{Fact, FactValue};
 use model::{Obstacle, Reading, Unavailable};
@@ -13,7 +14,7 @@ use crate::facts::frequency::{self, folded_over_policies, gigahertz};
 use crate::facts::prefetchers::{OF_AMD, OF_INTEL, has_misc_feature_control};
 use crate::facts::tuning::{self, of_kernel, or_words};
 use crate::facts::{
-    Maker, bits, flag, folded_over_cpus, hidden_from_guest, identity, idle, no_file, online,
+    self, Maker, bits, flag, folded_over_cpus, hidden_from_guest, identity, idle, no_file, online,
     register_of_all,
 };
 use crate::parse::first_number;
@@ -47,6 +48,7 @@ pub(crate) const TABLE: &[FactRow] = &[
     row("kernel.sched_itmt", "Preference for fast cores", tuning::preferred_cores),
     row("kernel.sched_ext", "Scheduler by a BPF program", tuning::sched_ext),
     row("interrupts.on_isolated", "Interrupts to isolated CPUs", tuning::interrupts_on_isolated),
+    row("memory.errors", "Memory errors since boot", memory_errors),
     row("clocksource", "Kernel clock source", |m| m.tree.read(CLOCKSOURCE).map(text)),
     row("load", "Load, 1 min", load),
     row("temperature", "Temperature, hottest", temperature),
@@ -70,6 +72,19 @@ pub(crate) fn read_of(survey: &Survey<'_>) -> Vec<Fact> {
 
 fn of_policies(survey: &Survey<'_>, file: &str) -> Reading<FactValue> {
     folded_over_policies(survey, |policy| policy.read(survey, file)).map(text)
+}
+
+/// As EDAC counts them: `none`, or `12 corrected, 0 uncorrected`.
+fn memory_errors(survey: &Survey<'_>) -> Reading<FactValue> {
+    let sum = |places: Places| places.values().sum::<f64>();
+    let [corrected, uncorrected] =
+        ["ce", "ue"].map(|kind| facts::memory_errors(survey, kind).map(sum));
+    let (corrected, uncorrected) = (corrected?, uncorrected?);
+    Ok(text(if corrected + uncorrected > 0.0 {
+        format!("{corrected} corrected, {uncorrected} uncorrected")
+    } else {
+        "none".to_owned()
+    }))
 }
 
 /// Drivers that have modes: active, where the CPU chooses, and passive, where the governor does.

@@ -94,11 +94,13 @@ impl Folder {
 
 impl Tree for Folder {
     fn read(&self, path: &str) -> Reading<String> {
-        let bytes = self
-            .locate(path)
-            .and_then(|place| contents(&place))
-            .map_err(|e| self.refused(path, &e))?;
+        let bytes = self.bytes(path)?;
         Ok(String::from_utf8_lossy(&bytes).trim_end_matches('\n').into())
+    }
+
+    fn bytes(&self, path: &str) -> Reading<Vec<u8>> {
+        let place = self.locate(path).and_then(|place| contents(&place));
+        place.map_err(|error| self.refused(path, &error))
     }
 
     fn list(&self, path: &str) -> Reading<Vec<String>> {

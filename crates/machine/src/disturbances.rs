@@ -8,8 +8,8 @@ use model::record::{Fact, FactValue};
 use model::{CpuId, CpuSet, Finding, Obstacle, Reading, Unavailable, Unit};
 
 use crate::cpu_load::{FIELDS, USER_HZ};
-use crate::facts::cgroup;
-use crate::facts::fact_table::{fact, number};
+use crate::facts::fact_table::{fact, number, text};
+use crate::facts::{cgroup, memory_errors};
 use crate::interrupts::InterruptTable;
 use crate::parse::first_number;
 use crate::ports::Machine;
@@ -26,6 +26,12 @@ struct DisturbanceRow {
 const STEAL: &str = "disturbance.steal";
 const THERMAL_CORE: &str = THERMAL_THROTTLES[0];
 const THERMAL_PACKAGE: &str = THERMAL_THROTTLES[1];
+
+/// Memory errors that were corrected, and those that were not.
+const MEMORY_ERRORS: [&str; 2] =
+    ["disturbance.memory_errors_corrected", "disturbance.memory_errors_uncorrected"];
+/// Which DIMMs had them, where any did.
+const MEMORY_ERRORS_IN: &str = "disturbance.memory_errors_in";
 
 const CGROUP_THROTTLES: &str = "disturbance.cgroup_throttles";
 const CGROUP_THROTTLED: &str = "disturbance.cgroup_throttled";
@@ -48,6 +54,8 @@ const TABLE: &[DisturbanceRow] = &[
     row(THERMAL_PACKAGE, "Thermal throttles, packages", Unit::Count, thermal_package),
     row(CGROUP_THROTTLES, "Throttles by cgroup quota", Unit::Count, cgroup_throttles),
     row(CGROUP_THROTTLED, "Time throttled by cgroup quota", Unit::Second, cgroup_throttled),
+    row(MEMORY_ERRORS[0], "Memory errors, corrected", Unit::Count, |m, _| memory_errors(m, "ce")),
+    row(MEMORY_ERRORS[1], "Memory errors, uncorrected", Unit::Count, |m, _| memory_errors(m, "ue")),
 ];
 
 /// What the counters said at one moment, of the CPUs that were asked for.
@@ -74,9 +82,28 @@ impl Counters {
         };
         let growths = self.values.iter().zip(&earlier.values).map(growth);
         let facts = TABLE.iter().zip(growths);
-        facts
-            .map(|(row, value)| fact(row.id, row.label, value.map(|value| number(value, row.unit))))
-            .collect()
+        let facts = facts.map(|(row, value)| {
+            fact(row.id, row.label, value.map(|value| number(value, row.unit)))
+        });
+        facts.chain(self.erroneous(earlier)).collect()
+    }
+
+    /// Where memory errors were counted, most of them first.
+    fn erroneous(&self, earlier: &Counters) -> Option<Fact> {
+        let is_of_errors = |row: &&DisturbanceRow| MEMORY_ERRORS.contains(&row.id);
+        let mut grown = Places::new();
+        for (row, (now, then)) in TABLE.iter().zip(self.values.iter().zip(&earlier.values)) {
+            let (Ok(now), Ok(then)) = (now, then) else { continue };
+            let places = now.iter().filter(|_| is_of_errors(&row));
+            for (place, now) in places {
+                *grown.entry(place.clone()).or_default() += now - then.get(place).unwrap_or(now);
+            }
+        }
+        let mut grown: Vec<(String, f64)> = grown.into_iter().filter(|(_, it)| *it > 0.0).collect();
+        grown.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let places: Vec<&str> = grown.iter().map(|(place, _)| place.as_str()).collect();
+        let said = || fact(MEMORY_ERRORS_IN, "Memory errors, where", Ok(text(places.join(", "))));
+        (!places.is_empty()).then(said)
     }
 }
 
@@ -182,6 +209,8 @@ pub fn findings(difference: &[Fact], seconds: f64, cpus: usize) -> Vec<Finding> 
         value(STEAL).and_then(|steal| steal_finding(steal, seconds, cpus)),
         (thermal > 0.0).then(|| thermal_finding(thermal)),
         quota.and_then(|(count, seconds)| quota_finding(count, seconds)),
+        value(MEMORY_ERRORS[0]).and_then(|count| memory_finding(difference, count, true)),
+        value(MEMORY_ERRORS[1]).and_then(|count| memory_finding(difference, count, false)),
     ]
     .into_iter()
     .flatten()
@@ -226,4 +255,23 @@ fn quota_finding(count: f64, seconds: f64) -> Option<Finding> {
         Finding::warning("disturbance.cgroup-throttle", "cgroup", text)
             .remedy("raise the quota (`cpu.max`), or run outside of the container".to_owned())
     })
+}
+
+fn memory_finding(difference: &[Fact], count: f64, are_corrected: bool) -> Option<Finding> {
+    let places = difference.iter().find(|fact| fact.id == MEMORY_ERRORS_IN);
+    let places = match places.and_then(|fact| fact.value.value()) {
+        Some(FactValue::Text(places)) => places.as_str(),
+        _ => "memory",
+    };
+    let errors = tally(count as usize, "memory error");
+    let finding = if are_corrected {
+        let text = format!("{errors} came up during the run and had to be corrected");
+        Finding::warning("memory.corrected-errors", places, text)
+    } else {
+        let text = format!("{errors} came up during the run and could not be corrected");
+        Finding::serious("memory.uncorrected-errors", places, text)
+    };
+    let remedy =
+        "replace the DIMM if it goes on: `grep . /sys/devices/system/edac/mc/mc*/*/dimm_*e_count`";
+    (count > 0.0).then(|| finding.remedy(remedy.to_owned()))
 }

@@ -81,6 +81,10 @@ impl Tree for Recording {
         self.folder.read(path).or_else(|reason| self.inline.read(path).map_err(|_| reason))
     }
 
+    fn bytes(&self, path: &str) -> Reading<Vec<u8>> {
+        self.folder.bytes(path)
+    }
+
     fn list(&self, path: &str) -> Reading<Vec<String>> {
         let Ok(inline) = self.inline.list(path) else { return self.folder.list(path) };
         let mut names = or_empty(path, self.folder.list(path))?;

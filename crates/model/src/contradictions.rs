@@ -15,6 +15,7 @@ type Contradiction = (&'static str, fn(&Description, &[Fact]) -> Option<String>)
 const ROWS: &[Contradiction] = &[
     ("clocks", clocks),
     ("memory", memory),
+    ("DIMMs", dimms),
     ("nodes", nodes),
     ("caches", caches),
     ("cores", cores),
@@ -74,6 +75,14 @@ fn memory(of: &Description, _: &[Fact]) -> Option<String> {
             si::format(sum, Unit::Byte)
         )
     })
+}
+
+/// What firmware lists and EDAC does not have: a DIMM that failed its training, or that firmware switched off.
+fn dimms(of: &Description, _: &[Fact]) -> Option<String> {
+    match of.fact("memory.disputed")?.value.value()? {
+        FactValue::Text(text) if text != "none" => Some(text.clone()),
+        _ => None,
+    }
 }
 
 fn nodes(of: &Description, _: &[Fact]) -> Option<String> {

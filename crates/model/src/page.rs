@@ -611,6 +611,8 @@ pub mod si {
             | Unit::BytePerSecond
             | Unit::Watt => prefixed(value, unit.symbol()),
             Unit::SecondPerOp => prefixed(value, "s"),
+            // As makers and firmware write it.
+            Unit::TransferPerSecond => format!("{:.0} MT/s", value / 1e6),
             Unit::CyclePerOp | Unit::Cycle => format!("{value:.2}"),
             Unit::One => format!("{:.2} %", value * 100.0),
             Unit::Count => format!("{value:.0}"),

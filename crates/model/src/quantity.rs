@@ -75,6 +75,9 @@ pub enum Unit {
     /// Events per second.
     #[serde(rename = "1/s")]
     PerSecond,
+    /// Transfers per second, of a bus.
+    #[serde(rename = "T/s")]
+    TransferPerSecond,
     /// Floating-point operations per second.
     #[serde(rename = "FLOP/s")]
     FlopPerSecond,
@@ -106,6 +109,7 @@ impl Unit {
             Unit::SecondPerOp => "s/op",
             Unit::One => "1",
             Unit::PerSecond => "1/s",
+            Unit::TransferPerSecond => "T/s",
             Unit::FlopPerSecond => "FLOP/s",
             Unit::Count => "count",
             Unit::Byte => "B",

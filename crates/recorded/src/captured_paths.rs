@@ -21,6 +21,8 @@ pub(crate) struct PathRow {
 pub(crate) enum Keep {
     /// Its text, or what is left of it.
     Text(fn(&str) -> String),
+    /// What is left of its bytes, as hexadecimal digits.
+    Bytes(fn(&[u8]) -> Vec<u8>),
     /// The same, where names of control groups are in it.
     Named(fn(&str, &mut scrub::GroupNames) -> String),
     /// Only that it is there.
@@ -43,6 +45,10 @@ const fn named(pattern: &'static str, what: fn(&str, &mut scrub::GroupNames) -> 
 
 const fn name(pattern: &'static str) -> PathRow {
     PathRow { pattern, keep: Keep::Name }
+}
+
+const fn bytes(pattern: &'static str, what: fn(&[u8]) -> Vec<u8>) -> PathRow {
+    PathRow { pattern, keep: Keep::Bytes(what) }
 }
 
 const fn group(pattern: &'static str) -> PathRow {
@@ -102,6 +108,10 @@ pub(crate) const TABLE: &[PathRow] = &[
         use_zero_page}"),
     whole("/sys/kernel/mm/hugepages/*/{nr_hugepages,free_hugepages,resv_hugepages,\
         surplus_hugepages,nr_overcommit_hugepages}"),
+    whole("/sys/devices/system/edac/mc/mc#/{ce_count,ue_count,ce_noinfo_count,ue_noinfo_count,\
+        max_location,mc_name}"),
+    whole("/sys/devices/system/edac/mc/mc#/{dimm#,rank#}/{size,dimm_label,dimm_location,\
+        dimm_mem_type,dimm_edac_mode,dimm_ce_count,dimm_ue_count}"),
     // The kernel.
     whole("/proc/cpuinfo"),
     part("/proc/meminfo", scrub::meminfo),
@@ -152,6 +162,8 @@ pub(crate) const TABLE: &[PathRow] = &[
     whole("/sys/class/dmi/id/{bios_vendor,bios_version,bios_date,bios_release,sys_vendor,\
         product_name,product_family,product_version,board_vendor,board_name,board_version,\
         chassis_vendor,chassis_type}"),
+    // Serial numbers stand in it, of the machine and of its parts.
+    bytes("/sys/firmware/dmi/tables/DMI", scrub::smbios),
     whole("/sys/firmware/acpi/{platform_profile,platform_profile_choices}"),
     whole("/sys/hypervisor/type"),
     whole("/sys/firmware/qemu_fw_cfg/rev"),
@@ -315,6 +327,8 @@ mod tests {
             "/sys/devices/system/cpu/cpu0/topology/ppin",
             "/sys/class/dmi/id/product_uuid",
             "/sys/class/dmi/id/product_serial",
+            "/sys/firmware/dmi/tables/smbios_entry_point",
+            "/sys/firmware/dmi/entries/17-0/raw",
             "/sys/class/dmi/id/board_serial",
             "/sys/class/dmi/id/board_asset_tag",
             "/sys/class/dmi/id/chassis_serial",

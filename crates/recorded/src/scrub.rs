@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use firmware::MemoryTable;
 use machine::facts::concerns_performance;
 
 /// Stands where something was left out.
@@ -302,6 +303,11 @@ fn field_without_identification(field: &str) -> String {
         Some((before, _)) => format!("{before}identification = {LEFT_OUT}"),
         None => field.to_owned(),
     }
+}
+
+/// The tables of SMBIOS: what is said of slots of memory, and nothing else.
+pub(crate) fn smbios(table: &[u8]) -> Vec<u8> {
+    MemoryTable::parse(table).to_bytes()
 }
 
 #[cfg(test)]

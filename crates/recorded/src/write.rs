@@ -8,7 +8,7 @@ use machine::permissions::Question;
 use machine::ports::{Machine, Tree};
 use model::record::Tool;
 use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
-use simulated::files::missing;
+use simulated::files::{digits_of, missing};
 use sys::cpuid::Leaf;
 
 use crate::captured_paths::{self, Keep, Pattern};
@@ -157,6 +157,7 @@ impl Walk<'_> {
         }
         match keep {
             Keep::Text(scrub) => self.file(path.clone(), &path, |text, _| scrub(text)),
+            Keep::Bytes(scrub) => self.binary(&path, scrub),
             Keep::Named(scrub) => self.file(path.clone(), &path, scrub),
             Keep::Name | Keep::Group => {
                 self.answers.entry(path).or_insert(Answer::Noted);
@@ -186,11 +187,20 @@ impl Walk<'_> {
         if path == CPUINFO || self.answers.contains_key(&shown) {
             return;
         }
-        let answer = match self.tree.read(path) {
+        let text = self.tree.read(path).map(|text| scrub(&text, &mut self.names));
+        self.keep(shown, path, text);
+    }
+
+    fn binary(&mut self, path: &str, scrub: impl Fn(&[u8]) -> Vec<u8>) {
+        let text = self.tree.bytes(path).map(|bytes| digits_of(&scrub(&bytes)));
+        self.keep(path.to_owned(), path, text);
+    }
+
+    fn keep(&mut self, shown: String, path: &str, text: Reading<String>) {
+        let answer = match text {
             Err(reason) if reason == missing(path) => return,
             Err(reason) => Answer::Refused(Reason::of(&reason, path)),
             Ok(text) => {
-                let text = scrub(&text, &mut self.names);
                 if text.len() > FILE_BYTES_MAX {
                     let why = "it is longer than the 64 KiB that captures take over";
                     let long = Unavailable::new(Obstacle::Cpudyno, "", why);

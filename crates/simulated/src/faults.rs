@@ -12,6 +12,8 @@ pub enum Fault {
     NoCpufreq,
     /// Every core reports a thermal throttle every second.
     ThermalThrottle,
+    /// The first DIMM of each package has ten corrected errors a second.
+    MemoryErrors,
     /// APERF and MPERF stand still.
     AperfStuck,
     /// APERF and MPERF begin again at zero, 50 ms after the start.

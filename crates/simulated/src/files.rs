@@ -1,6 +1,7 @@
 //! Files that are held in memory: of simulated machines, captures and tests.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
 
 use model::{Obstacle, Reading, Unavailable};
 
@@ -37,6 +38,31 @@ impl Files {
 pub fn missing(path: &str) -> Unavailable {
     let why = format!("there is no `{path}` here");
     Unavailable::new(Obstacle::Hardware, format!("`{path}`"), why)
+}
+
+/// The bytes of a file that holds them as hexadecimal digits.
+///
+/// # Error
+/// It holds something else.
+pub fn bytes_of(path: &str, digits: &str) -> Reading<Vec<u8>> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
+    let byte = |pair: &[u8]| match *pair {
+        [high, low] => Some(digit(high)? << 4 | digit(low)?),
+        _ => None,
+    };
+    let bytes: Option<Vec<u8>> = digits.as_bytes().chunks(2).map(byte).collect();
+    bytes.ok_or_else(|| {
+        let why = format!("`{path}` holds no bytes as hexadecimal digits");
+        Unavailable::new(Obstacle::Cpudyno, format!("`{path}`"), why)
+    })
+}
+
+/// Bytes as such a file holds them.
+pub fn digits_of(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 /// The folder of the CPUs.

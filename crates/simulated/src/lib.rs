@@ -31,9 +31,9 @@ use ::model::name::did_you_mean;
 
 pub use self::counters::SimulatedCounters;
 pub use self::description::{
-    ArmPmu, Cache, CacheLevel, Claims, Clock, Controllers, CoreKind, CorePmu, Cost, Distance,
-    HugePages, Identity, IdleState, KindMemory, KindName, Layout, Licence, Memory, Model, Noise,
-    Openmp, PmuEvent, Power, Reach, Registers, SignalCost, SlowCores, Tax, Work,
+    ArmPmu, Cache, CacheLevel, Claims, Clock, Controllers, CoreKind, CorePmu, Cost, Dimms,
+    Distance, HugePages, Identity, IdleState, KindMemory, KindName, Layout, Licence, Memory, Model,
+    Noise, Openmp, PmuEvent, Power, Reach, Registers, SignalCost, SlowCores, Tax, Work,
 };
 pub use self::effects::Rise;
 pub use self::error::Error;
@@ -61,6 +61,7 @@ const MACHINES: &[(&str, &str)] = &[
     ("guide", include_str!("machines/guide.toml")),
     ("icelake", include_str!("machines/icelake.toml")),
     ("sapphire", include_str!("machines/sapphire.toml")),
+    ("sapphire-dimm", include_str!("machines/sapphire-dimm.toml")),
     ("sapphire-locked", include_str!("machines/sapphire-locked.toml")),
     ("granite", include_str!("machines/granite.toml")),
     ("epyc", include_str!("machines/epyc.toml")),

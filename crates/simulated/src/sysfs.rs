@@ -7,9 +7,9 @@ use std::sync::Arc;
 use model::{CpuId, CpuSet, Reading};
 
 use crate::controllers::put_controllers;
-use crate::description::Model;
+use crate::description::{Model, Slot};
 use crate::faults::Fault;
-use crate::files::{CPU, Files, kilohertz, missing};
+use crate::files::{CPU, Files, digits_of, kilohertz, missing};
 use crate::firmware::Firmware;
 use crate::pmu::put_pmus;
 use crate::state::{Came, GOVERNORS, PREFERENCES, Settings};
@@ -187,6 +187,9 @@ impl SimulatedTree {
                 && self.model.has(Fault::ThermalThrottle) =>
             {
                 Ok((self.model.elapsed.seconds().0 as u64).to_string())
+            }
+            _ if path.ends_with("dimm0/dimm_ce_count") && self.model.has(Fault::MemoryErrors) => {
+                Ok(((self.model.elapsed.seconds().0 * 10.0) as u64).to_string())
             }
             _ if path.ends_with("/energy_uj") || path.starts_with(HWMON) => {
                 drawn(&self.model, path).unwrap_or_else(|| self.setting(path))
@@ -498,6 +501,42 @@ fn put_cpufreq(files: &mut Files, model: &Model) {
     }
 }
 
+/// Slots by firmware's tables, and filled ones by EDAC, as on a server whose packages have one controller each.
+fn put_dimms(files: &mut Files, model: &Model) {
+    if model.has(Fault::Container) {
+        return;
+    }
+    if let Some(table) = model.memory_table() {
+        files.put("/sys/firmware/dmi/tables/DMI", &digits_of(&table));
+    }
+    let Some(dimms) = &model.dimms else { return };
+    for package in 0..model.topology.packages {
+        let controller = format!("/sys/devices/system/edac/mc/mc{package}");
+        for file in ["ce_count", "ue_count", "ce_noinfo_count", "ue_noinfo_count"] {
+            files.put(format!("{controller}/{file}"), "0");
+        }
+        files.put(
+            format!("{controller}/max_location"),
+            &format!("channel {} slot 0", dimms.channels - 1),
+        );
+    }
+    for slot in dimms.slots(&model.topology).iter().filter(|slot| slot.is_filled) {
+        let Slot { package, channel, .. } = slot;
+        let folder = format!("/sys/devices/system/edac/mc/mc{package}/dimm{channel}");
+        for (file, text) in [
+            ("size", (dimms.bytes >> 20).to_string()),
+            ("dimm_label", format!("CPU_SrcID#{package}_MC#0_Chan#{channel}_DIMM#0")),
+            ("dimm_location", format!("channel {channel} slot 0")),
+            ("dimm_mem_type", format!("Registered-{}", dimms.kind)),
+            ("dimm_edac_mode", "S4ECD4ED".to_owned()),
+            ("dimm_ce_count", "0".to_owned()),
+            ("dimm_ue_count", "0".to_owned()),
+        ] {
+            files.put(format!("{folder}/{file}"), &text);
+        }
+    }
+}
+
 fn put_platform(files: &mut Files, model: &Model) {
     let identity = &model.identity;
     if let Some(profile) = model.platform_profiles.first() {
@@ -532,6 +571,7 @@ fn put_platform(files: &mut Files, model: &Model) {
         files.put(format!("{huge}/{file}"), "0");
     }
     files.put("/sys/fs/cgroup/cpu.stat", "nr_throttled 0\nthrottled_usec 0");
+    put_dimms(files, model);
     files.put("/sys/class/dmi/id/bios_vendor", "SIMULATED firmware");
     files.put("/sys/class/dmi/id/bios_version", "1");
     for (file, text) in

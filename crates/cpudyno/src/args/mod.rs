@@ -98,7 +98,7 @@ pub(crate) struct Cli {
     /// `cpudyno capture FILE` writes a capture; NAME is its file. A simulated machine is a description that
     /// answers like a machine; everything printed or recorded says SIMULATED. There are sim:1c, sim:4c, sim:laptop, sim:hybrid, sim:container,
     /// sim:2s-28c, sim:2s-56c, sim:epyc, sim:vm-2c, and with Speed Select sim:guide, sim:icelake, sim:sapphire,
-    /// sim:sapphire-locked, sim:granite and sim:sierra.
+    /// sim:sapphire-dimm, sim:sapphire-locked, sim:granite and sim:sierra.
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) machine: Option<String>,
 

@@ -73,6 +73,7 @@ const KNOWN: &[CauseRow] = &[
     is("disturbance.thermal_core", EVERY, "heat lowered the clock of cores"),
     is("disturbance.thermal_package", EVERY, "heat lowered the clock of packages"),
     is("disturbance.cgroup_throttles", EVERY, "a quota stopped threads"),
+    is("disturbance.memory_errors_corrected", &[memory::AREA], "memory had errors to correct"),
     is("busy.cpus", EVERY, "other work took its share"),
     is("temperature", EVERY, "hot cores leak power, which their clock pays"),
     chosen("idle.disabled", &[wake::AREA, turbo::AREA, openmp::AREA], "waking takes as long as the deepest state that is allowed, and idle cores leave their power to others"),
@@ -106,6 +107,9 @@ const KNOWN: &[CauseRow] = &[
     is("cpu.brand", EVERY, "it is another CPU"),
     is("cpu.caches", &[memory::AREA, cores::AREA], "caches differ"),
     is("memory.total", &[memory::AREA], "channels may be populated otherwise"),
+    is("memory.channels", &[memory::AREA], "another number of channels is filled"),
+    is("memory.dimms", &[memory::AREA], "slots hold other DIMMs"),
+    is("memory.speed", &[memory::AREA], "channels run at another rate"),
     is("platform.virtualisation", EVERY, "a hypervisor takes its share"),
 ];
 

@@ -32,8 +32,13 @@ pub(crate) const AFTER: &str = "after.";
 /// Conditions as they were after the run, and what came up during it.
 fn later(record: &Record) -> Vec<DigestFact> {
     /// Any of it is a lot: how much, and on which CPUs, is chance.
-    const COUNTED: [&str; 3] =
-        ["disturbance.thermal_core", "disturbance.thermal_package", "disturbance.cgroup_throttles"];
+    const COUNTED: [&str; 5] = [
+        "disturbance.thermal_core",
+        "disturbance.thermal_package",
+        "disturbance.cgroup_throttles",
+        "disturbance.memory_errors_corrected",
+        "disturbance.memory_errors_uncorrected",
+    ];
     let during = |fact: &Fact, is_some: bool| {
         let text = Some(if is_some { "some" } else { "none" }.to_owned());
         Some(DigestFact { text, label: format!("{} during the run", fact.label), ..said(fact) })
@@ -70,11 +75,12 @@ fn about(text: &str) -> Option<String> {
 
 /// Facts that differ by themselves between any two moments, or machines of one job: they are no causes.
 fn is_fleeting(id: &str) -> bool {
-    const FLEETING: [&str; 7] = [
+    const FLEETING: [&str; 8] = [
         "load",
+        "memory.errors",
+        "memory.swapped",
         TEMPERATURE,
         BUSY_CPUS,
-        "memory.swapped",
         "user",
         "launch.rank",
         "launch.node_list",

@@ -5,11 +5,12 @@
 use std::cell::OnceCell;
 use std::ops::Deref;
 
-use model::record::{IdleState, Topology, TurboLimit};
+use firmware::MemoryTable;
+use model::record::{IdleState, MemoryChannel, Topology, TurboLimit};
 use model::{Finding, Obstacle, Reading};
 
 use crate::facts::{
-    self, Architecture, Claimed, Cpuinfo, Ground, HighestLevels, IdleSwitches, Policies,
+    self, Architecture, Claimed, Cpuinfo, Edac, Ground, HighestLevels, IdleSwitches, Policies,
 };
 use crate::ports::Machine;
 
@@ -26,6 +27,9 @@ pub(crate) struct Survey<'a> {
     idle_switches: OnceCell<IdleSwitches>,
     ground: OnceCell<Ground>,
     drivers: OnceCell<Reading<String>>,
+    memory_table: OnceCell<Reading<MemoryTable>>,
+    memory_channels: OnceCell<Reading<Vec<MemoryChannel>>>,
+    edac: OnceCell<Reading<Edac>>,
 }
 
 impl<'a> Survey<'a> {
@@ -42,6 +46,9 @@ impl<'a> Survey<'a> {
             idle_switches: OnceCell::new(),
             ground: OnceCell::new(),
             drivers: OnceCell::new(),
+            memory_table: OnceCell::new(),
+            memory_channels: OnceCell::new(),
+            edac: OnceCell::new(),
         }
     }
 
@@ -119,6 +126,23 @@ impl<'a> Survey<'a> {
     /// The frequency drivers of all policies, folded.
     pub(crate) fn frequency_drivers(&self) -> Reading<String> {
         self.drivers.get_or_init(|| facts::frequency::drivers(self)).clone()
+    }
+
+    /// What SMBIOS says of this machine's slots.
+    pub(crate) fn memory_table(&self) -> Reading<&MemoryTable> {
+        let table = self.memory_table.get_or_init(|| facts::memory_table(self));
+        table.as_ref().map_err(Clone::clone)
+    }
+
+    /// Channels of memory.
+    pub(crate) fn memory_channels(&self) -> Reading<&[MemoryChannel]> {
+        let channels = self.memory_channels.get_or_init(|| facts::memory_channels(self));
+        channels.as_deref().map_err(Clone::clone)
+    }
+
+    /// What EDAC drivers say of filled slots.
+    pub(crate) fn edac(&self) -> Reading<&Edac> {
+        self.edac.get_or_init(|| facts::edac(self)).as_ref().map_err(Clone::clone)
     }
 
     /// The highest performance level of every online CPU, as firmware states it.

@@ -10,6 +10,8 @@ mod cores;
 mod cppc;
 mod cpu;
 mod cpuinfo;
+mod dimms;
+mod edac;
 pub(crate) mod fact_cache;
 pub(crate) mod fact_table;
 pub(crate) mod frequency;
@@ -39,6 +41,8 @@ pub(crate) use self::cppc::{
 pub use self::cpu::cpu_numbers;
 pub(crate) use self::cpu::vendor as cpu_vendor;
 pub(crate) use self::cpuinfo::{Architecture, Cpuinfo};
+pub(crate) use self::dimms::{memory_channels, memory_table};
+pub(crate) use self::edac::{Edac, edac, errors as memory_errors};
 use self::fact_cache::Survey;
 use self::fact_table::FactRow;
 pub(crate) use self::frequency::{Policies, Policy, policies};
@@ -75,6 +79,7 @@ pub(crate) const TABLES: &[&[FactRow]] = &[
     uncore::ROWS,
     idle::ROWS,
     memory::ROWS,
+    dimms::ROWS,
     platform::ROWS,
     kernel::ROWS,
     tuning::ROWS,
@@ -92,6 +97,7 @@ pub(crate) fn machine_of(survey: &Survey<'_>) -> model::record::Machine {
         topology: survey.topology().clone(),
         turbo_limits: survey.turbo_limits().map(<[_]>::to_vec).unwrap_or_default(),
         idle_states: survey.idle_states().map(<[_]>::to_vec).unwrap_or_default(),
+        memory_channels: survey.memory_channels().map(<[_]>::to_vec).unwrap_or_default(),
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use model::record::{Plan, Presentation, Run};
 use model::{CpuId, CpuSet, Reading};
+use simulated::files::bytes_of;
 
 pub use self::counter::{Reader, Sample, Wanted, Way};
 pub use self::message::{Message, Refusal};
@@ -20,6 +21,11 @@ pub trait Tree {
     fn read(&self, path: &str) -> Reading<String>;
     /// The names of the entries of a directory, sorted.
     fn list(&self, path: &str) -> Reading<Vec<String>>;
+    /// The bytes of a file that is no text. Where files are texts, in captures and simulated machines, it is one of
+    /// hexadecimal digits.
+    fn bytes(&self, path: &str) -> Reading<Vec<u8>> {
+        bytes_of(path, &self.read(path)?)
+    }
 }
 
 impl<T: Tree + ?Sized> Tree for Arc<T> {
@@ -29,6 +35,10 @@ impl<T: Tree + ?Sized> Tree for Arc<T> {
 
     fn list(&self, path: &str) -> Reading<Vec<String>> {
         (**self).list(path)
+    }
+
+    fn bytes(&self, path: &str) -> Reading<Vec<u8>> {
+        (**self).bytes(path)
     }
 }
 

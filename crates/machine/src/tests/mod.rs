@@ -7,6 +7,7 @@ mod busy;
 mod clock;
 mod containers;
 mod cpuid;
+mod dimms;
 mod disturbances;
 mod facts;
 mod growth;

@@ -12,6 +12,7 @@ use machine::{Cpuid, Files, KnownHost, Machine, Msr, Tree};
 use model::record::Fact;
 use model::{CpuId, Obstacle, Reading, Unavailable};
 use recorded::{capture, parse};
+use simulated::files::digits_of;
 use sys::cpuid::Leaf;
 
 fn replayed(machine: &Machine) -> (String, Machine) {
@@ -352,6 +353,29 @@ fn a_large_machine_is_a_small_text() {
 }
 
 /// What names people, hosts and single machines, planted wherever a kernel would show it.
+const DMI: &str = "/sys/firmware/dmi/tables/DMI";
+
+/// A system with a serial number, a DIMM with one and an asset tag, and what a vendor wrote behind all that the
+/// specification has: types 1, 17 and 221 of DSP0134.
+fn named_dimm() -> Vec<u8> {
+    let mut system = [1, 0x1b, 0, 1, 1, 2, 3, 4].to_vec();
+    system.extend(b"4c4c4544-0042-3510\0");
+    let mut dimm =
+        vec![17, 0x28, 0, 0x11, 0, 0x10, 0xfe, 0xff, 72, 0, 64, 0, 0, 0x40, 9, 0, 1, 2, 0x1a];
+    dimm.extend([0x80, 0, 0x75, 0x0b, 3, 4, 5, 6, 2, 0, 0, 0, 0, 0x6a, 0x0a, 0, 0, 0, 0, 0, 0]);
+    let of_vendor = [221, 4, 9, 9];
+    [
+        &system,
+        &b"Vendor\0whirlwind\x001\0SN-12345\0\0"[..],
+        &dimm,
+        &b"P1-DIMMA1\0P0 CHANNEL A\0Maker\0deadbeefcafe\0alice\0PART\0\0"[..],
+        &of_vendor,
+        &b"whirlwind\0\0"[..],
+        &[127, 4, 0xff, 0xfe, 0, 0],
+    ]
+    .concat()
+}
+
 #[test]
 fn nobody_is_named() {
     const SECRETS: &[&str] = &[
@@ -400,12 +424,19 @@ fn nobody_is_named() {
         ("/boot/config-6.8.0", "CONFIG_DEFAULT_HOSTNAME=\"whirlwind\"\nCONFIG_HZ=1000"),
         ("/run/.containerenv", "name=\"alice\""),
         ("/proc/modules", "msr 16384 0 - Live 0x0000\nalice_driver 1 0 - Live 0x0"),
+        (DMI, &digits_of(&named_dimm())),
     ] {
         files.put(path, text);
     }
     let (text, machine) = replayed(&somewhere(files));
     for secret in SECRETS {
         assert!(!text.contains(secret), "`{secret}` is in the capture:\n{text}");
+    }
+    let table = machine.tree.bytes(DMI).unwrap();
+    let strings = String::from_utf8_lossy(&table);
+    assert!(strings.contains("P1-DIMMA1") && strings.contains("P0 CHANNEL A"), "{strings}");
+    for secret in SECRETS {
+        assert!(!strings.contains(secret), "`{secret}` is in the table: {strings}");
     }
     let read = |path: &str| machine.tree.read(path).unwrap();
     assert_eq!(read("/proc/self/cgroup"), "4:memory:/group1/group2\n0::/group3/group4/group5");

@@ -11,6 +11,7 @@ mod counts;
 mod digest;
 mod event;
 mod gate;
+mod memory_channel;
 mod original;
 mod power;
 mod quiet;
@@ -42,6 +43,7 @@ pub use event::{Event, Told};
 pub use gate::{
     BoundKind, BoundOutcome, GateBound, GateCode, GateItem, GateRun, GateState, GateVerdict,
 };
+pub use memory_channel::{MemoryChannel, channels_in_brief};
 pub use original::{OriginalRate, OriginalRun};
 pub use power::{IdleState, TurboLimit, TurboStep};
 pub use quiet::{CommandEnd, QuietRun, Trust};
@@ -565,6 +567,9 @@ pub struct Machine {
     /// Idle states, the shallowest first, where the kernel shows them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub idle_states: Vec<IdleState>,
+    /// Channels of memory, where firmware's names of slots say which there are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub memory_channels: Vec<MemoryChannel>,
 }
 
 impl Machine {

@@ -25,6 +25,7 @@ impl Model {
             ("level_hz", "must leave levels from 1 to 255", self.levels_fit()),
             ("identity.product", "must say SIMULATED", self.product_says_so()),
             ("memory", MEMORY_RULE, self.memory.as_ref().is_none_or(Memory::is_sound)),
+            ("dimms", DIMMS_RULE, self.dimms.as_ref().is_none_or(|it| it.are_sound(layout))),
             ("openmp", "must have positive times", self.openmp.is_none_or(|it| it.is_sound())),
             ("idle", "must have latencies that are not negative", self.idle_is_sound()),
             ("power", "must have watts and degrees", self.power.is_none_or(|it| it.is_sound())),
@@ -182,6 +183,8 @@ impl Licence {
 
 const MEMORY_RULE: &str =
     "must have caches that grow, positive latencies and bandwidths, and 1..=64 channels";
+const DIMMS_RULE: &str =
+    "must have 1..=26 channels, a known kind, positive rates, and `empty` names of slots";
 const KIND_RULE: &str = "must share all cores of a package, of one thread each, with positive times and costs that the others have, too";
 
 pub(crate) fn positive(number: f64) -> bool {

@@ -1,6 +1,7 @@
 //! What the description of a simulated machine may say.
 
 mod check;
+mod dimms;
 mod kinds;
 mod like;
 mod load;
@@ -13,6 +14,8 @@ use model::{CpuId, CpuSet, Isa, Seconds};
 use serde::Deserialize;
 
 use self::check::{not_negative, positive};
+pub use self::dimms::Dimms;
+pub(crate) use self::dimms::Slot;
 pub use self::kinds::{CoreKind, KindMemory, KindName, Reach};
 pub use self::load::{Controllers, Power, SignalCost, Tax, Work};
 pub use self::pmu::{ArmPmu, CorePmu, PmuEvent};
@@ -61,6 +64,9 @@ pub struct Model {
     pub kind: Vec<CoreKind>,
     /// Its caches.
     pub caches: Cache,
+    /// What is in its slots of memory; absent: firmware does not say it.
+    #[serde(default)]
+    pub dimms: Option<Dimms>,
     /// Its pools of huge pages; none: it is not said whether there are any.
     #[serde(default)]
     pub huge_pages: Vec<HugePages>,

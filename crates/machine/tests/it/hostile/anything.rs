@@ -154,6 +154,15 @@ impl Permits for Words {
 
 /// Files whose texts are worth spoiling.
 pub const PATHS: &[&str] = &[
+    "/sys/firmware/dmi/tables/DMI",
+    "/sys/devices/system/edac/mc/mc0/ce_count",
+    "/sys/devices/system/edac/mc/mc0/ce_noinfo_count",
+    "/sys/devices/system/edac/mc/mc0/max_location",
+    "/sys/devices/system/edac/mc/mc0/dimm0/size",
+    "/sys/devices/system/edac/mc/mc0/dimm0/dimm_location",
+    "/sys/devices/system/edac/mc/mc0/dimm0/dimm_label",
+    "/sys/devices/system/edac/mc/mc0/rank1/size",
+    "/sys/devices/system/edac/mc/mc0/rank1/dimm_ce_count",
     "/sys/devices/system/cpu/online",
     "/sys/devices/system/cpu/possible",
     "/sys/devices/system/cpu/isolated",

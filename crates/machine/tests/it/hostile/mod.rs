@@ -14,6 +14,7 @@ use machine::{Files, Machine};
 use model::{CpuId, Obstacle};
 use proptest::prelude::*;
 use recorded::{capture, parse};
+use simulated::files::digits_of;
 
 const CPU: &str = "/sys/devices/system/cpu";
 
@@ -68,6 +69,9 @@ fn spoiled() -> impl Strategy<Value = String> {
         "10 20 30",
         "10 -20 4294967295",
         "TPMI Instance:0\n 00000000: 01010301 00000000 000ff010 00000000 00080c00 00000000 ffffffff ffffffff",
+        "channel 4294967295 slot 0",
+        "csrow 0 channel -1",
+        "1154",
         "TPMI Instance:0\n 00000000: ff000301 00000000\n 00000020: 00000000",
     ]);
     let numbers = "[0-9,:/-]{0,30}";
@@ -118,6 +122,26 @@ proptest! {
         words in prop::collection::vec(any::<u32>(), 0..9),
     ) {
         survey(&machine_of(files, words));
+    }
+
+    /// Structures of the types that are read, of any length, with any bytes and strings, as one table.
+    #[test]
+    fn tables_of_firmware_that_no_vendor_makes(
+        structures in prop::collection::vec(
+            (16_u8..18, 4_u8..0x60, prop::collection::vec(any::<u8>(), 0x60), "[ -~]{0,40}"),
+            0..6,
+        ),
+    ) {
+        let table = structures.iter().flat_map(|(kind, length, body, strings)| {
+            let formatted = &body[..usize::from(*length) - 2];
+            [&[*kind, *length][..], formatted, strings.replace(' ', "\0").as_bytes(), &[0, 0]].concat()
+        });
+        let mut files = Files::default();
+        files.put("/sys/firmware/dmi/tables/DMI", &digits_of(&Vec::from_iter(table)));
+        files.put("/sys/devices/system/cpu/online", "0-1");
+        let machine = machine_of(files, Vec::new());
+        survey(&machine);
+        survey(&parse("test", &capture(&machine)).unwrap());
     }
 
     #[test]

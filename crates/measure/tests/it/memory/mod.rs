@@ -186,6 +186,21 @@ fn scaling_saturates_where_cores_ask_for_what_a_node_gives() {
     assert_eq!(fewest("spread", 2.0), Some(33), "the first count from 30 on");
 }
 
+/// Seven channels of eight give seven eighths of what all give.
+#[test]
+fn an_empty_channel_lowers_what_its_package_gives() {
+    let (_, memory, record) = answered("sim:sapphire-dimm", asked(Question::Scaling));
+    for (order, share) in [("node 0", 1.0), ("node 1", 7.0 / 8.0)] {
+        let all = of(&record, "bandwidth", &[("order", order)]);
+        let moved = all.iter().map(|series| median(series) * moved_per_asked(series).unwrap());
+        let most = moved.fold(0.0, f64::max);
+        assert_near(most, share * memory.node_bandwidth, 0.01, order);
+    }
+    let finding = record.findings.iter().find(|it| it.id == "memory.channels-empty").unwrap();
+    assert!(finding.text.starts_with("15 of 16 channels are filled"), "{finding:?}");
+    assert!(finding.text.contains("nothing is in CPU2_DIMM_C1: 6 %"), "{finding:?}");
+}
+
 #[test]
 fn arrays_are_four_times_the_caches_of_the_cpus_that_use_them() {
     let (_, _, record) = answered("sim:2s-56c", asked(Question::Scaling));

@@ -230,10 +230,15 @@ impl<'a> Scene<'a> {
     /// What a member moves, in bytes per second: what its core can, and its part of the node.
     fn share(&self, member: usize) -> f64 {
         let Seat { home, is_remote, in_memory, alone, .. } = self.seats[member];
-        let Memory { node_bandwidth, remote_bandwidth, .. } = *self.memory;
-        let most = if is_remote { remote_bandwidth } else { node_bandwidth };
+        let node = self.node_bandwidth(home);
+        let most = if is_remote { self.memory.remote_bandwidth.min(node) } else { node };
         let share = if in_memory { (most / self.demands[&home]).min(1.0) } else { 1.0 };
         alone * share * self.left[member].bandwidth
+    }
+
+    /// What a node gives to all cores together, in bytes per second.
+    fn node_bandwidth(&self, node: u32) -> f64 {
+        self.model.node_bandwidth(node).unwrap_or(self.memory.node_bandwidth)
     }
 
     /// How long a pointer takes, in seconds.
@@ -268,7 +273,7 @@ impl<'a> Scene<'a> {
         let loads = (0..self.seats.len())
             .filter(|&member| self.seats[member].home == node && self.seats[member].in_memory);
         let moved: f64 = loads.map(|load| self.moved_bytes(load) / self.unit(load).0).sum();
-        let used = (moved / self.memory.node_bandwidth).min(USED_MAX);
+        let used = (moved / self.node_bandwidth(node)).min(USED_MAX);
         1.0 + self.memory.queueing * used / (1.0 - used)
     }
 
