@@ -70,6 +70,8 @@ const GROUPS: &[&[FactLine]] = &[
         By(caches),
         Of("Memory", &[
             piece("memory.total", "{}"),
+            piece("memory.dimms", "{}"),
+            piece("memory.channels", "channels {}"),
             unless(NONE, "memory.limit", "limit {}"),
         ]),
         By(nodes),

@@ -1,14 +1,13 @@
 //! What caches, nodes and channels are said to be, beside what was measured.
 
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
 
 use model::page::tally;
 use model::record::Record;
-use serde::Deserialize;
 
 use super::byte_accounting::Counting;
 use super::cache_boundaries::{self, Whose};
+use super::channels::Offered;
 use super::read::{Cell, cells};
 use super::shown::sweep::{self, Sweep, name, not_seen, sweep};
 use super::shown::{nanoseconds, size};
@@ -27,12 +26,9 @@ fn channels(record: &Record) -> Option<Claim> {
     let drawn = Drawn::of(record)?;
     let counting = &drawn.counting;
     let text = |bytes| format!("{} {}", counting.text(bytes), counting.unit());
-    let known = Peak::of(record);
-    let claimed = known.map_or("-".to_owned(), |peak| {
-        let packages = tally(drawn.packages, "package");
-        format!("{packages} x {} channels x {} MT/s", peak.channels, peak.transfers)
-    });
-    let verdict = match known.map(|peak| peak.bytes_per_second() * drawn.packages as f64) {
+    let known = Offered::to(record, &drawn.packages);
+    let claimed = known.as_ref().map_or("-".to_owned(), |offered| offered.words.clone());
+    let verdict = match known.as_ref().map(|offered| offered.bytes_per_second) {
         None => {
             let why = "no table here has channels and rate of this CPU, and only root reads SMBIOS";
             Verdict::CannotTell(why.to_owned())
@@ -46,7 +42,7 @@ fn channels(record: &Record) -> Option<Claim> {
     Some(Claim {
         what: "memory channels".to_owned(),
         claimed,
-        by: known.map_or(String::new(), |_| "the CPU's maker".to_owned()),
+        by: known.map_or(String::new(), |offered| offered.by.to_owned()),
         measured: format!("{} by {}", text(drawn.moved), tally(drawn.cores, "core")),
         verdict,
         finding: Some("sheet.outside-band"),
@@ -196,44 +192,6 @@ fn distances(record: &Record) -> Vec<Claim> {
 /// What shows latencies from node to node.
 const NUMA: &str = "cpudyno memory numa";
 
-/// The table, as `data/README.md` describes it.
-static PEAKS: LazyLock<Vec<Peak>> = LazyLock::new(|| {
-    const TEXT: &str = include_str!("../../../../../data/memory-peak.toml");
-    let table: PeakTable = toml::from_str(TEXT).expect("BUG: a test reads the table");
-    table.peak
-});
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PeakTable {
-    peak: Vec<Peak>,
-}
-
-/// The most that the memory of one package can give.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Peak {
-    of: Vec<String>,
-    brand: String,
-    channels: u32,
-    /// Millions of transfers a second.
-    transfers: u32,
-    remark: Option<String>,
-}
-
-impl Peak {
-    fn of(record: &Record) -> Option<&'static Peak> {
-        let [core, brand] = ["cpu.microarchitecture", "cpu.brand"].map(|id| record.text(id));
-        let (core, brand) = (core?, brand?);
-        PEAKS.iter().find(|peak| peak.of.iter().any(|of| of == core) && brand.contains(&peak.brand))
-    }
-
-    /// Bytes a second: each transfer of a channel is eight bytes wide.
-    fn bytes_per_second(&self) -> f64 {
-        f64::from(self.channels) * f64::from(self.transfers) * 1e6 * 8.0
-    }
-}
-
 /// Bandwidth of all cores, beside channels x rate.
 pub(super) fn bands(record: &Record) -> Vec<Band> {
     bandwidth(record).into_iter().collect()
@@ -243,7 +201,7 @@ pub(super) fn bands(record: &Record) -> Vec<Band> {
 struct Drawn<'a> {
     workload: String,
     cores: usize,
-    packages: usize,
+    packages: BTreeSet<u32>,
     /// Bytes a second, as far as they are known to have gone to memory.
     moved: f64,
     counting: Counting<'a>,
@@ -261,8 +219,7 @@ impl<'a> Drawn<'a> {
         let package = |cpu| topology.place(cpu).map(|place| place.package);
         let packages: BTreeSet<u32> = widest.active.iter().filter_map(package).collect();
         let (workload, cores) = (widest.workload.to_owned(), widest.active.len());
-        let packages = Some(packages.len()).filter(|count| *count > 0)?;
-        Some(Drawn { workload, cores, packages, moved, counting })
+        (!packages.is_empty()).then_some(Drawn { workload, cores, packages, moved, counting })
     }
 }
 
@@ -271,12 +228,12 @@ fn bandwidth(record: &Record) -> Option<Band> {
     const SHARE_MIN: f64 = 0.6;
     /// Fewer cores than these of a package cannot draw all that its memory gives.
     const CORES_MIN: usize = 8;
-    let peak = Peak::of(record)?;
     let Drawn { workload, cores, packages, moved, counting } = Drawn::of(record)?;
-    let expected = peak.bytes_per_second() * packages as f64;
+    let offered = Offered::to(record, &packages)?;
+    let expected = offered.bytes_per_second;
     let share = moved / expected;
     let guest = record.is_guest();
-    let few = cores < CORES_MIN * packages;
+    let few = cores < CORES_MIN * packages.len();
     let verdict = if share > 1.0 {
         band::BandVerdict::Outside("more than memory can give: caches took part".to_owned())
     } else if share >= SHARE_MIN {
@@ -285,21 +242,22 @@ fn bandwidth(record: &Record) -> Option<Band> {
         band::BandVerdict::CannotTell("a guest has part of the channels".to_owned())
     } else if few {
         band::BandVerdict::CannotTell(format!("{} cannot draw more", tally(cores, "core")))
+    } else if offered.is_of_slots {
+        let why = "less than filled channels give, by what firmware says of their rate";
+        band::BandVerdict::Outside(why.to_owned())
     } else {
         let why = "not all channels are populated, or not at full rate";
         band::BandVerdict::Outside(why.to_owned())
     };
-    let remark = peak.remark.as_ref().map_or(String::new(), |remark| format!("; {remark}"));
+    let remark = offered.remark.map_or(String::new(), |remark| format!("; {remark}"));
     Some(Band {
         what: format!("{workload} on {}", tally(cores, "core")),
         expected: format!("{} {}", counting.text(expected), counting.unit()),
         source: format!(
-            "{} expected: {} x {} channels x {} million transfers a second x 8 bytes, by the \
-             maker{remark}",
+            "{} expected: {} x 8 bytes, by {}{remark}",
             counting.unit(),
-            tally(packages, "package"),
-            peak.channels,
-            peak.transfers
+            offered.words,
+            offered.by
         ),
         measured: format!("{} {}", counting.text(moved), counting.unit()),
         position: format!("{:.1} % of it", share * 100.0),
@@ -312,6 +270,7 @@ fn bandwidth(record: &Record) -> Option<Band> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::channels::PEAKS;
     use super::*;
     use crate::testing::{blank, near, place, say, series};
 

@@ -6,6 +6,7 @@ use model::record::{FactValue, PlacedMemory, Record};
 use model::{CpuId, CpuSet, Finding, Unit};
 
 use super::byte_accounting::Counting;
+use super::channels;
 use super::read::{Cell, cells, in_order};
 use super::shown::sweep::{LevelVerdict, Sweep, not_seen, sweep, verdict};
 use super::shown::{self, some};
@@ -20,6 +21,7 @@ pub(super) fn of(record: &Record) -> Vec<Finding> {
     findings.extend(limited(record));
     findings.extend(other_pages(record));
     findings.extend(modes(record));
+    findings.extend(channels::findings(record));
     findings.extend(OTHER_TRAFFIC.iter().filter_map(|kind| other_traffic(record, kind)));
     if let Some(sweep) = sweep(record) {
         findings.extend(other_sizes(record, &sweep));

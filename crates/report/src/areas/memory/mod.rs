@@ -2,6 +2,7 @@
 
 mod byte_accounting;
 mod cache_boundaries;
+mod channels;
 mod claims;
 mod figures;
 mod findings;
