@@ -141,7 +141,8 @@ pub(crate) const TABLE: &[PathRow] = &[
            kvm_amd}/parameters/*"),
     whole("/sys/kernel/debug/sched/preempt"),
     whole("/sys/kernel/debug/x86/sched_itmt_enabled"),
-    whole("/sys/kernel/sched_ext/{state,root/ops}"),
+    whole("/sys/kernel/sched_ext/state"),
+    whole("/sys/kernel/sched_ext/root/ops"),
     whole("/proc/irq/#/effective_affinity_list"),
     part("/sys/kernel/irq/#/actions", scrub::actions),
     // Registers of Speed Select, and which package they are of.
