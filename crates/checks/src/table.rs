@@ -10,11 +10,11 @@ use crate::expectation::{Condition, Expectation};
 static TABLE: LazyLock<Vec<Check>> = LazyLock::new(|| {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Rows {
+    struct CheckFile {
         check: Vec<Check>,
     }
     const TEXT: &str = include_str!("../../../data/checks.toml");
-    toml::from_str::<Rows>(TEXT).expect("BUG: a test reads the table").check
+    toml::from_str::<CheckFile>(TEXT).expect("BUG: a test reads the table").check
 });
 
 /// A row: what one setting should be, where, and why.

@@ -331,9 +331,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir_all(folder.path().join("proc/self")).unwrap();
         fs::write(folder.path().join("proc/cpuinfo"), "cpu family : 6\nflags : fpu\n").unwrap();
-        for (file, text) in
-            [("sys/kernel/numa_balancing", "0"), ("sys/vm/nr_hugepages", "0"), ("modules", "")]
-        {
+        for (file, text) in [
+            ("sys/kernel/nmi_watchdog", "0"),
+            ("sys/kernel/numa_balancing", "0"),
+            ("sys/kernel/sched_itmt_enabled", "0"),
+            ("sys/kernel/sched_schedstats", "0"),
+            ("sys/vm/nr_hugepages", "0"),
+            ("sys/vm/swappiness", "60"),
+            ("sys/vm/zone_reclaim_mode", "0"),
+            ("modules", ""),
+        ] {
             let path = folder.path().join("proc").join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();

@@ -30,6 +30,7 @@ fn facts_of_a_simulated_server_are_what_was_put_in() {
             "cpu.offline: none",
             "cpu.not_shown: none",
             "cpu.isolated: none",
+            "cpu.nohz_full: none",
             "memory.nodes: 2 nodes; distances 10 to 21",
             "cpu.base_frequency: 2000000000 Hz",
             "cpu.max_frequency: 3800000000 Hz",
@@ -67,6 +68,7 @@ fn facts_of_a_simulated_server_are_what_was_put_in() {
              disabled via prctl | spectre_v1: Mitigation: usercopy/swapgs barriers and __user \
              pointer sanitization | spectre_v2: Mitigation: Enhanced / Automatic IBRS; IBPB: \
              conditional; RSB filling | not affected: gather_data_sampling, l1tf, meltdown",
+            "kernel.debug_options: unavailable",
         ]
     );
 }

@@ -102,7 +102,10 @@ pub(super) fn isolated(machine: &Machine) -> Reading<CpuSet> {
 /// be long.
 pub(super) fn listed(machine: &Machine, file: &str, absent: &str) -> Reading<CpuSet> {
     let path = format!("{CPU}/{file}");
-    let listed = text(machine, &path).ok_or_else(|| no_file(machine, absent, &path))?;
+    let listed = text(machine, &path).ok_or_else(|| match machine.tree.read(&path) {
+        Err(refused) if refused.obstacle == Obstacle::Permission => refused,
+        _ => no_file(machine, absent, &path),
+    })?;
     if listed == "(null)" {
         return Ok(CpuSet::default());
     }
