@@ -89,11 +89,11 @@ fn place(record: &Record) -> Reading<FactValue> {
     Ok(text(if record.is_guest() { "guest" } else { "bare metal" }))
 }
 
-/// `8 of 16`, as a share.
+/// `8 of 16`, as a share; what stands behind it names those that are missing.
 fn share_of(record: &Record, id: &str) -> Reading<FactValue> {
     let said = words(record, id)?;
     let share = said.split_once(" of ").and_then(|(part, rest)| {
-        let whole = rest.split_whitespace().next()?;
+        let whole = rest.split([' ', ',']).next()?;
         let (part, whole): (f64, f64) = (part.parse().ok()?, whole.parse().ok()?);
         (whole > 0.0 && (0.0..=whole).contains(&part)).then(|| part / whole)
     });

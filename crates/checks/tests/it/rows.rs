@@ -82,7 +82,7 @@ const CASES: &[Case] = &[
     case("swappiness", &[], "vm.swappiness", ["180", "60"]),
     case("memory-limit", &[], "memory.limit", ["4 GiB", "none"]),
     case("memory-parameter", &[], LINE, ["mem=4G numa=off", "mem_encrypt=on numa_balancing=0"]),
-    case("memory-channels", &[BARE], "memory.channels", ["6 of 8 in each package", "8 of 8 in each package"]),
+    case("memory-channels", &[BARE], "memory.channels", ["15 of 16, empty: CPU2_DIMM_C1", "8 of 8 in each package"]),
     case("memory-slots", &[BARE], "memory.slots_empty", ["8", "0"]),
     case("memory-speed", &[BARE, ("memory.speed_rated", "5600000000")], "memory.speed", ["4800000000", "5600000000"]),
     case("memory-balance", &[BARE, NODES], DRAWN, ["", ""]),
