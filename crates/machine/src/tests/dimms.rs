@@ -105,7 +105,7 @@ fn servers_say_what_is_in_their_slots() {
     let facts = of(&simulated("sapphire-dimm"));
     assert_eq!(said(&facts, "memory.dimms"), "15 of 16 slots: 15 x 32 GiB DDR5 at 4800 MT/s");
     assert_eq!(said(&facts, "memory.slots_empty"), "1 count");
-    assert_eq!(said(&facts, "memory.channels"), "15 of 16, empty: CPU2_DIMM_C1");
+    assert_eq!(said(&facts, "memory.channels"), "15 of 16 (empty: CPU2_DIMM_C1)");
     assert_eq!(said(&facts, "memory.ecc"), "multi-bit ECC");
     assert_eq!(said(&facts, "memory.disputed"), "none");
     let facts = of(&simulated("sapphire-locked"));

@@ -46,7 +46,7 @@ impl MemoryChannel {
     }
 }
 
-/// `8 of 8 in each package`, `15 of 16, empty: CPU2_DIMM_C1`.
+/// `8 of 8 in each package`, `15 of 16 (empty: CPU2_DIMM_C1)`.
 pub fn channels_in_brief(channels: &[MemoryChannel]) -> String {
     let of = |package| channels.iter().filter(move |channel| channel.package == package);
     let packages: BTreeSet<Option<u32>> = channels.iter().map(|channel| channel.package).collect();
@@ -60,7 +60,7 @@ pub fn channels_in_brief(channels: &[MemoryChannel]) -> String {
         (_, _, true) => format!("{0} of {0}", channels.len()),
         _ => {
             let filled = channels.len() - empty.len();
-            format!("{filled} of {}, empty: {}", channels.len(), empty.join(", "))
+            format!("{filled} of {} (empty: {})", channels.len(), empty.join(", "))
         }
     }
 }
@@ -92,7 +92,7 @@ mod tests {
         };
         let two = [Some(0), Some(0), Some(1), Some(1)];
         assert_eq!(of(&two, 1), "2 of 2 in each package");
-        assert_eq!(of(&two, 0), "3 of 4, empty: A1");
+        assert_eq!(of(&two, 0), "3 of 4 (empty: A1)");
         assert_eq!(of(&[Some(0), Some(1), Some(1)], 1), "3 of 3");
         assert_eq!(of(&[Some(0), Some(0)], 1), "2 of 2");
         assert_eq!(of(&[None, None], 1), "2 of 2");

@@ -137,7 +137,7 @@ proptest! {
             [&[*kind, *length][..], formatted, strings.replace(' ', "\0").as_bytes(), &[0, 0]].concat()
         });
         let mut files = Files::default();
-        files.put("/sys/firmware/dmi/tables/DMI", &digits_of(&Vec::from_iter(table)));
+        files.put("/sys/firmware/dmi/tables/DMI", &digits_of(&table.collect::<Vec<u8>>()));
         files.put("/sys/devices/system/cpu/online", "0-1");
         let machine = machine_of(files, Vec::new());
         survey(&machine);
