@@ -18,7 +18,8 @@ pub struct Claim {
     pub verdict: Verdict,
     /// What the ids of findings begin with that say so themselves where it is refuted.
     pub finding: Option<&'static str>,
-    /// The share that is missing, where it is refuted because the machine gives less.
+    /// The share that is missing, where it is refuted because the machine gives so much less that it cannot be what was
+    /// bought.
     pub short: Option<f64>,
     /// What caused it where it is refuted, as far as the record says so.
     pub cause: Option<String>,

@@ -301,13 +301,24 @@ fn options_that_do_not_fit_a_caller_are_refused() {
         (&["--for", "slurm"][..], "did you mean `slurm-health`?"),
         (&["--for", "x"], "callers: slurm-prolog, "),
         (&["--drain"], "--for"),
-        (&["--for", "slurm-prolog", "--drain"], "drains a node itself"),
-        (&["--for", "nhc", "-v"], "`cpudyno gate -v`"),
-        (&["--for", "npd", "--format", "json"], "--json FILE"),
         (&["--learn", ".", "--min", "memory.triad=1GB/s"], ""),
     ] {
         let done = finish(cpudyno(&[&["gate"], args].concat()));
         assert_eq!((done.code, done.stdout.as_str()), (Some(2), ""), "{args:?}: {done:?}");
+        assert!(done.stderr.contains(hint), "{args:?}: {done:?}");
+    }
+    // One wrong word on all nodes takes none of them out of use.
+    for (args, code, hint) in [
+        (&["--for", "slurm-prolog", "--drain"][..], 0, "drains a node itself"),
+        (&["--for", "slurm-prolog", "--bugdet", "3s"], 0, "did you mean `--budget`?"),
+        (&["--for", "slurm-health", "--stagger", "30s"], 0, "give it less"),
+        (&["--for=nhc", "-v"], 0, "`cpudyno gate -v`"),
+        (&["--for", "npd", "--format", "json"], 2, "--json FILE"),
+        (&["--for", "nagios", "--min", "memory.triadd=1GB/s"], 3, "did you mean `memory.triad`?"),
+    ] {
+        let done = finish(cpudyno(&[&["gate"], args].concat()));
+        assert_eq!(done.code, Some(code), "{args:?}: {done:?}");
+        assert!(done.stdout.contains("cpudyno:NONE "), "{args:?}: {done:?}");
         assert!(done.stderr.contains(hint), "{args:?}: {done:?}");
     }
     let nothing = tempfile::tempdir().unwrap();
@@ -357,4 +368,42 @@ fn a_machine_that_others_use_is_not_measured() {
     }
     assert_eq!(done.code, Some(0), "{done:?}");
     assert!(done.stdout.starts_with("cpudyno:NOISE busy: others use "), "{done:?}");
+}
+
+#[test]
+fn a_machine_keeps_the_bounds_that_were_learned_of_it_in_any_time() {
+    for machine in ["sim:guide", "sim:laptop", "sim:epyc"] {
+        let folder = tempfile::tempdir().unwrap();
+        let good = folder.path().join("good");
+        fs::create_dir(&good).unwrap();
+        records(&good, machine, 8);
+        let learned = finish(cpudyno(&["gate", "--learn", good.to_str().unwrap()])).success();
+        let file = folder.path().join("bounds.toml");
+        fs::write(&file, &learned).unwrap();
+        for budget in ["4s", "8s", "30s"] {
+            let args = ["--bounds", file.to_str().unwrap(), "--budget", budget];
+            let done = finish(cpudyno(&[&["gate", "--machine", machine], &args[..]].concat()));
+            assert_eq!(done.code, Some(PASS), "{machine} {budget}: {done:?}\n{learned}");
+        }
+    }
+}
+
+/// A pipe that nobody writes to, or a server that is away.
+#[test]
+fn a_file_that_never_comes_is_waited_for_until_the_time_is_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("bounds.toml");
+    let mut mkfifo = program("mkfifo");
+    assert_eq!(
+        finish({
+            mkfifo.arg(&pipe);
+            mkfifo
+        })
+        .code,
+        Some(0)
+    );
+    let args = ["--budget", "2s", "--bounds", pipe.to_str().unwrap()];
+    let done = called("nagios", "sim:4c", &args);
+    assert_eq!(done.code, Some(3), "{done:?}");
+    assert_eq!(done.stdout, "UNKNOWN - cpudyno:NONE not done within 2 s\n");
 }

@@ -14,8 +14,7 @@ use report::sheet::claims;
 
 use super::code_of;
 
-/// Published figures are of other steppings, and the clocks that firmware states are rounded, or a little too high: this
-/// far off, a machine is not called bad.
+/// Published figures are of other steppings and other memory: this far off, a machine is not called bad.
 const OFF_MAX: f64 = 0.10;
 
 /// Whether a finding is of the machine, and not of this run alone.
@@ -101,9 +100,7 @@ fn of_band(record: &Record, area: &str, band: Band) -> GateItem {
 
 fn of_claim(record: &Record, area: &str, claim: Claim) -> GateItem {
     // What a setting explains, somebody may have wanted.
-    let is_bad = claim.cause.is_none()
-        && claim.short.is_some_and(|short| short > OFF_MAX)
-        && can_sleep_deeply(record);
+    let is_bad = claim.cause.is_none() && claim.short.is_some() && can_sleep_deeply(record);
     let caused = |how: String| match claim.cause {
         Some(cause) => format!("{how} ({cause})"),
         None => how,
@@ -187,5 +184,115 @@ fn of_memory(finding: &Finding) -> GateItem {
         why: Some(format!("{}: {}", finding.about, finding.text)),
         remedy: finding.remedy.clone(),
         off: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::record::GateVerdict;
+    use report::claim::Verdict;
+
+    use super::*;
+    use crate::gate::{Measures, judge};
+    use crate::testing::blank;
+
+    /// A record of a machine whose idle states are all there, or are not.
+    fn record(has_deep_states: bool) -> Record {
+        let mut record = blank();
+        let state = |name: &str| model::record::IdleState {
+            name: name.to_owned(),
+            description: String::new(),
+            latency_seconds: None,
+            residency_seconds: None,
+            cpus: model::CpuSet::default(),
+            disabled_on: model::CpuSet::default(),
+        };
+        record.machine.idle_states = vec![state("POLL"), state("C1")];
+        record.machine.idle_states.extend(has_deep_states.then(|| state("C6")));
+        let all_on = model::record::Fact {
+            id: "idle.disabled".to_owned(),
+            label: String::new(),
+            value: model::Known::Yes(FactValue::Text("none".to_owned())),
+        };
+        record.conditions.before.push(all_on);
+        record
+    }
+
+    fn clock(short: Option<f64>, cause: Option<&str>) -> Claim {
+        Claim {
+            what: "clock of one core".to_owned(),
+            claimed: "3800 MHz".to_owned(),
+            by: "MSR 1ADh".to_owned(),
+            measured: "3000 MHz".to_owned(),
+            verdict: Verdict::Differs("-21.1 %".to_owned()),
+            finding: None,
+            short,
+            cause: cause.map(str::to_owned),
+            command: "cpudyno turbo --why",
+        }
+    }
+
+    fn state(record: &Record, claim: Claim) -> GateState {
+        of_claim(record, "turbo", claim).state
+    }
+
+    #[test]
+    fn a_clock_fails_that_nothing_explains_and_warns_where_something_may() {
+        let deep = record(true);
+        assert_eq!(state(&deep, clock(Some(0.21), None)), GateState::Fails);
+        assert_eq!(state(&deep, clock(Some(0.21), Some("boost is off"))), GateState::Warns);
+        assert_eq!(state(&deep, clock(None, None)), GateState::Warns);
+        // Without deep sleep of others one core does not reach the highest clock.
+        assert_eq!(state(&record(false), clock(Some(0.21), None)), GateState::Warns);
+        let mut off = record(true);
+        off.conditions.before[0].value = model::Known::Yes(FactValue::Text("C6".to_owned()));
+        assert_eq!(state(&off, clock(Some(0.21), None)), GateState::Warns);
+    }
+
+    fn band(measured: &str, missing: Option<f64>) -> Band {
+        Band {
+            what: "copy on 56 cores".to_owned(),
+            expected: "400 GB/s".to_owned(),
+            source: String::new(),
+            measured: measured.to_owned(),
+            position: String::new(),
+            verdict: BandVerdict::Outside("less than channels give".to_owned()),
+            normal: [1.0, 1.0],
+            missing,
+            remedy: "look",
+        }
+    }
+
+    #[test]
+    fn a_bandwidth_fails_where_it_is_known_what_is_plugged_in() {
+        let of = |record: &Record, missing| of_band(record, "memory", band("100 GB/s", missing));
+        let mut known = blank();
+        assert_eq!(of(&known, Some(2.4)).state, GateState::Warns);
+        for id in ["memory.channels", "memory.speed"] {
+            crate::testing::say(&mut known, id, "8 of 8");
+        }
+        let fails = of(&known, Some(2.4));
+        assert_eq!((fails.state, fails.code), (GateState::Fails, GateCode::Bw));
+        assert_eq!(of(&known, Some(1.05)).state, GateState::Warns);
+        // More than anybody expects.
+        assert_eq!(of(&known, None).state, GateState::Holds);
+        let slow = of_band(&blank(), "memory", band("300 ns", Some(0.5)));
+        assert_eq!((slow.state, slow.code), (GateState::Fails, GateCode::Lat));
+    }
+
+    #[test]
+    fn errors_of_memory_warn_or_fail_whatever_else_was_measured() {
+        let mut record = blank();
+        let finding = |severity| {
+            Finding::new(severity, "disturbance.memory-errors", "DIMM A1", "3 errors came up")
+        };
+        record.findings = vec![finding(Severity::Warning)];
+        let judged = judge(&record, &Measures::default());
+        let ecc = judged.items.iter().find(|item| item.code == GateCode::Ecc).unwrap();
+        assert_eq!(ecc.state, GateState::Warns);
+        record.findings = vec![finding(Severity::Serious)];
+        let judged = judge(&record, &Measures::default());
+        assert_eq!(judged.verdict, GateVerdict::Fail, "{judged:?}");
+        assert_eq!(judged.items[0].code, GateCode::Ecc);
     }
 }

@@ -63,7 +63,12 @@ fn one_core(record: &Record) -> Option<Claim> {
             let off = account.clock / account.advertised.value()?.hertz - 1.0;
             let held = limits_of(account).or_else(|| heat(record));
             let verdict = verdict(record, &account.active, off, "", [reason, held]);
-            claim(claimed, verdict, short_by(off))
+            let limit = promise::turbo_hertz(record, &account.active, &account.active);
+            claim(
+                claimed,
+                verdict,
+                short_by(off, if limit.is_some() { OF_LIMITS } else { OF_KERNEL }),
+            )
         }
     })
 }
@@ -135,7 +140,7 @@ fn turbo_limits_of<'a>(
         measured: range(|it| it.clock),
         verdict,
         finding: None,
-        short: short_by(worst.off()),
+        short: short_by(worst.off(), OF_LIMITS),
         cause,
         command: WHY,
     })
@@ -153,9 +158,14 @@ fn promised_by<'a>(record: &'a Record, judged: &Judged<'_>) -> &'a str {
     limit.map_or("firmware", |limit| limit.source.as_str())
 }
 
-/// The share that is missing, where a clock is below what is promised.
-fn short_by(off: f64) -> Option<f64> {
-    (off < 0.0).then_some(-off)
+/// Turbo limits are multiples of 100 MHz: a machine that misses them by more has less than was bought.
+const OF_LIMITS: f64 = 0.03;
+/// What the kernel calls the highest clock is often a little too high, as on AMD, where it is computed.
+const OF_KERNEL: f64 = 0.10;
+
+/// The share that is missing, where a clock is so far below what is promised.
+fn short_by(off: f64, tolerance: f64) -> Option<f64> {
+    (off < -tolerance).then_some(-off)
 }
 
 /// What to say of a clock of these CPUs that is so far off, of what took it, and of the limits that held it; no more
