@@ -31,12 +31,10 @@ fn main() -> ExitCode {
 
 fn run() -> Result<ExitCode, Failure> {
     let arguments: Vec<OsString> = std::env::args_os().collect();
-    match args::compat(&arguments) {
-        Some(args) => commands::compat(&args?),
-        None => {
-            let words = arguments.clone();
-            let done = args::parse(arguments).and_then(commands::run);
-            done.or_else(|failure| commands::misused(&words, failure))
-        }
+    if let Some(args) = args::compat(&arguments) {
+        return commands::compat(&args?);
     }
+    let words = arguments.clone();
+    let done = args::parse(arguments).and_then(commands::run);
+    done.or_else(|failure| commands::misused(&words, failure))
 }

@@ -210,7 +210,10 @@ mod tests {
     use super::*;
     use crate::testing::{device, devices};
 
-    fn place(name: &str) -> (Option<u32>, Option<u32>, Option<u32>, Option<String>, Option<u32>) {
+    /// Socket, node, controller, channel, slot.
+    type Told = (Option<u32>, Option<u32>, Option<u32>, Option<String>, Option<u32>);
+
+    fn place(name: &str) -> Told {
         let Place { socket, node, controller, channel, slot } = Place::of(name);
         (socket, node, controller, channel, slot)
     }

@@ -23,7 +23,7 @@ const BESIDE_SHARE: f64 = 0.15;
 const BESIDE_MIN: f64 = 1.2;
 
 /// Slurm ends a health check after 60 s, which begin before it waits.
-const HEALTH_ENDS: Duration = Duration::from_secs(60);
+const HEALTH_ENDS: Duration = Duration::from_mins(1);
 
 pub(super) fn run(
     machine: &Machine,
