@@ -334,7 +334,7 @@ fn isolated(survey: &Survey<'_>) -> Reading<FactValue> {
 /// # Source
 /// Linux, `Documentation/timers/no_hz.rst`; `drivers/base/cpu.c`: `nohz_full`.
 fn nohz_full(survey: &Survey<'_>) -> Reading<FactValue> {
-    let absent = "this kernel lists no CPUs without a tick";
+    let absent = "the kernel was built without `nohz_full`";
     Ok(text(none_or_list(&sysfs::listed(survey, "nohz_full", absent)?)))
 }
 
