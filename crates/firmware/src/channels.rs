@@ -20,7 +20,7 @@ pub struct Channel<'a> {
 
 /// What a name says of where a slot is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct SlotPlace {
     socket: Option<u32>,
     node: Option<u32>,
     controller: Option<u32>,
@@ -37,10 +37,10 @@ const SLOTS_MAX: usize = 3;
 /// # Error
 /// Why names do not say it, in words that continue "channels are unknown:".
 pub fn channels<'a>(devices: &[&'a Device], packages: usize) -> Result<Vec<Channel<'a>>, String> {
-    let of = |name: fn(&Device) -> Place| devices.iter().map(|device| name(device)).collect();
-    let by_slot: Vec<Place> = of(|device| Place::of(&device.locator));
-    let by_bank: Vec<Place> = of(|device| Place::of(&device.bank));
-    let by_both: Vec<Place> =
+    let of = |name: fn(&Device) -> SlotPlace| devices.iter().map(|device| name(device)).collect();
+    let by_slot: Vec<SlotPlace> = of(|device| SlotPlace::of(&device.locator));
+    let by_bank: Vec<SlotPlace> = of(|device| SlotPlace::of(&device.bank));
+    let by_both: Vec<SlotPlace> =
         by_bank.iter().zip(&by_slot).map(|(bank, slot)| bank.clone().or(slot.clone())).collect();
     let [by_slot, by_bank, by_both] = [by_slot, by_bank, by_both].map(|it| grouped(&it, packages));
     if let (Ok(slot), Ok(bank)) = (&by_slot, &by_bank)
@@ -54,19 +54,19 @@ pub fn channels<'a>(devices: &[&'a Device], packages: usize) -> Result<Vec<Chann
 }
 
 /// Devices by the channel that they are of: its place without slot, and their indices in the order of slots.
-type Groups = BTreeMap<Place, BTreeMap<Option<u32>, usize>>;
+type Groups = BTreeMap<SlotPlace, BTreeMap<Option<u32>, usize>>;
 
 fn members(groups: &Groups) -> BTreeSet<BTreeSet<usize>> {
     groups.values().map(|slots| slots.values().copied().collect()).collect()
 }
 
-fn grouped(places: &[Place], packages: usize) -> Result<Groups, String> {
+fn grouped(places: &[SlotPlace], packages: usize) -> Result<Groups, String> {
     let mut groups = Groups::new();
     for (index, place) in places.iter().enumerate() {
         if place.channel.is_none() {
             return Err("firmware names no channel of its slots".to_owned());
         }
-        let slots = groups.entry(Place { slot: None, ..place.clone() }).or_default();
+        let slots = groups.entry(SlotPlace { slot: None, ..place.clone() }).or_default();
         if slots.insert(place.slot, index).is_some() {
             return Err("firmware gives several slots one name".to_owned());
         }
@@ -82,8 +82,8 @@ fn grouped(places: &[Place], packages: usize) -> Result<Groups, String> {
 }
 
 fn named<'a>(groups: &Groups, devices: &[&'a Device], packages: usize) -> Vec<Channel<'a>> {
-    let of_package: BTreeSet<Option<u32>> = groups.keys().map(Place::package).collect();
-    let package = |place: &Place| match (packages, of_package.len() == packages) {
+    let of_package: BTreeSet<Option<u32>> = groups.keys().map(SlotPlace::package).collect();
+    let package = |place: &SlotPlace| match (packages, of_package.len() == packages) {
         (1, _) => Some(0),
         (_, false) => None,
         (_, true) => {
@@ -93,7 +93,7 @@ fn named<'a>(groups: &Groups, devices: &[&'a Device], packages: usize) -> Vec<Ch
     };
     let locators: BTreeSet<&str> = devices.iter().map(|device| device.locator.as_str()).collect();
     let are_distinct = locators.len() == devices.len();
-    let channel = |(place, slots): (&Place, &BTreeMap<Option<u32>, usize>)| {
+    let channel = |(place, slots): (&SlotPlace, &BTreeMap<Option<u32>, usize>)| {
         let devices: Vec<&Device> = slots.values().map(|index| devices[*index]).collect();
         let first = devices.first()?;
         let name = if are_distinct { &first.locator } else { &first.bank };
@@ -102,10 +102,10 @@ fn named<'a>(groups: &Groups, devices: &[&'a Device], packages: usize) -> Vec<Ch
     groups.iter().filter_map(channel).collect()
 }
 
-impl Place {
+impl SlotPlace {
     /// What this one says, and of the rest what the other one does.
-    fn or(self, other: Place) -> Place {
-        Place {
+    fn or(self, other: SlotPlace) -> SlotPlace {
+        SlotPlace {
             socket: self.socket.or(other.socket),
             node: self.node.or(other.node),
             controller: self.controller.or(other.controller),
@@ -121,9 +121,9 @@ impl Place {
 
     /// What a name says. Read are such as `P1-DIMMA1`, `CPU0_DIMM_A1`, `DIMM_P0_A0`, `CPU0_C0D0`, `P0 CHANNEL A`,
     /// `NODE 0 CHANNEL 0 DIMM 0`, `P0_Node0_Channel0_Dimm0`, `Controller0-ChannelA-DIMM0`.
-    fn of(name: &str) -> Place {
+    fn of(name: &str) -> SlotPlace {
         let words = words(name);
-        let mut place = Place::default();
+        let mut place = SlotPlace::default();
         let mut rest = words.as_slice();
         let mut is_dimm = false;
         loop {
@@ -211,10 +211,10 @@ mod tests {
     use crate::testing::{device, devices};
 
     /// Socket, node, controller, channel, slot.
-    type Told = (Option<u32>, Option<u32>, Option<u32>, Option<String>, Option<u32>);
+    type Parts = (Option<u32>, Option<u32>, Option<u32>, Option<String>, Option<u32>);
 
-    fn place(name: &str) -> Told {
-        let Place { socket, node, controller, channel, slot } = Place::of(name);
+    fn place(name: &str) -> Parts {
+        let SlotPlace { socket, node, controller, channel, slot } = SlotPlace::of(name);
         (socket, node, controller, channel, slot)
     }
 

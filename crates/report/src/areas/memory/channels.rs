@@ -173,13 +173,12 @@ fn slow(record: &Record) -> Option<Finding> {
         megatransfers(runs),
         megatransfers(could)
     );
-    let (id, about) = ("memory.slow-dimms", "memory speed");
     let (finding, remedy) = if most.is_finite() {
         let remedy = "firmware's setup limits the rate, or a second DIMM in a channel does";
-        (Finding::warning(id, about, text), remedy)
+        (Finding::warning("memory.slow-dimms", "memory speed", text), remedy)
     } else {
         let remedy = "the CPU may allow no more; else firmware's setup or a second DIMM in a channel limits it";
-        (Finding::note(id, about, text), remedy)
+        (Finding::note("memory.slow-dimms", "memory speed", text), remedy)
     };
     Some(finding.remedy(remedy.to_owned()))
 }
