@@ -23,7 +23,7 @@ pub(super) fn is_of_machine(finding: &Finding) -> bool {
 }
 
 fn is_of_memory(finding: &Finding) -> bool {
-    finding.id.starts_with("disturbance.memory")
+    ["memory.corrected-errors", "memory.uncorrected-errors"].contains(&finding.id.as_str())
 }
 
 /// All that can be said without bounds and without earlier records.
@@ -283,14 +283,12 @@ mod tests {
     #[test]
     fn errors_of_memory_warn_or_fail_whatever_else_was_measured() {
         let mut record = blank();
-        let finding = |severity| {
-            Finding::new(severity, "disturbance.memory-errors", "DIMM A1", "3 errors came up")
-        };
-        record.findings = vec![finding(Severity::Warning)];
+        let (corrected, uncorrected) = ("memory.corrected-errors", "memory.uncorrected-errors");
+        record.findings = vec![Finding::warning(corrected, "DIMM A1", "3 errors came up")];
         let judged = judge(&record, &Measures::default());
         let ecc = judged.items.iter().find(|item| item.code == GateCode::Ecc).unwrap();
         assert_eq!(ecc.state, GateState::Warns);
-        record.findings = vec![finding(Severity::Serious)];
+        record.findings = vec![Finding::serious(uncorrected, "DIMM A1", "1 error came up")];
         let judged = judge(&record, &Measures::default());
         assert_eq!(judged.verdict, GateVerdict::Fail, "{judged:?}");
         assert_eq!(judged.items[0].code, GateCode::Ecc);

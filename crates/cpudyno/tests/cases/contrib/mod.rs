@@ -292,7 +292,7 @@ fn killed() -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
     let path = |name: &str| folder.path().join(name).display().to_string();
     let files = ["--json", &path("r.json"), "--metrics", &path("m.prom"), "--features", &path("f")];
-    let gate = ["gate", "--for", "slurm-health", "--machine", "sim:4c", "--stagger", "24h"];
+    let gate = ["gate", "--machine", "sim:4c", "--stagger", "24h"];
     let said = tempfile::NamedTempFile::new()?;
     let mut command = cpudyno(&[&gate[..], &files].concat());
     command.stderr(said.reopen()?);
