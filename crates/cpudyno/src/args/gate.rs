@@ -11,7 +11,7 @@ use model::{CpuSet, Seconds};
 use super::common::{budget, cpu_list};
 use super::{BadValue, Output, StartArgs};
 
-/// Judge whether this machine passes.
+/// Check whether this machine passes.
 ///
 /// The answer is one line and an exit code, for schedulers and monitoring; -v prints the page.
 ///
