@@ -140,7 +140,9 @@ fn turbo_limits_of<'a>(
         measured: range(|it| it.clock),
         verdict,
         finding: None,
-        short: short_by(worst.off(), OF_LIMITS),
+        // Counts of cores between have no account of their own.
+        short: short_by(worst.off(), OF_LIMITS)
+            .filter(|_| account.is_some() || !is_limited(record)),
         cause,
         command: WHY,
     })
@@ -201,6 +203,12 @@ fn limits_of(account: &ClockAccount) -> Option<String> {
     let step = account.steps.iter().find(is_limit)?;
     let is_all = account.unexplained.is_some_and(|hertz| hertz <= account.clock * AS_CLAIMED);
     is_all.then(|| format!("{} ({})", step.label, step.evidence))
+}
+
+/// Whether a limit of power, current or heat took clock anywhere.
+fn is_limited(record: &Record) -> bool {
+    let mut accounts = record.clock.iter().flat_map(|clock| &clock.accounts);
+    accounts.any(|account| limits_of(account).is_some())
 }
 
 /// Heat, where the kernel counted that it throttled cores or packages in this run.
