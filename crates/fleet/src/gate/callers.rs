@@ -100,7 +100,7 @@ pub struct Answer {
 
 /// What a caller hears of a record.
 pub fn answer(caller: &Caller, record: &Record) -> Answer {
-    let verdict = record.gate.as_ref().map_or(GateVerdict::CannotJudge, |gate| gate.verdict);
+    let verdict = verdict_of(record);
     let warns = items(record).any(|item| item.state == GateState::Warns);
     let codes = caller.codes;
     let (code, state) = match verdict {
@@ -123,30 +123,33 @@ pub fn answer(caller: &Caller, record: &Record) -> Answer {
 
 /// What a caller hears where nothing was measured.
 pub fn unmeasured(caller: &Caller, word: &str, why: &str) -> Answer {
-    let line = cut(&format!("{PREFIX}{word} {}", plain(why)));
-    let text = match caller.form {
-        Form::Line => line,
-        Form::Nagios => format!("UNKNOWN - {line}"),
-        Form::Object => verdict::unmeasured(&line, None, why),
-    };
-    Answer {
-        text,
-        code: caller.codes.cannot_judge,
-        verdict: GateVerdict::CannotJudge,
-        held: Vec::new(),
-    }
+    without_numbers(caller, GateVerdict::CannotJudge, word, why)
 }
 
 /// What a caller hears of a CPU that computed something wrong.
 pub fn wrong_answer(caller: &Caller, why: &str) -> Answer {
-    let code = GateCode::Sdc.word();
-    let line = cut(&format!("{PREFIX}{code} {}", plain(why)));
+    without_numbers(caller, GateVerdict::Fail, GateCode::Sdc.word(), why)
+}
+
+fn without_numbers(caller: &Caller, verdict: GateVerdict, word: &str, why: &str) -> Answer {
+    let line = cut(&format!("{PREFIX}{word} {}", plain(why)));
+    let is_failure = verdict == GateVerdict::Fail;
+    let (code, state) = if is_failure {
+        (caller.codes.fails, "CRITICAL")
+    } else {
+        (caller.codes.cannot_judge, "UNKNOWN")
+    };
     let text = match caller.form {
         Form::Line => line,
-        Form::Nagios => format!("CRITICAL - {line}"),
-        Form::Object => verdict::unmeasured(&line, Some(code), why),
+        Form::Nagios => format!("{state} - {line}"),
+        Form::Object => verdict::unmeasured(&line, is_failure.then_some(word), why),
     };
-    Answer { text, code: caller.codes.fails, verdict: GateVerdict::Fail, held: Vec::new() }
+    Answer { text, code, verdict, held: Vec::new() }
+}
+
+/// The verdict; of a record that was not judged, none.
+pub(super) fn verdict_of(record: &Record) -> GateVerdict {
+    record.gate.as_ref().map_or(GateVerdict::CannotJudge, |gate| gate.verdict)
 }
 
 fn items(record: &Record) -> impl Iterator<Item = &GateItem> {
@@ -159,7 +162,7 @@ pub fn line(record: &Record) -> String {
     let count = |state| items(record).filter(|item| item.state == state).count();
     let first = |state| items(record).find(|item| item.state == state);
     let begin = |code: &str| format!("{PREFIX}{code} {simulated}");
-    let verdict = record.gate.as_ref().map_or(GateVerdict::CannotJudge, |gate| gate.verdict);
+    let verdict = verdict_of(record);
     let text = match (verdict, first(GateState::Fails)) {
         (GateVerdict::Fail, Some(item)) => {
             begin(item.code.word()) + &with_hint(item, LINE_MAX - begin(item.code.word()).len())

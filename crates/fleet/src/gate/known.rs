@@ -4,7 +4,7 @@
 use checks::{Checked, State};
 
 use model::areas;
-use model::record::{FactValue, GateCode, GateItem, GateState, Record};
+use model::record::{GateCode, GateItem, GateState, Record};
 use model::{Finding, Severity};
 
 use report::areas::SECTIONS;
@@ -50,8 +50,7 @@ pub(super) fn items(record: &Record) -> Vec<GateItem> {
 /// Whether less memory or fewer channels than the CPU takes would explain a bandwidth that is too low: the maker's table
 /// has those of the best model.
 fn is_population_known(record: &Record) -> bool {
-    let is_it =
-        |id: &str| record.machine.facts.iter().any(|it| it.id == id && it.value.value().is_some());
+    let is_it = |id| record.fact(id).is_some_and(|fact| fact.value.value().is_some());
     is_it("memory.channels") && is_it("memory.speed")
 }
 
@@ -61,10 +60,7 @@ fn is_population_known(record: &Record) -> bool {
 /// Intel SDM volume 3B, opportunistic processor performance: cores in C3 or deeper count as idle.
 fn can_sleep_deeply(record: &Record) -> bool {
     const LIGHT: [&str; 3] = ["POLL", "C1", "C1E"];
-    let all_on = record.conditions.before.iter().any(|it| {
-        it.id == "idle.disabled"
-            && matches!(it.value.value(), Some(FactValue::Text(text)) if text == "none")
-    });
+    let all_on = record.text("idle.disabled") == Some("none");
     all_on && record.machine.idle_states.iter().any(|state| !LIGHT.contains(&state.name.as_str()))
 }
 
@@ -189,7 +185,7 @@ fn of_memory(finding: &Finding) -> GateItem {
 
 #[cfg(test)]
 mod tests {
-    use model::record::GateVerdict;
+    use model::record::{FactValue, GateVerdict};
     use report::claim::Verdict;
 
     use super::*;

@@ -15,7 +15,7 @@ struct NodeVerdict<'a> {
     verdict: &'static str,
     /// What it fails by.
     #[serde(skip_serializing_if = "Option::is_none")]
-    code: Option<&'static str>,
+    code: Option<&'a str>,
     /// The line that others get.
     line: String,
     reason: &'a str,
@@ -31,7 +31,7 @@ struct NodeVerdict<'a> {
 
 /// Of a record that was judged.
 pub(super) fn object(record: &Record) -> String {
-    let verdict = record.gate.as_ref().map_or(GateVerdict::CannotJudge, |gate| gate.verdict);
+    let verdict = callers::verdict_of(record);
     let items = || record.gate.iter().flat_map(|gate| &gate.items);
     let of = |states: &[GateState]| -> Vec<&GateItem> {
         items().filter(|item| states.contains(&item.state)).collect()
@@ -59,7 +59,7 @@ pub(super) fn object(record: &Record) -> String {
 }
 
 /// Where nothing was measured, or a CPU computed something wrong, by that code.
-pub(super) fn unmeasured(line: &str, code: Option<&'static str>, why: &str) -> String {
+pub(super) fn unmeasured(line: &str, code: Option<&str>, why: &str) -> String {
     print(&NodeVerdict {
         schema: SCHEMA,
         verdict: if code.is_some() { "CRITICAL" } else { "UNKNOWN" },
