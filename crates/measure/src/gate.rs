@@ -72,9 +72,26 @@ const FORM: &str =
 
 /// Reads `memory.triad=80GB/s`, `turbo.avx512_fma.clock@28=2.1GHz`.
 pub fn read(text: &str, kind: BoundKind) -> Result<Bound, NoBound> {
-    let form = |why: String| NoBound { why, hint: FORM.to_owned() };
-    let (name, value) = text.split_once('=').ok_or_else(|| form("it has no value".to_owned()))?;
+    let (name, value) = text.split_once('=').ok_or_else(|| {
+        NoBound { why: "it has no value".to_owned(), hint: FORM.to_owned() }
+    })?;
     let (name, value) = (name.trim(), value.trim());
+    let bound = unlimited(name, kind)?;
+    let limit = in_base_units(value, bound.unit).map_err(|why| {
+        let path = name.split('@').next().unwrap_or(name);
+        NoBound { why, hint: such_as(path, bound.unit) }
+    })?;
+    Ok(Bound { limit, ..bound })
+}
+
+/// Whether there is such a result.
+pub fn is_name(name: &str) -> bool {
+    unlimited(name, BoundKind::Min).is_ok()
+}
+
+/// The bound of that name, with no limit yet.
+fn unlimited(name: &str, kind: BoundKind) -> Result<Bound, NoBound> {
+    let form = |why: String| NoBound { why, hint: FORM.to_owned() };
     let (path, cores) = match name.split_once('@') {
         None => (name, None),
         Some((path, cores)) => match cores.parse::<usize>() {
@@ -110,10 +127,8 @@ pub fn read(text: &str, kind: BoundKind) -> Result<Bound, NoBound> {
     let quantity = quantity.or_else(|| named.usual(workload.as_deref()));
     let known = quantity.and_then(|quantity| areas::quantity(named.area, quantity));
     let Quantity { id: quantity, unit, .. } = *known.ok_or_else(|| unknown(path))?;
-    let limit =
-        in_base_units(value, unit).map_err(|why| NoBound { why, hint: such_as(path, unit) })?;
     let (name, area) = (name.to_owned(), named.area);
-    Ok(Bound { name, kind, limit, unit, area, quantity, workload, cores, is_needed: true })
+    Ok(Bound { name, kind, limit: 0.0, unit, area, quantity, workload, cores, is_needed: true })
 }
 
 /// Whether a cell may give it a number.

@@ -54,12 +54,15 @@ const DEBUG_OPTIONS: &[&str] = &[
     "SLUB_DEBUG_ON",
 ];
 
-/// Those that the kernel was built with.
+/// Those that the kernel was built with, and does not leave off until asked.
 fn debug_options(machine: &Machine) -> Reading<String> {
     let configuration = kernel::configuration(machine, "debugging of the kernel")?;
-    let is_on = |option: &&&str| {
+    let is_built_in = |option: &str| {
         let line = format!("CONFIG_{option}=y");
         configuration.lines().any(|found| found.trim_end() == line)
+    };
+    let is_on = |option: &&&str| {
+        is_built_in(option) && !is_built_in(&format!("{option}_DEFAULT_OFF"))
     };
     let on: Vec<&str> = DEBUG_OPTIONS.iter().filter(is_on).copied().collect();
     Ok(if on.is_empty() { "none".to_owned() } else { on.join(", ") })
@@ -169,7 +172,7 @@ mod tests {
             files.put("/boot/config-6.1.0", lines);
             debug_options(&machine_of(files, "0"))
         };
-        let lines = "CONFIG_KASAN_GENERIC=y\n# CONFIG_KASAN is not set\nCONFIG_KCOV=m\nCONFIG_LOCKDEP_BITS=15";
+        let lines = "CONFIG_KASAN_GENERIC=y\n# CONFIG_KASAN is not set\nCONFIG_KCOV=m\nCONFIG_LOCKDEP_BITS=15\nCONFIG_DEBUG_KMEMLEAK=y\nCONFIG_DEBUG_KMEMLEAK_DEFAULT_OFF=y";
         assert_eq!(options(lines).as_deref(), Ok("none"));
         assert_eq!(
             options("CONFIG_PROVE_LOCKING=y\nCONFIG_KASAN=y").as_deref(),

@@ -15,7 +15,7 @@ use fleet::gate::{self, Measures};
 use fleet::reference::Reference;
 use fleet::{features, metrics};
 use machine::Machine;
-use measure::gate::{Wanted, read, request};
+use measure::gate::{Wanted, is_name, read, request};
 use measure::run::{Error, Request};
 use model::record::{Bound, BoundKind, GateVerdict, PageKind, Record};
 use model::{CpuSet, Seconds};
@@ -220,11 +220,6 @@ fn is_wrong_answer(error: &Error) -> bool {
 /// Bounds of the records of a folder.
 fn learned(folder: &Path) -> Result<String, Failure> {
     let digests = records::digests(folder)?;
-    let is_name = |name: &str| {
-        // Whatever the unit, a name that is none is told first.
-        read(&format!("{name}=1"), BoundKind::Min)
-            .map_or_else(|error| !error.why.starts_with("there is no result"), |_| true)
-    };
     learn::learn(&digests, is_name).map_err(|error| {
         let hint = match error {
             learn::NothingLearned::TooFew(_) => {
