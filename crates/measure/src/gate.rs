@@ -72,9 +72,9 @@ const FORM: &str =
 
 /// Reads `memory.triad=80GB/s`, `turbo.avx512_fma.clock@28=2.1GHz`.
 pub fn read(text: &str, kind: BoundKind) -> Result<Bound, NoBound> {
-    let (name, value) = text.split_once('=').ok_or_else(|| {
-        NoBound { why: "it has no value".to_owned(), hint: FORM.to_owned() }
-    })?;
+    let (name, value) = text
+        .split_once('=')
+        .ok_or_else(|| NoBound { why: "it has no value".to_owned(), hint: FORM.to_owned() })?;
     let (name, value) = (name.trim(), value.trim());
     let bound = unlimited(name, kind)?;
     let limit = in_base_units(value, bound.unit).map_err(|why| {

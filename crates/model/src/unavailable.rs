@@ -1,5 +1,7 @@
 //! "Cannot" is a value: what is missing, why, and what to do about it.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// Who stands in the way. The three are kept apart because the remedy differs.
@@ -34,6 +36,14 @@ pub struct Unavailable {
     /// Who stands in the way.
     pub obstacle: Obstacle,
 }
+
+impl fmt::Display for Unavailable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.what, self.why)
+    }
+}
+
+impl std::error::Error for Unavailable {}
 
 /// The remedy where rights are missing, and how more of a remedy begins there.
 pub const AS_ROOT: &str = "run as root";

@@ -19,6 +19,7 @@ mod guide;
 mod info;
 mod jitter;
 mod launch;
+mod library;
 mod machines;
 #[path = "../../../sst/tests/it/recorded/made_up.rs"]
 mod made_up;

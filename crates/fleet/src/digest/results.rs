@@ -58,7 +58,7 @@ pub(super) fn of(record: &Record) -> BTreeMap<ResultKey, DigestResult> {
             let result = DigestResult {
                 unit: first.unit,
                 better: quantity(&what.area, &what.quantity).and_then(|row| row.better),
-                outcome: outcome(&parts),
+                outcome: pooled(&parts),
             };
             results.insert(ResultKey { cpus, ..what.clone() }, result);
         }
@@ -129,8 +129,11 @@ fn several(cell: &[&Series]) -> Option<Unavailable> {
     Some(Unavailable::new(Obstacle::Measurement, "result", why).with_remedy(remedy))
 }
 
-/// What all CPUs of a cell say together.
-fn outcome(cell: &[&Series]) -> Result<Measured, Unavailable> {
+/// What series say together: those of all CPUs of a cell.
+///
+/// # Errors
+/// Why there is no number, or no one number.
+pub fn pooled(cell: &[&Series]) -> Result<Measured, Unavailable> {
     let of_class = of_one_class(cell);
     if let Some(reason) = several(&of_class) {
         return Err(reason);

@@ -61,9 +61,8 @@ fn debug_options(machine: &Machine) -> Reading<String> {
         let line = format!("CONFIG_{option}=y");
         configuration.lines().any(|found| found.trim_end() == line)
     };
-    let is_on = |option: &&&str| {
-        is_built_in(option) && !is_built_in(&format!("{option}_DEFAULT_OFF"))
-    };
+    let is_on =
+        |option: &&&str| is_built_in(option) && !is_built_in(&format!("{option}_DEFAULT_OFF"));
     let on: Vec<&str> = DEBUG_OPTIONS.iter().filter(is_on).copied().collect();
     Ok(if on.is_empty() { "none".to_owned() } else { on.join(", ") })
 }

@@ -25,6 +25,7 @@ pub static SUBJECTS: &[Subject] = &[
                 ),
                 threads_min: own.threads,
                 threads_max: own.threads,
+                all_alone: false,
                 ops: None,
                 duration: None,
                 budget: None,

@@ -37,6 +37,7 @@ pub(crate) fn streams(ids: &[&str]) -> TurboOptions {
         tests: Tests::Streams(ids.iter().map(|id| stream(id)).collect()),
         threads_min: None,
         threads_max: None,
+        all_alone: false,
         ops: None,
         duration: None,
         budget: None,

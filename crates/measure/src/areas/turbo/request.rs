@@ -45,6 +45,8 @@ pub struct TurboOptions {
     pub threads_min: Option<usize>,
     /// The greatest number of active cores; all if nobody says.
     pub threads_max: Option<usize>,
+    /// All cores alone, whatever the least number is.
+    pub all_alone: bool,
     /// Ops in each repetition; none: as many as take its time.
     pub ops: Option<u64>,
     /// How long the one test is held.
@@ -198,6 +200,9 @@ impl TurboOptions {
         cpus: &[CpuId],
     ) -> Result<Vec<usize>, Error> {
         let chosen = cpus.len();
+        if self.all_alone {
+            return Ok(vec![chosen]);
+        }
         let (min, max) = (self.threads_min, self.threads_max);
         if let Some(asked) = min.into_iter().chain(max).find(|asked| *asked > chosen) {
             return Err(Refusal::TooMany { asked, chosen }.into());

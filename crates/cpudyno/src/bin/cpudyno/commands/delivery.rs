@@ -121,29 +121,7 @@ impl<'a> Delivery<'a> {
     }
 
     fn page(&self) -> &Page {
-        let Presentation { page, verbosity, width, .. } = self.presentation;
-        let record = self.record;
-        self.page.get_or_init(|| match page {
-            PageKind::Sheet => report::sheet::page(record, verbosity),
-            PageKind::Turbo => report::areas::turbo::page(record, verbosity, width),
-            PageKind::Memory => report::areas::memory::page(record, verbosity),
-            PageKind::Cores => report::areas::cores::page(record, verbosity),
-            PageKind::Pause => report::areas::pause::page(record, verbosity),
-            PageKind::Wake => report::areas::wake::page(record, verbosity),
-            PageKind::Jitter => report::areas::jitter::page(record, verbosity),
-            PageKind::Openmp => report::areas::openmp::page(record, verbosity),
-            PageKind::Wait => report::areas::wait::page(record, verbosity),
-            PageKind::Settings => report::settings::settings(record, verbosity),
-            PageKind::Ab => report::ab::page(record, verbosity),
-            PageKind::Quiet => report::quiet::page(record, verbosity),
-            PageKind::Gate => fleet::gate::page(record, verbosity),
-            PageKind::Top => report::areas::top::page(record, verbosity),
-            PageKind::Changes => report::settings::changes(record),
-            PageKind::Pmu => report::counts::page(record, verbosity),
-            PageKind::Sst => report::speed_select::page(record, verbosity),
-            PageKind::Info => report::info(record, verbosity),
-            PageKind::Doctor => report::doctor(record, verbosity),
-        })
+        self.page.get_or_init(|| cpudyno::record::page(self.record, self.presentation))
     }
 }
 

@@ -5,6 +5,7 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+use cpudyno::fleet::{host_name, is_record};
 use fleet::pack::{Ledger, Packable, Remark};
 use fleet::reference::Reference;
 use fleet::survey::{Host, Rows};
@@ -132,17 +133,12 @@ fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
         let text = format!("cannot read the folder `{}`: {why}", folder.display());
         Failure::new(code::USAGE, text).hint(HINT)
     };
-    let is_record = |file: &PathBuf| {
-        let name = file.file_name().unwrap_or_default().as_encoded_bytes();
-        let ends = file.extension().is_some_and(|end| end == "json" || end == "html");
-        ends && !name.starts_with(b".") && file.is_file()
-    };
     let entries = std::fs::read_dir(folder).map_err(|error| fail(&error))?;
     let mut files: Vec<PathBuf> = entries
         .map(|entry| Ok(entry?.path()))
         .collect::<Result<_, std::io::Error>>()
         .map_err(|error| fail(&error))?;
-    files.retain(is_record);
+    files.retain(|file| is_record(file));
     files.sort();
     Ok(files)
 }
@@ -192,21 +188,6 @@ fn of_each<T: Send>(
         let digest = digest(file, buffer).map_err(|unread| unread.kind())?;
         of_digest(file, &digest).ok_or("no record")
     })
-}
-
-/// The machine that a record is of: the name of its file, up to `_` and a time.
-pub(super) fn host_name(file: &Path) -> String {
-    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-    // As in 20261128T101112Z, or a date alone.
-    let is_time = |text: &str| {
-        let (date, time) = text.split_at_checked(8).unwrap_or((text, ""));
-        let is_date = date.len() == 8 && date.bytes().all(|it| it.is_ascii_digit());
-        is_date && (time.is_empty() || time.starts_with('T'))
-    };
-    match stem.rsplit_once('_') {
-        Some((host, time)) if is_time(time) => host.to_owned(),
-        _ => stem.into_owned(),
-    }
 }
 
 /// The digests of a folder's records; files that are none are left out.

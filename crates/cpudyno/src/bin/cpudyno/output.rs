@@ -7,8 +7,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use cpudyno::files::{folder_of, temporary, write_whole};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use tempfile::NamedTempFile;
 
 use crate::failure::{Failure, code};
 
@@ -185,20 +185,6 @@ impl Sink {
     }
 }
 
-fn folder_of(path: &Path) -> &Path {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    folder.unwrap_or(Path::new("."))
-}
-
-/// Writes all of it under a hidden name, which becomes the file's.
-fn write_whole(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = temporary(folder_of(path))?;
-    // The file itself: errors of its wrapper name what it is called until then.
-    file.as_file_mut().write_all(text.as_bytes())?;
-    file.as_file().sync_all()?;
-    file.persist(path).map(drop).map_err(|error| error.error)
-}
-
 fn not_opened(path: &Path, error: &io::Error, hint: &str) -> Failure {
     let code = match error.kind() {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => code::REFUSED,
@@ -253,20 +239,6 @@ fn name_of(host: &str, time: SystemTime, attempt: u32) -> String {
     let time = humantime::format_rfc3339_seconds(time).to_string().replace(['-', ':'], "");
     let number = if attempt > 1 { format!("-{attempt}") } else { String::new() };
     format!("{host}_{time}{number}.json")
-}
-
-/// With the rights that a new file would have, not those of a secret.
-fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
-    use std::os::unix::fs::PermissionsExt;
-    // What is wrong with the folder, without the random name that the temporary file would have.
-    if !folder.metadata()?.is_dir() {
-        return Err(io::Error::from(io::ErrorKind::NotADirectory));
-    }
-    tempfile::Builder::new()
-        .prefix(".cpudyno-")
-        .permissions(std::fs::Permissions::from_mode(0o666))
-        .tempfile_in(folder)
-        .map_err(|error| io::Error::from(error.kind()))
 }
 
 #[cfg(test)]

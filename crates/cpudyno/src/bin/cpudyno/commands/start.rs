@@ -3,10 +3,10 @@
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
+use cpudyno::host_lock::{self as lock, Held, NotLocked};
 use machine::Machine;
 
 use super::launch;
-use super::lock::{self, Held};
 use crate::args::{Files, StartArgs, StartTime};
 use crate::failure::{Failure, code};
 use crate::output;
@@ -66,7 +66,7 @@ impl Start {
         let begun = Instant::now();
         let mut is_told = false;
         loop {
-            let holder = match place.take()? {
+            let holder = match place.take().map_err(not_locked)? {
                 lock::Taken::Held(held) => return Ok(held),
                 lock::Taken::By(holder) => holder,
             };
@@ -93,6 +93,10 @@ impl Start {
             thread::sleep(left.min(STEP));
         }
     }
+}
+
+fn not_locked(error: NotLocked) -> Failure {
+    Failure::new(code::REFUSED, error.to_string()).hint(lock::HINT)
 }
 
 /// Waits for a time of day, however that clock is set meanwhile.

@@ -6,7 +6,16 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::failure::{Failure, code};
+/// The file that somebody chose cannot be locked.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot lock `{}`: {why}", .path.display())]
+pub struct NotLocked {
+    path: PathBuf,
+    why: String,
+}
+
+/// What helps then.
+pub const HINT: &str = "name another file: CPUDYNO_LOCK=FILE; or none: CPUDYNO_LOCK=off";
 
 /// Where the lock is, or that there is none.
 const VARIABLE: &str = "CPUDYNO_LOCK";
@@ -17,14 +26,14 @@ const VARIABLE: &str = "CPUDYNO_LOCK";
 /// write, and the file stays empty, so that it may belong to anybody. Its folder is one of this host, never a
 /// home, which others may mount as well. Containers with a `/tmp` of their own do not see each other: they share
 /// a folder, and name a file there.
-pub(super) struct Place {
+pub struct Place {
     path: PathBuf,
     /// Whether somebody chose it: then it has to be had.
     is_asked: bool,
 }
 
 /// The lock, until it is dropped.
-pub(super) struct Held(File);
+pub struct Held(File);
 
 impl Drop for Held {
     fn drop(&mut self) {
@@ -34,7 +43,7 @@ impl Drop for Held {
 }
 
 /// What became of an attempt.
-pub(super) enum Taken {
+pub enum Taken {
     /// It is ours; `None`: it cannot be had here by anybody like us.
     Held(Option<Held>),
     /// Somebody else has it: in words.
@@ -42,7 +51,7 @@ pub(super) enum Taken {
 }
 
 /// The place of the lock of what is measured here; of other machines only if somebody chose it. `None`: no lock.
-pub(super) fn place(is_here: bool) -> Option<Place> {
+pub fn place(is_here: bool) -> Option<Place> {
     match std::env::var_os(VARIABLE).filter(|value| !value.is_empty()) {
         Some(value) if value == "off" => None,
         Some(path) => Some(Place { path: PathBuf::from(path), is_asked: true }),
@@ -60,14 +69,14 @@ fn folder() -> &'static Path {
 
 impl Place {
     /// Tries to take it.
-    pub(super) fn take(&self) -> Result<Taken, Failure> {
+    ///
+    /// # Errors
+    /// Where the file that somebody chose cannot be locked.
+    pub fn take(&self) -> Result<Taken, NotLocked> {
         match self.attempt() {
             Ok(taken) => Ok(taken),
             Err(error) if self.is_asked => {
-                let why = sys::errno::words(&error);
-                let text = format!("cannot lock `{}`: {why}", self.path.display());
-                Err(Failure::new(code::REFUSED, text)
-                    .hint(format!("name another file: {VARIABLE}=FILE; or none: {VARIABLE}=off")))
+                Err(NotLocked { path: self.path.clone(), why: sys::errno::words(&error) })
             }
             // Measuring needs no rights: where no file can be had, nobody is kept out.
             Err(_) => Ok(Taken::Held(None)),
@@ -212,7 +221,7 @@ mod tests {
     fn what_is_no_plain_file_is_refused_if_it_was_asked_for_and_else_does_not_matter() {
         let folder = tempfile::tempdir().unwrap();
         let refused = place(folder.path().to_owned()).take().err().unwrap();
-        assert_eq!(refused.code, code::REFUSED);
+        assert!(refused.to_string().starts_with("cannot lock `"), "{refused}");
         let usual = Place { path: folder.path().to_owned(), is_asked: false };
         assert!(matches!(usual.take().unwrap(), Taken::Held(None)));
     }

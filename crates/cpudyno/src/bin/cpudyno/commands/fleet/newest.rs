@@ -48,7 +48,7 @@ pub(super) fn read(
                 }
             }
             Err(why) => {
-                let name = records::host_name(&file);
+                let name = cpudyno::fleet::host_name(&file);
                 let file = Some(file.display().to_string());
                 newest.left_out.push(LeftOutHost { name, file, why: why.to_owned() });
             }

@@ -14,7 +14,6 @@ mod info;
 mod jitter;
 mod launch;
 mod lists;
-mod lock;
 mod measuring;
 mod memory;
 mod openmp;

@@ -92,6 +92,7 @@ fn options(args: TurboArgs) -> Result<TurboOptions, Failure> {
         tests,
         threads_min: args.min_threads,
         threads_max: args.max_threads,
+        all_alone: false,
         ops: args.iters,
         duration: args.duration,
         budget: args.budget,

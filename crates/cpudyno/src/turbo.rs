@@ -1,0 +1,154 @@
+//! The clock that cores run at, by what they execute and by how many are active.
+//!
+//! ```no_run
+//! use cpudyno::turbo::{self, Active, stream};
+//!
+//! let streams = [stream("avx256_fma_t").unwrap(), stream("avx512_fma_t").unwrap()];
+//! let clocks = turbo::clock(&streams, Active::All)?;
+//! for row in &clocks.rows {
+//!     println!("{row}");
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::fmt;
+
+pub use kernels::StreamRow;
+use machine::instruments::clock::RateChoice;
+pub use measure::areas::turbo::{Tests, TurboOptions};
+use model::record::{Presentation, Record};
+use model::{CpuSet, Reading};
+use rig::job::Manner;
+use rig::placement::Choice;
+
+use crate::Error;
+use crate::builder::{Builder, Extent, answers};
+use crate::record::{Row, Value, rows};
+
+/// The stream of that name, such as `avx512_fma_t`; `cpudyno streams` says what each executes.
+pub fn stream(name: &str) -> Option<&'static StreamRow> {
+    kernels::streams::find(name)
+}
+
+/// The streams of this architecture.
+pub fn streams() -> &'static [&'static StreamRow] {
+    kernels::streams::TABLE
+}
+
+/// How many cores are active at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Active {
+    /// One core, and ever more up to all.
+    Each,
+    /// All cores.
+    All,
+    /// So many.
+    Cores(usize),
+}
+
+/// The clock of these streams on active cores.
+///
+/// # Errors
+/// See [`Builder::run`].
+pub fn clock(streams: &[&'static StreamRow], active: Active) -> Result<Clocks, Error> {
+    Clocks::builder().streams(streams).active(active).run()
+}
+
+/// Clocks by stream and active cores.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Clocks {
+    /// In the order of the record.
+    pub rows: Vec<Clock>,
+    record: Record,
+}
+
+/// The clock of one stream on some active cores.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Clock {
+    /// The stream's name.
+    pub stream: String,
+    /// The active cores.
+    pub cpus: CpuSet,
+    /// Their clock in hertz: the median over cores.
+    pub clock: Reading<Value>,
+}
+
+impl Clock {
+    /// How many cores were active.
+    pub fn active(&self) -> usize {
+        self.cpus.len()
+    }
+}
+
+impl fmt::Display for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Clock { stream, clock, .. } = self;
+        write!(f, "{stream} on {} cores: ", self.active())?;
+        match clock {
+            Ok(clock) => clock.fmt(f),
+            Err(reason) => write!(f, "{}", reason.why),
+        }
+    }
+}
+
+impl Clocks {
+    fn of_record(record: Record) -> Clocks {
+        let is_clock = |row: &Row| row.area == model::areas::turbo::AREA && row.quantity == "clock";
+        let clock = |row: Row| Clock { stream: row.workload, cpus: row.cpus, clock: row.value };
+        Clocks { rows: rows(&record).into_iter().filter(is_clock).map(clock).collect(), record }
+    }
+}
+
+answers! {
+    Clocks of TurboOptions as "turbo::Clocks", Turbo, usual(), request;
+}
+
+fn usual() -> TurboOptions {
+    TurboOptions {
+        tests: Tests::Streams(kernels::streams::CLASSIC.to_vec()),
+        threads_min: None,
+        threads_max: None,
+        all_alone: false,
+        ops: None,
+        duration: None,
+        budget: None,
+        cpus: Choice::usual(None),
+        manner: Manner::USUAL,
+        rate: RateChoice::Best,
+    }
+}
+
+fn request(
+    options: TurboOptions,
+    Extent { cpus, budget }: Extent,
+    command: Vec<String>,
+    presentation: Presentation,
+) -> measure::run::Request {
+    let cpus = Choice { cpus, ..options.cpus.clone() };
+    TurboOptions { cpus, budget, ..options }.request(command, presentation)
+}
+
+impl<A> Builder<A, TurboOptions> {
+    /// Each of these on all active cores alike; without it those of avx-turbo.
+    pub fn streams(mut self, streams: &[&'static StreamRow]) -> Self {
+        self.options.tests = Tests::Streams(streams.to_vec());
+        self
+    }
+
+    /// All of these at once, each on so many cores.
+    pub fn mix(mut self, parts: &[(&'static StreamRow, usize)]) -> Self {
+        self.options.tests = Tests::Spec(parts.to_vec());
+        self
+    }
+
+    /// How many cores are active; without it [`Active::Each`].
+    pub fn active(mut self, active: Active) -> Self {
+        let count = match active {
+            Active::Each | Active::All => None,
+            Active::Cores(count) => Some(count),
+        };
+        (self.options.threads_min, self.options.threads_max) = (count, count);
+        self.options.all_alone = active == Active::All;
+        self
+    }
+}

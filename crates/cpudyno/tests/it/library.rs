@@ -1,0 +1,188 @@
+//! The library: answers are those of the command, from typed values; nothing of the caller's is changed.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use cpudyno::memory::{Bandwidth, Latency, Scaling, VectorLengths};
+use cpudyno::turbo::{Active, Clocks, stream, streams};
+use cpudyno::{CpuId, Error, Seconds, Stop, Unit, cores, gate, openmp, pause, record, sheet, wake};
+use model::record::{GateVerdict, PageKind};
+
+const MACHINE: &str = "sim:4c";
+
+#[test]
+fn bandwidths_have_units_intervals_and_what_moves() {
+    let bandwidth = Bandwidth::builder().on(MACHINE).budget(Seconds(30.0)).run().unwrap();
+    let triad = bandwidth.triad().unwrap();
+    assert_eq!((triad.unit(), bandwidth.kernels.threads()), (Unit::BytePerSecond, 4));
+    let [low, high] = triad.interval().unwrap();
+    assert!(low <= triad.median() && triad.median() <= high, "{triad}");
+    assert!(triad.minimum() <= low && high <= triad.maximum(), "{triad}");
+    let told = bandwidth.rows().into_iter().filter(|row| {
+        row.workload == "triad"
+            && row.parameters.get("question").is_some_and(|it| it == "bandwidth")
+            && row.quantity == "bandwidth"
+            && row.cpus.len() == 4
+    });
+    let fastest = told.filter_map(|row| row.value.ok()).map(|it| it.median());
+    assert_eq!(fastest.fold(0.0, f64::max).to_bits(), triad.median().to_bits());
+    // An ordinary store reads its line first: 32 bytes for 24.
+    let ordinary = Bandwidth::builder().on(MACHINE).threads(1).variant("sse").run().unwrap();
+    let (asked, moved) = (ordinary.triad().unwrap(), ordinary.kernels.moved("triad").unwrap());
+    assert!((moved.median() / asked.median() - 32.0 / 24.0).abs() < 1e-9, "{asked}, {moved}");
+    assert!(ordinary.fewer.is_empty() && ordinary.kernels.threads() == 1);
+    let none = ordinary.kernels.bandwidth("triade").unwrap_err();
+    assert_eq!(none.what, "triade");
+}
+
+#[test]
+fn scaling_lengths_and_latencies_come_in_order() {
+    let scaling = Scaling::builder().on("sim:4c").budget(Seconds(3.0)).run().unwrap();
+    let threads: Vec<usize> =
+        scaling.points.iter().map(cpudyno::memory::Kernels::threads).collect();
+    assert!(threads.is_sorted() && threads.first() == Some(&1) && threads.last() == Some(&4));
+    let lengths = VectorLengths::builder().on("sim:4c").budget(Seconds(3.0)).run().unwrap();
+    let elements: Vec<u64> = lengths.points.iter().map(|point| point.elements).collect();
+    assert!(elements.is_sorted() && elements.len() == 4, "{elements:?}");
+    let latency = Latency::builder().on("sim:4c").budget(Seconds(3.0)).run().unwrap();
+    let sizes: Vec<u64> = latency.points.iter().map(|point| point.footprint).collect();
+    assert!(sizes.is_sorted() && sizes.len() > 3, "{sizes:?}");
+    assert!(latency.points.iter().all(|it| it.value.as_ref().is_ok_and(|it| it.median() > 0.0)));
+}
+
+#[test]
+fn clocks_are_of_the_cores_that_were_asked_for() {
+    let clocks = |active| {
+        let asked = Clocks::builder().on("sim:4c").streams(&streams()[..1]).active(active);
+        asked.budget(Seconds(1.0)).run().unwrap()
+    };
+    let active = |clocks: &Clocks| {
+        let mut counts: Vec<usize> =
+            clocks.rows.iter().map(cpudyno::turbo::Clock::active).collect();
+        counts.dedup();
+        counts
+    };
+    assert_eq!(active(&clocks(Active::All)), [4]);
+    assert_eq!(active(&clocks(Active::Cores(2))), [2]);
+    assert_eq!(active(&clocks(Active::Each)).first(), Some(&1));
+    assert!(clocks(Active::All).rows[0].clock.as_ref().unwrap().median() > 1e9);
+    assert!(stream("no such stream").is_none());
+}
+
+#[test]
+fn every_other_question_has_its_answer() {
+    let budget = Seconds(2.0);
+    let pairs = cores::Latencies::builder().on("sim:4c").budget(budget).run().unwrap();
+    assert!(pairs.between(CpuId(0), CpuId(1)).unwrap().median() > 0.0);
+    assert!(pairs.between(CpuId(0), CpuId(99)).is_err());
+    let wakes = wake::Latencies::builder().on("sim:4c").budget(budget).run().unwrap();
+    assert!(wakes.rows().iter().any(|row| row.workload == "futex" && row.value.is_ok()));
+    let pauses = pause::Latencies::builder().on("sim:4c").run().unwrap();
+    assert_eq!(pauses.cycles("pause_only").is_ok(), cfg!(target_arch = "x86_64"));
+    assert!(pauses.cycles("no such instruction").is_err());
+    let overheads = openmp::Overheads::builder().on("sim:4c").budget(budget).run().unwrap();
+    let short = Bandwidth::builder().on("sim:2s-56c").budget(Seconds(0.1)).run().unwrap();
+    assert_eq!(short.triad().unwrap_err().what, "bandwidth of triad");
+    assert!(overheads.regions.iter().any(|it| it.runtime == "libgomp" && it.cost.is_ok()));
+    let sheet = sheet::Sheet::builder().on("sim:4c").budget(budget).run().unwrap();
+    assert_eq!(sheet.record().run.presentation.page, PageKind::Sheet);
+    assert_eq!(sheet.record().run.command, ["cpudyno::sheet::Sheet"]);
+    assert!(sheet.record().digest.as_ref().is_some_and(|digest| !digest.results.is_empty()));
+}
+
+#[test]
+fn a_gate_judges_by_bounds_and_by_what_is_known() {
+    let bounded = |bound: &str| {
+        let asked = gate::Judgement::builder().on("sim:4c").budget(Seconds(2.0));
+        asked.bound_min(bound).unwrap().run().unwrap()
+    };
+    assert_eq!(bounded("memory.triad=1MB/s").verdict(), GateVerdict::Pass);
+    let fails = bounded("memory.triad=90TB/s");
+    assert!(!fails.passes() && fails.line().contains("FAIL: memory.triad is"), "{}", fails.line());
+    assert!(gate::Judgement::builder().bound_min("memory.triade=1MB/s").is_err());
+}
+
+#[test]
+fn records_are_read_shown_and_compared_as_by_the_command() {
+    let measured = |budget| sheet::Sheet::builder().on("sim:4c").budget(Seconds(budget)).run();
+    let (one, other) = (measured(1.0).unwrap(), measured(2.0).unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("n1_20261128T000000Z.json");
+    record::save(one.record(), &path).unwrap();
+    let read = record::open(&path).unwrap();
+    let shown = super::common::cpudyno(&["show"]).arg(&path).output().unwrap();
+    assert_eq!(record::text(&read), String::from_utf8(shown.stdout).unwrap());
+    std::fs::write(folder.path().join("n2.html"), record::html(other.record()).unwrap()).unwrap();
+    std::fs::write(folder.path().join("other.json"), "{}").unwrap();
+    let fleet = cpudyno::fleet::read(folder.path()).unwrap();
+    assert_eq!(fleet.machines.keys().collect::<Vec<_>>(), ["n1", "n2"]);
+    assert_eq!(fleet.left_out.len(), 1);
+    assert!(fleet.text().contains("SIMULATED"), "{}", fleet.text());
+    let comparison = cpudyno::compare([("a", one.record()), ("b", other.record())]);
+    assert!(cpudyno::fleet::comparison_text(&comparison).contains("SIMULATED"));
+    let missing = record::open(folder.path().join("none.json")).unwrap_err();
+    assert!(missing.to_string().contains("none.json"), "{missing}");
+}
+
+#[test]
+fn what_does_not_go_is_an_error_with_a_hint() {
+    let unknown = Bandwidth::builder().on("sim:none").run().unwrap_err();
+    assert!(matches!(unknown, Error::Machine(_)), "{unknown}");
+    let many = Bandwidth::builder().on("sim:4c").threads(64).run().unwrap_err();
+    assert!(many.to_string().contains("64"), "{many}");
+    let cpus = Bandwidth::builder().on("sim:4c").cpus("0-9".parse().unwrap()).run().unwrap_err();
+    assert!(cpus.to_string().contains('9'), "{cpus}");
+}
+
+#[test]
+fn a_stop_leaves_what_was_measured_until_then() {
+    let stop = Stop::default();
+    let (asker, shares) = (stop.clone(), Arc::new(Mutex::new(Vec::new())));
+    let heard = shares.clone();
+    let sheet = sheet::Sheet::builder()
+        .budget(Seconds(30.0))
+        .wait(Duration::from_mins(2))
+        .stop(stop)
+        .progress(move |progress| {
+            heard.lock().unwrap().push(progress.share);
+            if progress.share > 0.02 {
+                asker.ask();
+            }
+        })
+        .run()
+        .unwrap();
+    assert!(sheet.record().run.interrupted.is_some());
+    assert!(shares.lock().unwrap().iter().all(|share| (0.0..=1.0).contains(share)));
+}
+
+#[test]
+fn measuring_leaves_the_threads_of_the_caller_alone() {
+    let before = sys::affinity::current().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let asked = || pause::Latencies::builder().budget(Seconds(0.5)).wait(Duration::from_mins(2));
+    let first = asked().run().unwrap();
+    // Another thread of the same program takes its turn, too.
+    let second = std::thread::spawn(move || asked().run().unwrap()).join().unwrap();
+    drop(folder);
+    assert_eq!(sys::affinity::current().unwrap(), before);
+    assert_ne!(first.record().run.id, second.record().run.id);
+}
+
+#[test]
+fn who_measures_already_is_named_or_waited_for() {
+    use cpudyno::host_lock::{Taken, place};
+    let place = place(true).unwrap();
+    let begun = std::time::Instant::now();
+    let held = loop {
+        match place.take().unwrap() {
+            Taken::Held(held) => break held,
+            Taken::By(_) => assert!(begun.elapsed() < Duration::from_mins(2)),
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    assert!(held.is_some());
+    let busy = pause::Latencies::builder().budget(Seconds(0.2)).run().unwrap_err();
+    let Error::Busy { holder } = &busy else { panic!("{busy}") };
+    assert!(holder.contains(&std::process::id().to_string()), "{holder}");
+    assert!(busy.hint().is_some());
+}
