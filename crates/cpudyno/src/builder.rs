@@ -25,22 +25,39 @@ pub trait Answer: Sized {
     #[doc(hidden)]
     const PAGE: PageKind;
     #[doc(hidden)]
-    fn request(
-        options: Self::Options,
-        how: Extent,
-        command: Vec<String>,
-        presentation: Presentation,
-    ) -> Request;
+    fn measure(options: &Self::Options, how: Measurement<'_>) -> Result<Self, Error>;
+    /// Whether somebody else who measures is in the way.
     #[doc(hidden)]
-    fn of(record: Record, options: Self::Options) -> Self;
+    fn is_alone(_: &Self::Options) -> bool {
+        true
+    }
+}
+
+/// Where and how to measure, once it is time.
+#[doc(hidden)]
+pub struct Measurement<'a> {
+    pub(crate) machine: &'a Machine,
+    pub(crate) extent: RunExtent,
+    pub(crate) command: Vec<String>,
+    pub(crate) presentation: Presentation,
+    pub(crate) stop: &'a Stop,
+    pub(crate) progress: &'a mut dyn FnMut(Progress<'_>),
+}
+
+impl Measurement<'_> {
+    pub(crate) fn record(self, request: &Request) -> Result<Record, Error> {
+        let mut record = measure::run::measure(self.machine, request, self.stop, self.progress)?;
+        report::annotate(&mut record);
+        record.digest = Some(fleet::digest::of(&record));
+        Ok(record)
+    }
 }
 
 /// On which CPUs, and for how long; none: as the command without options.
-#[doc(hidden)]
 #[derive(Debug, Clone, Default)]
-pub struct Extent {
-    pub cpus: Option<CpuSet>,
-    pub budget: Option<Seconds>,
+pub(crate) struct RunExtent {
+    pub(crate) cpus: Option<CpuSet>,
+    pub(crate) budget: Option<Seconds>,
 }
 
 /// A measurement that is being asked for: every method narrows it, [`Builder::run`] measures.
@@ -52,7 +69,7 @@ pub struct Extent {
 pub struct Builder<A, O> {
     pub(crate) options: O,
     machine: MachineChoice,
-    extent: Extent,
+    extent: RunExtent,
     program: Option<PathBuf>,
     patience: Duration,
     stop: Stop,
@@ -72,7 +89,7 @@ impl<A: Answer<Options = O>, O: Clone> Builder<A, O> {
         Builder {
             options,
             machine: MachineChoice::Here,
-            extent: Extent::default(),
+            extent: RunExtent::default(),
             program: None,
             patience: Duration::ZERO,
             stop: Stop::default(),
@@ -147,12 +164,13 @@ impl<A: Answer<Options = O>, O: Clone> Builder<A, O> {
         let Builder { options, machine, extent, program, patience, stop, mut progress, .. } = self;
         let machine = machine.find(program)?;
         let command = self.command.unwrap_or_else(|| vec![A::NAME.to_owned()]);
-        let request = A::request(options.clone(), extent, command, Presentation::of(A::PAGE));
-        let _turn = turn(&machine, patience, &stop)?;
-        let mut record = measure::run::measure(&machine, &request, &stop, &mut progress)?;
-        report::annotate(&mut record);
-        record.digest = Some(fleet::digest::of(&record));
-        Ok(A::of(record, options))
+        let presentation = Presentation::of(A::PAGE);
+        let alone = A::is_alone(&options).then(|| turn(&machine, patience, &stop)).transpose()?;
+        let (machine, stop, progress) = (&machine, &stop, &mut *progress);
+        let how = Measurement { machine, extent, command, presentation, stop, progress };
+        let answer = A::measure(&options, how);
+        drop(alone);
+        answer
     }
 }
 
@@ -207,17 +225,13 @@ macro_rules! answers {
             const NAME: &'static str = concat!("cpudyno::", $name);
             const PAGE: ::model::record::PageKind = ::model::record::PageKind::$page;
 
-            fn request(
-                options: $options,
-                extent: $crate::builder::Extent,
-                command: Vec<String>,
-                presentation: ::model::record::Presentation,
-            ) -> ::measure::run::Request {
-                $request(options, extent, command, presentation)
-            }
-
-            fn of(record: ::model::record::Record, _: $options) -> Self {
-                $answer::of_record(record)
+            fn measure(
+                options: &$options,
+                how: $crate::builder::Measurement<'_>,
+            ) -> Result<Self, $crate::Error> {
+                let (extent, command) = (how.extent.clone(), how.command.clone());
+                let request = $request(options.clone(), extent, command, how.presentation);
+                Ok($answer::of_record(how.record(&request)?))
             }
         }
 

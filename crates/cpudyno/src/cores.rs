@@ -14,7 +14,7 @@ use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 use rig::placement::Choice;
 
 use crate::Error;
-use crate::builder::{Builder, Extent, answers};
+use crate::builder::{Builder, RunExtent, answers};
 use crate::record::{Row, Value, rows};
 
 /// The latency of each pair of cores, by compare and swap and in other ways.
@@ -53,11 +53,11 @@ impl Latencies {
     /// Why there is none.
     pub fn between(&self, one: CpuId, other: CpuId) -> Reading<Value> {
         let cpus: CpuSet = [one, other].into_iter().collect();
-        let pair = self.pairs.iter().find(|pair| pair.cpus == cpus);
-        pair.map(|pair| pair.latency.clone()).unwrap_or_else(|| {
-            let why = "this pair was not measured";
-            Err(Unavailable::new(Obstacle::Measurement, format!("latency of CPUs {cpus}"), why))
-        })
+        let what = || format!("latency of CPUs {cpus}");
+        let unknown =
+            || Unavailable::new(Obstacle::Measurement, what(), "this pair was not measured");
+        let pair = self.pairs.iter().find(|pair| pair.cpus == cpus).ok_or_else(unknown)?;
+        pair.latency.clone()
     }
 
     fn of_record(record: Record) -> Latencies {
@@ -83,7 +83,7 @@ fn usual() -> CoresOptions {
 
 fn request(
     options: CoresOptions,
-    Extent { cpus, budget }: Extent,
+    RunExtent { cpus, budget }: RunExtent,
     command: Vec<String>,
     presentation: Presentation,
 ) -> measure::run::Request {

@@ -15,7 +15,7 @@ pub use model::record::{Bound, BoundKind, GateItem, GateVerdict};
 use model::record::{PageKind, Presentation, Record};
 
 use crate::Error;
-use crate::builder::{Answer, Builder, Extent, methods};
+use crate::builder::{Answer, Builder, Measurement, RunExtent, methods};
 
 /// Judges by what is known anyway: figures of its core, claims, settings, errors of memory.
 ///
@@ -66,17 +66,10 @@ impl Answer for Judgement {
     const NAME: &'static str = "cpudyno::gate::Judgement";
     const PAGE: PageKind = PageKind::Gate;
 
-    fn request(
-        bounds: Vec<Bound>,
-        extent: Extent,
-        command: Vec<String>,
-        presentation: Presentation,
-    ) -> measure::run::Request {
-        request(bounds, extent, command, presentation)
-    }
-
-    fn of(record: Record, bounds: Vec<Bound>) -> Judgement {
-        Judgement::of(record, &bounds)
+    fn measure(bounds: &Vec<Bound>, how: Measurement<'_>) -> Result<Judgement, Error> {
+        let (extent, command) = (how.extent.clone(), how.command.clone());
+        let request = request(bounds.clone(), extent, command, how.presentation);
+        Ok(Judgement::of(how.record(&request)?, bounds))
     }
 }
 
@@ -84,7 +77,7 @@ methods!(Judgement, Vec<Bound>, Vec::new());
 
 fn request(
     bounds: Vec<Bound>,
-    Extent { cpus, budget }: Extent,
+    RunExtent { cpus, budget }: RunExtent,
     command: Vec<String>,
     presentation: Presentation,
 ) -> measure::run::Request {

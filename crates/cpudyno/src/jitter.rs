@@ -4,7 +4,7 @@ use model::Seconds;
 use model::record::{Presentation, Record};
 
 use crate::Error;
-use crate::builder::{Builder, Extent, answers};
+use crate::builder::{Builder, RunExtent, answers};
 
 /// Watches every CPU for ten seconds.
 ///
@@ -39,7 +39,7 @@ answers! {
 
 fn request(
     options: GapOptions,
-    Extent { cpus, budget }: Extent,
+    RunExtent { cpus, budget }: RunExtent,
     command: Vec<String>,
     presentation: Presentation,
 ) -> measure::run::Request {

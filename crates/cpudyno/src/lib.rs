@@ -10,7 +10,8 @@
 //!
 //! Every module asks one question: [`memory`] (bandwidth, scaling, vector lengths, latency), [`turbo`] (the clock by
 //! what is executed), [`cores`] (core to core), [`wake`], [`pause`], [`openmp`], [`jitter`]; [`sheet`] asks a little of
-//! everything, [`gate`] whether the machine is what it should be. [`info`] and [`doctor`] only read.
+//! everything, [`gate`] whether the machine is what it should be, [`ab`] which
+//! of two ways is faster. [`info`] and [`doctor`] only read.
 //!
 //! # Choices
 //!
@@ -98,6 +99,8 @@ mod told;
 mod value;
 
 #[cfg(feature = "measure")]
+pub mod ab;
+#[cfg(feature = "measure")]
 pub mod cores;
 pub mod fleet;
 #[cfg(feature = "measure")]
@@ -118,6 +121,8 @@ pub mod turbo;
 #[cfg(feature = "measure")]
 pub mod wake;
 
+#[cfg(feature = "measure")]
+pub use kernels::streams;
 pub use model::record::Record;
 pub use model::{CpuId, CpuSet, Finding, Reading, Seconds, Severity, Unavailable, Unit};
 #[cfg(feature = "measure")]

@@ -16,7 +16,7 @@ use model::record::Record;
 use model::{CpuSet, Obstacle, Reading, Unavailable};
 
 use crate::Error;
-use crate::builder::{Builder, Extent, answers};
+use crate::builder::{Builder, RunExtent, answers};
 use crate::record::{Row, Value, rows};
 
 /// The kernels that there are.
@@ -254,7 +254,7 @@ const FACTORS: u32 = 4;
 
 fn request(
     options: MemoryOptions,
-    Extent { cpus, budget }: Extent,
+    RunExtent { cpus, budget }: RunExtent,
     command: Vec<String>,
     presentation: model::record::Presentation,
 ) -> measure::run::Request {

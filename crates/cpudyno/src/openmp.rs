@@ -9,7 +9,7 @@ use model::{CpuSet, Reading};
 use rig::placement::Choice;
 
 use crate::Error;
-use crate::builder::{Builder, Extent, answers};
+use crate::builder::{Builder, RunExtent, answers};
 use crate::record::{Row, Value, rows};
 
 /// The costs of every runtime that is installed, with every setting of waiting.
@@ -64,7 +64,7 @@ answers! {
 
 fn request(
     options: OpenmpOptions,
-    Extent { cpus, budget }: Extent,
+    RunExtent { cpus, budget }: RunExtent,
     command: Vec<String>,
     presentation: Presentation,
 ) -> measure::run::Request {

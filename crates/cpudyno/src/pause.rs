@@ -5,7 +5,7 @@ use model::{Obstacle, Reading, Unavailable};
 use rig::placement::Choice;
 
 use crate::Error;
-use crate::builder::{Extent, answers};
+use crate::builder::{RunExtent, answers};
 use crate::record::{Row, Value, rows};
 
 /// The latency of each such instruction on all cores at once.
@@ -62,7 +62,7 @@ answers! {
 
 fn request(
     (): (),
-    Extent { cpus, budget }: Extent,
+    RunExtent { cpus, budget }: RunExtent,
     command: Vec<String>,
     presentation: Presentation,
 ) -> measure::run::Request {

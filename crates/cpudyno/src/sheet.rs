@@ -4,7 +4,7 @@ use model::Seconds;
 use model::record::{Presentation, Record};
 
 use crate::Error;
-use crate::builder::{Extent, answers};
+use crate::builder::{RunExtent, answers};
 
 /// All areas within about so long.
 ///
@@ -32,7 +32,7 @@ answers! {
 
 fn request(
     (): (),
-    Extent { cpus, budget }: Extent,
+    RunExtent { cpus, budget }: RunExtent,
     command: Vec<String>,
     presentation: Presentation,
 ) -> measure::run::Request {

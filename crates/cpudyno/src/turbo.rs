@@ -22,7 +22,7 @@ use rig::job::Manner;
 use rig::placement::Choice;
 
 use crate::Error;
-use crate::builder::{Builder, Extent, answers};
+use crate::builder::{Builder, RunExtent, answers};
 use crate::record::{Row, Value, rows};
 
 /// The stream of that name, such as `avx512_fma_t`; `cpudyno streams` says what each executes.
@@ -30,7 +30,7 @@ pub fn stream(name: &str) -> Option<&'static StreamRow> {
     kernels::streams::find(name)
 }
 
-/// The streams of this architecture.
+/// All streams of this architecture.
 pub fn streams() -> &'static [&'static StreamRow] {
     kernels::streams::TABLE
 }
@@ -120,7 +120,7 @@ fn usual() -> TurboOptions {
 
 fn request(
     options: TurboOptions,
-    Extent { cpus, budget }: Extent,
+    RunExtent { cpus, budget }: RunExtent,
     command: Vec<String>,
     presentation: Presentation,
 ) -> measure::run::Request {

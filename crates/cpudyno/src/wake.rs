@@ -14,7 +14,7 @@ use model::record::{Presentation, Record};
 pub use rig::signals::Method;
 
 use crate::Error;
-use crate::builder::{Builder, Extent, answers};
+use crate::builder::{Builder, RunExtent, answers};
 
 /// What signals cost, one right after the other, in every way: futex, eventfd, pipe, spinning, ...
 ///
@@ -75,7 +75,7 @@ answers! {
 
 fn request(
     options: WakeOptions,
-    Extent { cpus, budget }: Extent,
+    RunExtent { cpus, budget }: RunExtent,
     command: Vec<String>,
     presentation: Presentation,
 ) -> measure::run::Request {

@@ -135,6 +135,25 @@ fn what_does_not_go_is_an_error_with_a_hint() {
 }
 
 #[test]
+fn commands_and_workloads_are_compared() {
+    use cpudyno::ab::{CommandMetric, Verdict};
+    let told = |value: &'static str| ("env.TOLD", value);
+    let [(name, one), (_, two)] = ["1", "2"].map(told);
+    let printing = cpudyno::ab::command(["sh", "-c", "echo '{\"it\": '$TOLD'}'"])
+        .metric(CommandMetric::Json("it".to_owned()))
+        .budget(Seconds(3.0));
+    let trial = printing.a(name, one).unwrap().b(name, two).unwrap().run().unwrap();
+    assert_eq!(trial.comparison().unwrap().verdict, Verdict::Slower);
+    let area = cpudyno::ab::area("memory-latency").on(MACHINE).budget(Seconds(5.0));
+    let same = area.a("pages", "thp").unwrap().b("pages", "4k").unwrap().run().unwrap();
+    assert!(record::text(same.record()).contains("SIMULATED"));
+    let wrong = cpudyno::ab::area("none").on(MACHINE).run().unwrap_err();
+    assert!(wrong.to_string().contains("memory-latency"), "{wrong}");
+    let unknown = cpudyno::ab::command(["true"]).a("governor", "powersave").err().unwrap();
+    assert!(unknown.to_string().contains("governor"), "{unknown}");
+}
+
+#[test]
 fn a_stop_leaves_what_was_measured_until_then() {
     let stop = Stop::default();
     let (asker, shares) = (stop.clone(), Arc::new(Mutex::new(Vec::new())));

@@ -66,7 +66,7 @@ impl Start {
         let begun = Instant::now();
         let mut is_told = false;
         loop {
-            let holder = match place.take().map_err(not_locked)? {
+            let holder = match place.take().map_err(|error| not_locked(&error))? {
                 lock::Taken::Held(held) => return Ok(held),
                 lock::Taken::By(holder) => holder,
             };
@@ -95,7 +95,7 @@ impl Start {
     }
 }
 
-fn not_locked(error: NotLocked) -> Failure {
+fn not_locked(error: &NotLocked) -> Failure {
     Failure::new(code::REFUSED, error.to_string()).hint(lock::HINT)
 }
 
