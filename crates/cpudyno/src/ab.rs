@@ -52,28 +52,28 @@ pub enum CommandMetric {
 
 /// What came of it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Trial {
+pub struct AbTrial {
     record: Record,
 }
 
 /// Compares a command, with its arguments, by the time that it takes.
 pub fn command<S: Into<String>>(
     words: impl IntoIterator<Item = S>,
-) -> Builder<Trial, TrialOptions> {
+) -> Builder<AbTrial, TrialOptions> {
     let words = words.into_iter().map(Into::into).collect();
     builder(TrialSubject::Command(words, CommandMetric::Wall))
 }
 
 /// Compares a workload of an area, such as `memory-latency`; `cpudyno ab --help` lists them.
-pub fn area(name: impl Into<String>) -> Builder<Trial, TrialOptions> {
+pub fn area(name: impl Into<String>) -> Builder<AbTrial, TrialOptions> {
     builder(TrialSubject::Area(name.into()))
 }
 
-fn builder(what: TrialSubject) -> Builder<Trial, TrialOptions> {
+fn builder(what: TrialSubject) -> Builder<AbTrial, TrialOptions> {
     Builder::new(TrialOptions { what, arms: [Vec::new(), Vec::new()], band: BAND })
 }
 
-impl Trial {
+impl AbTrial {
     /// The comparison with its verdict.
     ///
     /// # Errors
@@ -99,7 +99,7 @@ impl Trial {
     }
 }
 
-impl Builder<Trial, TrialOptions> {
+impl Builder<AbTrial, TrialOptions> {
     /// What A is: `a("threads", "4")`. Several are set one by one.
     ///
     /// # Errors
@@ -140,19 +140,19 @@ impl Builder<Trial, TrialOptions> {
     }
 }
 
-impl Answer for Trial {
+impl Answer for AbTrial {
     type Options = TrialOptions;
     const NAME: &'static str = "cpudyno::ab";
     const PAGE: PageKind = PageKind::Ab;
 
-    fn measure(options: &TrialOptions, how: Measurement<'_>) -> Result<Trial, Error> {
+    fn measure(options: &TrialOptions, how: Measurement<'_>) -> Result<AbTrial, Error> {
         let Measurement { machine, extent, command, presentation, stop, progress } = how;
         refuse_elsewhere(machine).map_err(measure::run::Error::from)?;
         let mut comparing = options.comparing()?;
         comparing.budget = extent.budget.unwrap_or(comparing.budget);
         let described = machine::describe(machine, command, presentation);
         let record = measure::ab::run(machine, &comparing, None, described, stop, progress)?;
-        Ok(Trial { record })
+        Ok(AbTrial { record })
     }
 
     /// A command that measures takes its turn itself.

@@ -135,3 +135,13 @@ pub use fleet::compare;
 #[cfg(feature = "measure")]
 pub use told::{doctor, doctor_of, info, info_of};
 pub use value::{Row, Value};
+
+/// Programs in documents are run.
+#[cfg(all(doctest, feature = "measure"))]
+mod documents {
+    #[doc = include_str!("../../../docs/guide/rust.md")]
+    struct Guide;
+
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+}

@@ -215,6 +215,16 @@ const STEPS: &[Step] = &[
         may_be_skipped: false,
     },
     Step {
+        name: "reader",
+        proves: "the library that only reads records builds without all else",
+        daily: false,
+        turn: Turn::Aside,
+        environment: &[SIDE],
+        command: "cargo clippy --package cpudyno --lib --no-default-features --features report --locked -- --deny warnings",
+        needs: &["cc"],
+        may_be_skipped: false,
+    },
+    Step {
         name: "examples",
         proves: "the examples of the documentation compile",
         daily: false,
