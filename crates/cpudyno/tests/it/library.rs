@@ -145,12 +145,14 @@ fn commands_and_workloads_are_compared() {
     let trial = printing.a(name, one).unwrap().b(name, two).unwrap().run().unwrap();
     // B printed twice as much. What others do beside it may forbid a verdict, not the numbers.
     let quads = &trial.record().comparison.as_ref().unwrap().quads;
-    assert!(!quads.is_empty());
-    for quad in quads {
-        let mut values = quad.values;
-        values.sort_by(f64::total_cmp);
-        assert_eq!(values.map(|value| value as u64), [1, 1, 2, 2]);
-    }
+    let sorted = quads.iter().map(|quad| {
+        let mut values = quad.values.map(|value| value as u64);
+        values.sort_unstable();
+        values
+    });
+    let (mixed, equal): (Vec<_>, Vec<_>) = sorted.partition(|values| values[0] != values[3]);
+    assert!(!mixed.is_empty() && mixed.iter().all(|values| *values == [1, 1, 2, 2]), "{mixed:?}");
+    assert!(equal.iter().all(|values| matches!(values[0], 1 | 2)), "{equal:?}");
     if let Ok(found) = trial.comparison() {
         assert!(matches!(found.verdict, Verdict::Slower | Verdict::CannotTell(_)), "{found:?}");
     }
