@@ -71,3 +71,6 @@ pub use arithmetic::Operands;
 pub use dirty::{Dirtier, DirtyUpper};
 pub use in_loop::{InLoop, MULTIPLIES_MAX};
 pub use stream::{CompanionInstruction, Data, Kind, Runnable, StreamRow, Weight, WrongAnswer};
+
+/// The level of optimisation that this crate was compiled with: `0`, `1`, `2`, `3`, `s`, `z`.
+pub const OPT_LEVEL: &str = env!("CPUDYNO_KERNELS_OPT_LEVEL");

@@ -263,6 +263,9 @@ fn executor_since(
     counters: Option<CycleCounters>,
     stop: &Stop,
 ) -> Result<Box<dyn Executor>, Unavailable> {
+    if machine.simulated.is_none() {
+        refuse_at_level(kernels::OPT_LEVEL)?;
+    }
     let (rate, stop) = (clock.rate, stop.clone());
     Ok(match (&clock.source, &machine.simulated) {
         (StampSource::Tsc(probe), _) => {
@@ -282,6 +285,16 @@ fn executor_since(
             return Err(Unavailable::new(Obstacle::Cpudyno, "stamp clock", why));
         }
     })
+}
+
+/// Loops that nobody optimised move half of what the CPU could: such numbers are none.
+fn refuse_at_level(level: &str) -> Result<(), Unavailable> {
+    if level != "0" {
+        return Ok(());
+    }
+    let why = "this program was built with cpudyno's kernels at opt-level 0, which are slower than the CPU";
+    let remedy = "build it with --release, or add to its Cargo.toml: [profile.dev.package.\"*\"] opt-level = 3";
+    Err(Unavailable::new(Obstacle::Cpudyno, "measurements", why).with_remedy(remedy))
 }
 
 /// CPUs that are watched meanwhile, for an area that makes series of what they did.
@@ -507,4 +520,18 @@ fn admitted(asked: &[AreaRequest], span: Span) -> Vec<Vec<bool>> {
     let demands: Vec<schedule::AreaDemand> = groups.iter().map(demand).collect();
     let mut answers = schedule::admit(&demands, budget).into_iter().flatten();
     asked.iter().map(|asked| answers.by_ref().take(asked.proposal.cells.len()).collect()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::refuse_at_level;
+
+    #[test]
+    fn loops_that_nobody_optimised_measure_nothing() {
+        let refusal = refuse_at_level("0").unwrap_err();
+        assert!(refusal.remedy.is_some_and(|it| it.contains("[profile.dev.package")));
+        assert!(["1", "2", "3", "s", "z"].iter().all(|level| refuse_at_level(level).is_ok()));
+        // These tests measure, too.
+        assert_eq!(refuse_at_level(kernels::OPT_LEVEL), Ok(()));
+    }
 }
