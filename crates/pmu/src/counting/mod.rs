@@ -16,6 +16,7 @@ pub mod examples;
 mod known_answers;
 mod pass;
 mod plan;
+mod regions;
 mod sanity_loop;
 mod sections;
 mod session;
@@ -32,6 +33,9 @@ pub use known_answers::{difference, refused, selftest, with_unknown};
 pub use model::counts::{Report, report};
 pub use plan::{
     Absent, CountingPlan, always, anchors, base, base_of_all, counters_of, plan, software,
+};
+pub use regions::{
+    REGIONS_MAX, RegionCounters, RegionPlan, RegionRefusal, RegionSums, RegionTotal,
 };
 pub use sections::{CounterSet, PartIndex};
 pub use session::{Executable, Session, Work};

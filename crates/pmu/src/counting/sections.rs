@@ -316,7 +316,7 @@ impl Bill {
     }
 }
 
-fn first_reading(event: &Encoded, reader: &Reader) -> Reading<Sample> {
+pub(super) fn first_reading(event: &Encoded, reader: &Reader) -> Reading<Sample> {
     reader.read().map_err(|error| {
         let why = match error.kind() {
             std::io::ErrorKind::UnexpectedEof => "another program uses its counter".to_owned(),

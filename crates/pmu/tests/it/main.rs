@@ -4,3 +4,4 @@ mod answers;
 mod arm;
 mod counting;
 mod guide;
+mod regions;
