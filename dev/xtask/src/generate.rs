@@ -12,6 +12,7 @@ const TESTS: &[&str] = &[
     "cargo test --quiet --package cpudyno-checks --test it page::",
     "cargo test --quiet --package cpudyno-model --features schema --test schema",
     "cargo test --quiet --workspace --test machines",
+    "cargo test --quiet --package cpudyno-capi --test it header::",
     "cargo test --quiet --package peers conformance::",
 ];
 
