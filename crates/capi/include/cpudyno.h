@@ -38,6 +38,34 @@ typedef enum {
 // A set of regions, counted with the same events: a number, 0 is none. It serves all threads.
 typedef uint64_t cd_regions;
 
+// A measured number in its SI unit: the median of its samples, the smallest and the largest of them.
+typedef struct {
+  // The median.
+  double median;
+  // The smallest sample.
+  double minimum;
+  // The largest sample.
+  double maximum;
+  // How many samples it rests on.
+  uint64_t samples;
+  // 1: each of them was disturbed; 0: it can be relied on.
+  uint32_t is_doubtful;
+} cd_value;
+
+// What STREAM's kernels read and write, in bytes per second.
+typedef struct {
+  // How many threads moved data, one on each CPU.
+  uint32_t threads;
+  // `c[i] = a[i]`
+  cd_value copy;
+  // `b[i] = s * c[i]`
+  cd_value scale;
+  // `c[i] = a[i] + b[i]`
+  cd_value add;
+  // `a[i] = b[i] + s * c[i]`
+  cd_value triad;
+} cd_bandwidth;
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -159,6 +187,33 @@ cd_status cd_regions_json(cd_regions regions, char **json);
 
 // All regions as a table each, in the form of `cpudyno pmu`; free it with `cd_string_free()`.
 cd_status cd_regions_text(cd_regions regions, char **text);
+
+// Measures the bandwidth of memory by STREAM's four kernels, each in the fastest way that this CPU has: all four
+// numbers, or none.
+//
+// `machine`: NULL for this one, or a simulated one such as "sim:2s-56c", which takes no time.
+// `threads`: so many; 0: as many as there are cores.
+// `seconds`: about so long, at most 3600; 0: as long as the command takes by itself.
+//
+// CD_ERROR_BUSY: another process or thread measures this machine. CD_ERROR_UNAVAILABLE: there is no such number here.
+cd_status cd_memory_bandwidth(const char *machine,
+                              uint32_t threads,
+                              double seconds,
+                              cd_bandwidth *bandwidth);
+
+// Measures, and gives the record as JSON, the same that `cpudyno ... --json` writes: `cpudyno show` reads it.
+// Free it with `cd_string_free()`. What could not be measured has its reason there.
+//
+// `area`: "sheet", "memory", "turbo", "cores", "wake", "pause", "openmp", "jitter"; "info" and "doctor" only read.
+// `options`: NULL, or a JSON object such as {"machine": "sim:2s-56c", "budget": 2, "threads": 4}. The guide lists them;
+// one that is not known is CD_ERROR_ARGUMENT.
+cd_status cd_measure_json(const char *area,
+                          const char *options,
+                          char **json);
+
+// Ends what this process measures at the moment: each call ends soon, with what was measured until then, or with
+// CD_ERROR_STOPPED. Signal handlers and other threads may call it. Where nothing is measured it does nothing.
+cd_status cd_stop(void);
 
 #ifdef __cplusplus
 }  // extern "C"

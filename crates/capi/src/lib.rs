@@ -11,10 +11,13 @@
 //! | `library` | what all threads share, and what a fork does to it |
 //! | `text` | strings that callers own |
 //! | `regions`, `thread` | regions for counters; those of a thread |
+//! | `measure`, `options` | what the library in Rust measures; how it is asked for |
 
 mod border;
 mod last_error;
 mod library;
+mod measure;
+mod options;
 mod regions;
 mod status;
 mod text;
@@ -24,6 +27,7 @@ mod version;
 pub use self::last_error::{
     cd_error_remedy, cd_error_status, cd_error_text, cd_error_what, cd_error_why,
 };
+pub use self::measure::{CdBandwidth, CdValue, cd_measure_json, cd_memory_bandwidth, cd_stop};
 pub use self::regions::{
     CD_ALL_THREADS, CdRegions, cd_region, cd_region_calls, cd_region_count, cd_region_reset,
     cd_region_seconds, cd_region_start, cd_region_stop, cd_regions_close, cd_regions_json,

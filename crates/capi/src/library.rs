@@ -23,7 +23,7 @@ static FORKS: AtomicU32 = AtomicU32::new(0);
 
 static LIBRARY: LazyLock<Mutex<Library>> = LazyLock::new(|| {
     let sets = [const { None }; SETS_MAX];
-    Mutex::new(Library { sets, texts: HashSet::new(), given: 0 })
+    Mutex::new(Library { sets, texts: HashSet::new(), given: 0, measuring: (0, 0) })
 });
 
 /// What all threads share.
@@ -34,6 +34,8 @@ pub(crate) struct Library {
     pub(crate) texts: HashSet<usize>,
     /// Handles that were given.
     given: u64,
+    /// How many calls measure, after how many forks.
+    measuring: (u32, u32),
 }
 
 /// Regions that are counted with one set of events.
@@ -148,6 +150,23 @@ impl Library {
     pub(crate) fn set(&mut self, handle: u64) -> Result<&mut RegionSet, CallError> {
         let set = self.sets[place(handle)].as_mut();
         set.filter(|set| set.handle == handle).ok_or(NO_SUCH_SET)
+    }
+}
+
+impl Library {
+    /// Begins to measure; whether nothing else in this process does.
+    pub(crate) fn begin_measuring(&mut self) -> bool {
+        if self.measuring.0 != forks() {
+            // The threads that measured are the parent's.
+            self.measuring = (forks(), 0);
+        }
+        self.measuring.1 += 1;
+        self.measuring.1 == 1
+    }
+
+    /// Ends it.
+    pub(crate) fn end_measuring(&mut self) {
+        self.measuring.1 = self.measuring.1.saturating_sub(1);
     }
 }
 

@@ -78,6 +78,11 @@ fn the_library_can_be_loaded_and_unloaded() {
 }
 
 #[test]
+fn what_the_library_in_rust_measures_can_be_asked_for() {
+    run("tests/it/programs/measures.c");
+}
+
+#[test]
 fn examples_are_short_and_run() {
     for (example, printed) in EXAMPLES {
         let path = Path::new("examples").join(example);
