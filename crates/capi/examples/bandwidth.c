@@ -10,7 +10,7 @@ static void print(const char *kernel, cd_value value) {
 int main(int argc, char **argv) {
     const char *machine = argc > 1 ? argv[1] : NULL; /* NULL: this one */
     cd_bandwidth found;
-    cd_status status = cd_memory_bandwidth(machine, 0, 2.0, &found); /* all cores, two seconds */
+    cd_status status = cd_memory_bandwidth(machine, 0, 10.0, &found); /* all cores, ten seconds */
     if (status == CD_ERROR_UNAVAILABLE) {
         fprintf(stderr, "no %s: %s\n", cd_error_what(), cd_error_why());
         return 3;

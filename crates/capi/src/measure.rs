@@ -131,7 +131,7 @@ pub unsafe extern "C" fn cd_measure_json(
         // SAFETY: the caller promises it.
         let out = unsafe { Out::new("json", json) }?;
         let record = measured(area, Options::read(options)?)?;
-        text::give(cpudyno::record::json(&record).map_err(failed)?, out);
+        text::give(cpudyno::record::json(&record).map_err(|error| failed(&error))?, out);
         Ok(())
     })
 }
@@ -174,7 +174,7 @@ impl Drop for Running {
 
 fn run<A: Answer<Options = O>, O: Clone>(builder: Builder<A, O>) -> Result<A, CallError> {
     let running = Running::begin();
-    builder.stop(running.0.clone()).run().map_err(failed)
+    builder.stop(running.0.clone()).run().map_err(|error| failed(&error))
 }
 
 fn stopped() -> CallError {
@@ -182,8 +182,8 @@ fn stopped() -> CallError {
 }
 
 /// Why there is no answer, for C.
-fn failed(error: Error) -> CallError {
-    let status = match &error {
+fn failed(error: &Error) -> CallError {
+    let status = match error {
         Error::Busy { .. } => CdStatus::CdErrorBusy,
         Error::Machine(_) | Error::Measure(RunError::Asked(_) | RunError::Placement(_)) => {
             CdStatus::CdErrorArgument
@@ -224,7 +224,7 @@ fn measured(area: &str, mut options: Options) -> Result<Record, CallError> {
         }
         "jitter" => {
             let shortest = options.seconds("shortest")?;
-            let builder = with(Gaps::builder(), shortest, |it, gap| it.shortest(gap));
+            let builder = with(Gaps::builder(), shortest, Builder::shortest);
             record(area, builder, Gaps::into_record, options)
         }
         "info" | "doctor" => told(area, options),
@@ -300,7 +300,7 @@ fn told(area: &str, options: &mut Options) -> Result<Record, CallError> {
         (None, "info") => Ok(cpudyno::info()),
         (None, _) => Ok(cpudyno::doctor()),
     };
-    record.map_err(failed)
+    record.map_err(|error| failed(&error))
 }
 
 /// The same builder, or one that was told something.

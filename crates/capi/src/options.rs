@@ -23,13 +23,11 @@ pub(crate) fn senseless(why: impl Into<String>) -> CallError {
 
 /// What a word may have been meant for, as the end of an error.
 pub(crate) fn meant<'a>(word: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> String {
-    match did_you_mean(word, known.clone()) {
-        Some(near) => format!("\nhint: did you mean `{near}`?"),
-        None => {
-            let known: Vec<&str> = known.into_iter().collect();
-            format!("\nhint: known are {}", known.join(", "))
-        }
+    if let Some(near) = did_you_mean(word, known.clone()) {
+        return format!("\nhint: did you mean `{near}`?");
     }
+    let known: Vec<&str> = known.into_iter().collect();
+    format!("\nhint: known are {}", known.join(", "))
 }
 
 impl Options {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use model::Known;
 use model::counts::with_reasons;
+use model::page::tally;
 use model::record::{CountedUnit, Counts};
 use pmu::counting::{REGIONS_MAX, RegionPlan, RegionRefusal, RegionTotal};
 use serde_json::{Value, json};
@@ -291,7 +292,11 @@ pub unsafe extern "C" fn cd_regions_text(regions: CdRegions, text: *mut *mut c_c
             .into_iter()
             .enumerate()
             .map(|(region, name)| Ok(page(&name, total(regions, region as u32, CD_ALL_THREADS)?)));
-        text::give(pages.collect::<Result<Vec<String>, CallError>>()?.join("\n"), out);
+        let pages = pages.collect::<Result<Vec<String>, CallError>>()?;
+        let machine =
+            library::locked(|library| Ok::<_, CallError>(library.set(regions)?.machine.clone()))?;
+        let head = machine.map(|name| format!("SIMULATED: {name}\n\n")).unwrap_or_default();
+        text::give(head + &pages.join("\n"), out);
         Ok(())
     })
 }
@@ -358,7 +363,9 @@ fn as_json(regions: CdRegions) -> Result<Value, CallError> {
 fn page(name: &str, total: RegionTotal) -> String {
     let RegionTotal { calls, counted, seconds, events, .. } = total;
     let time = match seconds {
-        Known::Yes(seconds) => format!("{calls} calls, {:.3} ms", seconds * 1e3),
+        Known::Yes(seconds) => {
+            format!("{}, {:.3} ms", tally(calls as usize, "call"), seconds * 1e3)
+        }
         Known::No { unavailable } => unavailable.why,
     };
     let units = vec![CountedUnit::new("call", counted)];

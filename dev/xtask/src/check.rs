@@ -175,6 +175,16 @@ const STEPS: &[Step] = &[
         may_be_skipped: false,
     },
     Step {
+        name: "languages",
+        proves: "C++, Fortran and LuaJIT call the library for C as the guide shows",
+        daily: false,
+        turn: Turn::Last,
+        environment: &[("CPUDYNO_NEEDS_LANGUAGES", "1")],
+        command: "cargo nextest run --package cpudyno-capi --locked languages::",
+        needs: &["nextest", "cc", "g++", "gfortran", "luajit"],
+        may_be_skipped: false,
+    },
+    Step {
         name: "schema",
         proves: "the published schema is that of the types",
         daily: false,

@@ -13,6 +13,7 @@ const TESTS: &[&str] = &[
     "cargo test --quiet --package cpudyno-model --features schema --test schema",
     "cargo test --quiet --workspace --test machines",
     "cargo test --quiet --package cpudyno-capi --test it header::",
+    "cargo test --quiet --package cpudyno-capi --test it the_guide",
     "cargo test --quiet --package peers conformance::",
 ];
 

@@ -17,6 +17,7 @@ mod arrows;
 mod check;
 #[cfg(test)]
 mod circles;
+mod clib;
 #[cfg(test)]
 mod features;
 #[cfg(test)]
@@ -58,6 +59,15 @@ enum Task {
     },
     /// Rewrite the generated reference
     Generate,
+    /// Build the library for C, and put it with its header into a folder as a prefix has them
+    Clib {
+        /// The folder
+        #[arg(default_value = "target/clib")]
+        folder: std::path::PathBuf,
+        /// The profile of cargo that it is built with
+        #[arg(long, default_value = "dist")]
+        profile: String,
+    },
     /// Build the documentation site with mdBook, in target/site/book
     Site,
     /// Boot emulated machines and hold what the product says of them against what they are
@@ -73,6 +83,7 @@ fn main() -> ExitCode {
     xtask::ended(match Arguments::parse().task {
         Task::Check { full, install } => check::run(full, install),
         Task::Generate => generate::run(),
+        Task::Clib { folder, profile } => clib::run(&folder, &profile),
         Task::Site => site::run(),
         Task::Lab { arguments } => lab(&arguments),
     })

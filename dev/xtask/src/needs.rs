@@ -248,6 +248,24 @@ pub(crate) const NEEDS: &[Need] = &[
         install: Install::Apt("munge"),
     },
     Need {
+        id: "g++",
+        purpose: "compiles an example of the library for C",
+        probe: Probe::Runs("g++ --version"),
+        install: Install::Apt("g++"),
+    },
+    Need {
+        id: "gfortran",
+        purpose: "compiles an example of the library for C",
+        probe: Probe::Runs("gfortran --version"),
+        install: Install::Apt("gfortran"),
+    },
+    Need {
+        id: "luajit",
+        purpose: "runs an example of the library for C",
+        probe: Probe::Runs("luajit -v"),
+        install: Install::Apt("luajit"),
+    },
+    Need {
         id: "libnl",
         purpose: "headers and library of generic netlink, which intel-speed-select is built with",
         probe: Probe::Runs("test -e /usr/include/libnl3/netlink/genl/genl.h"),
@@ -455,7 +473,7 @@ mod tests {
                 "{apt} install -y --no-install-recommends gcc bsdutils curl libgomp1 \
                  libomp-dev libpfm4 linux-perf chromium prometheus python3-prometheus-client \
                  prometheus-node-exporter python3-jsonschema python3-yaml \
-                 shellcheck slurmctld slurmd slurm-client munge libnl-genl-3-dev xz-utils qemu-system-x86 qemu-system-arm qemu-user gcc-aarch64-linux-gnu \
+                 shellcheck slurmctld slurmd slurm-client munge g++ gfortran luajit libnl-genl-3-dev xz-utils qemu-system-x86 qemu-system-arm qemu-user gcc-aarch64-linux-gnu \
                  libc6-dev-arm64-cross python3-pip"
             )
         );

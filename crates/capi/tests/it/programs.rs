@@ -1,97 +1,94 @@
 //! Programs in C, compiled with every warning and run: they end with 0 where all is as they expect.
 
 use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The library as it is installed, in a folder of its own.
-struct Installed(tempfile::TempDir);
+use crate::installed::{Installed, root};
 
-impl Installed {
-    fn new() -> Installed {
-        let folder = tempfile::tempdir().unwrap();
-        // Cargo builds it next to what tests it.
-        let test = std::env::current_exe().unwrap();
-        let library = test.parent().unwrap().join("libcpudyno_c.so");
-        assert!(library.exists(), "{}", library.display());
-        for name in ["libcpudyno.so", "libcpudyno.so.0"] {
-            symlink(&library, folder.path().join(name)).unwrap();
-        }
-        Installed(folder)
-    }
+/// The arguments for C.
+const C: &[&str] = &["cc", "-std=c11", "-Wpedantic", "-D_GNU_SOURCE"];
 
-    /// Compiles a program, and answers where it lies.
-    fn compiled(&self, source: &Path) -> PathBuf {
-        let program = self.0.path().join(source.file_stem().unwrap());
-        let mut compiler = Command::new("cc");
-        compiler.args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1", "-g"]);
-        compiler.args(["-D_GNU_SOURCE", "-pthread"]).arg("-I").arg(root().join("include"));
-        compiler.arg(source).arg("-o").arg(&program).arg("-L").arg(self.0.path());
-        compiler.arg("-lcpudyno").arg(format!("-Wl,-rpath,{}", self.0.path().display()));
-        let output = compiler.output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{compiler:?}\n{said}");
-        program
-    }
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
-}
-
-/// What a program of the tests, or an example, prints.
-fn run(source: &str) -> String {
+/// What a program prints, which ends with 0 and complains about nothing.
+fn run(source: &str, arguments: &[&str]) -> String {
     let installed = Installed::new();
-    let program = installed.compiled(&root().join(source));
-    // What hangs is ended: locks are among what is tested.
-    let output = Command::new("timeout").arg("60").arg(program).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{source}: {said}");
-    assert_eq!(said, "", "{source}: a library prints nothing");
-    String::from_utf8(output.stdout).unwrap()
+    let program = installed.compiled(C, &root().join(source));
+    let mut program = Command::new(program);
+    program.args(arguments);
+    installed.run(&program).unwrap_or_else(|why| panic!("{source}: {why}"))
 }
 
 #[test]
 fn what_makes_no_sense_is_an_error_and_changes_nothing() {
-    run("tests/it/programs/bad_input.c");
+    run("tests/it/programs/bad_input.c", &[]);
 }
 
 #[test]
 fn threads_count_for_themselves() {
-    run("tests/it/programs/threads.c");
+    run("tests/it/programs/threads.c", &[]);
 }
 
 #[test]
 fn signal_handlers_may_enter_and_leave_regions() {
-    run("tests/it/programs/signals.c");
+    run("tests/it/programs/signals.c", &[]);
 }
 
 #[test]
 fn a_child_counts_for_itself() {
-    run("tests/it/programs/forks.c");
+    run("tests/it/programs/forks.c", &[]);
 }
 
 #[test]
 fn the_library_can_be_loaded_and_unloaded() {
-    run("tests/it/programs/loads.c");
+    run("tests/it/programs/loads.c", &[]);
 }
 
 #[test]
 fn what_the_library_in_rust_measures_can_be_asked_for() {
-    run("tests/it/programs/measures.c");
+    run("tests/it/programs/measures.c", &[]);
 }
 
 #[test]
-fn examples_are_short_and_run() {
-    for (example, printed) in EXAMPLES {
-        let path = Path::new("examples").join(example);
-        let lines = fs::read_to_string(root().join(&path)).unwrap().lines().count();
-        assert!(lines <= 40, "{example}: {lines} lines");
-        let found = run(path.to_str().unwrap());
-        assert!(found.contains(printed), "{example}:\n{found}");
-    }
+fn examples_run_on_the_machine_at_hand() {
+    let printed = run("examples/regions.c", &[]);
+    assert!(printed.contains("region `inner`: 100 calls, "), "{printed}");
 }
 
-/// The examples in C, and what stands in their output on any machine.
-const EXAMPLES: &[(&str, &str)] = &[("regions.c", "region `inner`: 100 calls")];
+/// The guide shows each example as it is, and what it prints.
+#[test]
+fn the_guide_shows_the_examples() {
+    let page = root().join("../../docs/guide/c.md");
+    let guide = fs::read_to_string(&page).unwrap();
+    let mut blocks: Vec<(String, String)> = Vec::new();
+    for entry in fs::read_dir(root().join("examples")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        let lines = text.lines().count();
+        assert!(lines <= EXAMPLE_LINES_MAX, "{}: {lines} lines", path.display());
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        if path.extension().is_some_and(|it| it == "c") {
+            let machine = "sim:2s-56c";
+            let printed = run(&format!("examples/{name}"), &[machine]);
+            let command = format!("$ ./{} {machine}\n", name.trim_end_matches(".c"));
+            blocks.push((command.clone(), command + &printed));
+        }
+        blocks.push((text.lines().next().unwrap().to_owned(), text));
+    }
+    assert_eq!(blocks.len(), 6 + 2, "examples, and what two print");
+    let mut anew = guide.clone();
+    for (begin, text) in blocks {
+        let begin = begin.trim_end();
+        let at = anew.find(&format!("\n{begin}\n"));
+        let at =
+            at.unwrap_or_else(|| panic!("{}: no block begins with {begin}", page.display())) + 1;
+        let end = at + anew[at..].find("```").unwrap();
+        anew.replace_range(at..end, &text);
+    }
+    if std::env::var_os("UPDATE_GENERATED").is_some_and(|value| value == "1") {
+        fs::write(&page, &anew).unwrap();
+        return;
+    }
+    assert!(anew == guide, "{} is stale: run `cargo xtask generate`", page.display());
+}
+
+/// The longest example.
+const EXAMPLE_LINES_MAX: usize = 40;
