@@ -35,6 +35,8 @@ int main(void) {
     while (signals < 500 || refused == 0) {
         CHECK(cd_region_start(regions, work) == CD_OK);
         CHECK(cd_region_stop(regions, work) == CD_OK);
+        /* The handler may be refused while this is. */
+        CHECK(cd_region_start(regions, 99) == CD_ERROR_ARGUMENT && strlen(cd_error_text()) < 2048);
         loops++;
     }
     CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0);
