@@ -14,7 +14,10 @@ const NAMES: [&str; 2] = ["libcpudyno.so.0", "libcpudyno.so"];
 
 /// Builds it and puts it into a folder: `include/`, `lib/`, `lib/pkgconfig/`.
 pub(crate) fn run(folder: &Path, profile: &str) -> anyhow::Result<ExitCode> {
-    let line = format!("cargo build --quiet --locked --package cpudyno-capi --profile {profile}");
+    // The library alone: beside one for Rust it would not be optimised as a whole.
+    let line = format!(
+        "cargo rustc --quiet --locked --package cpudyno-capi --lib --crate-type cdylib --profile {profile}"
+    );
     let status = cargo::command(&line).status().with_context(|| format!("cannot run `{line}`"))?;
     if !status.success() {
         bail!("cannot build the library: `{line}` failed ({status})");
@@ -27,10 +30,11 @@ pub(crate) fn run(folder: &Path, profile: &str) -> anyhow::Result<ExitCode> {
     let header = cargo::root().join("crates/capi/include/cpudyno.h");
     copy(&header, &headers.join("cpudyno.h"))?;
     let [loaded, linked] = NAMES.map(|name| libraries.join(name));
-    copy(&built.join("libcpudyno_c.so"), &loaded)?;
-    if linked.is_symlink() {
-        fs::remove_file(&linked)?;
+    // Programs that run with the old one keep it.
+    for old in [&loaded, &linked].into_iter().filter(|path| path.is_symlink() || path.exists()) {
+        fs::remove_file(old).with_context(|| format!("cannot replace {}", old.display()))?;
     }
+    copy(&built.join("libcpudyno_c.so"), &loaded)?;
     symlink(NAMES[0], &linked).with_context(|| format!("cannot make {}", linked.display()))?;
     let file = libraries.join("pkgconfig/cpudyno.pc");
     fs::write(&file, PKG_CONFIG).with_context(|| format!("cannot write {}", file.display()))?;
