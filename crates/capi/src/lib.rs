@@ -11,13 +11,12 @@
 //! | `library` | what all threads share, and what a fork does to it |
 //! | `text` | strings that callers own |
 //! | `regions`, `thread` | regions for counters; those of a thread |
-//! | `measure`, `options` | what the library in Rust measures; how it is asked for |
+//! | `measure` | what the library in Rust measures |
 
 mod border;
 mod last_error;
 mod library;
 mod measure;
-mod options;
 mod regions;
 mod status;
 mod text;

@@ -125,12 +125,9 @@ impl Builder<AbTrial, TrialOptions> {
     }
 
     fn arm(mut self, arm: usize, setting: &str, value: &str) -> Result<Self, Error> {
-        let wrong = |why: String| {
-            let reason =
-                Unavailable::new(Obstacle::Cpudyno, format!("arm `{setting}={value}`"), why);
-            Error::Measure(measure::run::Error::Asked(
-                reason.with_remedy("`cpudyno settings` lists those of an arm"),
-            ))
+        let wrong = |why: String| Error::Argument {
+            why: format!("arm `{setting}={value}`: {why}"),
+            hint: Some("`cpudyno settings` lists those of an arm".to_owned()),
         };
         let taken = ArmEnv::default().take(setting, value);
         let known = taken.ok_or_else(|| wrong("there is no such setting of an arm".to_owned()))?;
@@ -193,8 +190,9 @@ fn subject(name: &str) -> Result<&'static Subject, Error> {
     subjects::find(name).ok_or_else(|| {
         let known: Vec<String> =
             subjects::SUBJECTS.iter().map(|subject| subject.id.replace(' ', "-")).collect();
-        let why = format!("there is no such workload; there are {}", known.join(", "));
-        let reason = Unavailable::new(Obstacle::Cpudyno, format!("comparison of `{name}`"), why);
-        Error::Measure(measure::run::Error::Asked(reason))
+        Error::Argument {
+            why: format!("nothing called `{name}` can be compared"),
+            hint: Some(format!("there are {}", known.join(", "))),
+        }
     })
 }

@@ -27,6 +27,14 @@ pub enum Error {
     #[cfg(feature = "measure")]
     #[error(transparent)]
     Measure(#[from] measure::run::Error),
+    /// An argument means nothing.
+    #[error("{why}")]
+    Argument {
+        /// Which, and why.
+        why: String,
+        /// What helps.
+        hint: Option<String>,
+    },
     /// A file cannot be read, or written.
     #[error("cannot {verb} `{}`: {why}", .path.display())]
     File {
@@ -62,6 +70,7 @@ impl Error {
             Error::Measure(
                 measure::run::Error::Unavailable(reason) | measure::run::Error::Asked(reason),
             ) => reason.remedy.clone(),
+            Error::Argument { hint, .. } => hint.clone(),
             Error::NoRecord { .. } => {
                 Some("`cpudyno sheet --json FILE` writes a record".to_owned())
             }

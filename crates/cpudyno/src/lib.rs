@@ -101,6 +101,8 @@ mod value;
 #[cfg(feature = "measure")]
 pub mod ab;
 #[cfg(feature = "measure")]
+pub mod by_name;
+#[cfg(feature = "measure")]
 pub mod cores;
 pub mod fleet;
 #[cfg(feature = "measure")]

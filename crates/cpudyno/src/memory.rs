@@ -116,7 +116,7 @@ fn ratio(text: &str) -> Option<f64> {
 }
 
 /// The bandwidths of a record by what they were measured with, fewer threads first.
-fn kernels(record: &Record) -> Vec<Kernels> {
+pub fn kernels(record: &Record) -> Vec<Kernels> {
     let mut groups: Vec<Kernels> = Vec::new();
     // What chose the fastest way is no result beside that way's own.
     let is_trial = |row: &Row| row.parameters.get(QUESTION).is_some_and(|it| it == "trial");

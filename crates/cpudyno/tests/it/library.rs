@@ -160,9 +160,53 @@ fn commands_and_workloads_are_compared() {
     let same = area.a("pages", "thp").unwrap().b("pages", "4k").unwrap().run().unwrap();
     assert!(record::text(same.record()).contains("SIMULATED"));
     let wrong = cpudyno::ab::area("none").on(MACHINE).run().unwrap_err();
-    assert!(wrong.to_string().contains("memory-latency"), "{wrong}");
+    assert!(wrong.hint().is_some_and(|hint| hint.contains("memory-latency")), "{wrong}");
     let unknown = cpudyno::ab::command(["true"]).a("governor", "powersave").err().unwrap();
     assert!(unknown.to_string().contains("governor"), "{unknown}");
+}
+
+#[test]
+fn words_ask_for_every_area_and_what_they_misspell_has_a_hint() {
+    use cpudyno::by_name::{Listener, measure};
+    let measured = |area: &str, options: &str| {
+        let options = format!(r#"{{"machine": "sim:4c"{options}}}"#);
+        measure(area, Some(&options), Listener::default())
+    };
+    let asked = [
+        (
+            "memory",
+            r#", "budget": 1, "question": "scaling", "every": true, "write_allocate": false"#,
+        ),
+        ("turbo", r#", "budget": 1, "streams": ["pause_only"], "cores": 2"#),
+        ("cores", r#", "budget": 1, "messages": ["cas"]"#),
+        ("wake", r#", "budget": 1, "methods": ["futex"]"#),
+        ("openmp", r#", "budget": 1, "threads": [2]"#),
+        ("jitter", r#", "budget": 1, "shortest": 1e-5"#),
+        ("gate", r#", "budget": 2, "min": ["memory.triad=1MB/s"]"#),
+        ("sheet", r#", "budget": 1"#),
+        ("pause", r#", "budget": 1"#),
+        ("info", ""),
+        ("doctor", ""),
+    ];
+    for (area, options) in asked {
+        let record = measured(area, options).unwrap_or_else(|error| panic!("{area}: {error}"));
+        assert_eq!(record.run.simulated.as_deref(), Some("4c"), "{area}");
+    }
+    let bytes = measured("memory", r#", "budget": 1, "write_allocate": false"#).unwrap();
+    assert!(bytes.run.plan.bytes.is_some_and(|bytes| !bytes.write_allocate));
+    for (area, options, hint) in [
+        ("memori", "", "memory"),
+        ("memory", r#", "thread": 2"#, "threads"),
+        ("memory", r#", "threads": 0"#, ""),
+        ("memory", r#", "budget": -1"#, ""),
+        ("memory", r#", "kernels": ["triade"]"#, "triad"),
+        ("gate", r#", "min": ["memory.triade=1MB/s"]"#, "triad"),
+        ("turbo", r#", "cpus": 3"#, ""),
+    ] {
+        let error = measured(area, options).unwrap_err();
+        assert!(matches!(error, Error::Argument { .. }), "{area}{options}: {error}");
+        assert!(error.hint().unwrap_or_default().contains(hint), "{area}{options}: {error}");
+    }
 }
 
 #[test]
