@@ -67,6 +67,8 @@ pub struct Clocks {
 pub struct Clock {
     /// The stream's name.
     pub stream: String,
+    /// What kind of core they are, where a machine has several: `P`, `E`.
+    pub core_type: Option<String>,
     /// The active cores.
     pub cpus: CpuSet,
     /// Their clock in hertz: the median over cores.
@@ -82,8 +84,13 @@ impl Clock {
 
 impl fmt::Display for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Clock { stream, clock, .. } = self;
-        write!(f, "{stream} on {} cores: ", self.active())?;
+        let Clock { stream, core_type, clock, .. } = self;
+        let cores = match (self.active(), core_type) {
+            (1, None) => "1 core".to_owned(),
+            (count, None) => format!("{count} cores"),
+            (count, Some(kind)) => format!("{count} {kind}"),
+        };
+        write!(f, "{stream} on {cores}: ")?;
         match clock {
             Ok(clock) => clock.fmt(f),
             Err(reason) => write!(f, "{}", reason.why),
@@ -94,7 +101,12 @@ impl fmt::Display for Clock {
 impl Clocks {
     fn of_record(record: Record) -> Clocks {
         let is_clock = |row: &Row| row.area == model::areas::turbo::AREA && row.quantity == "clock";
-        let clock = |row: Row| Clock { stream: row.workload, cpus: row.cpus, clock: row.value };
+        let clock = |row: Row| Clock {
+            core_type: row.parameters.get("core_type").cloned(),
+            stream: row.workload,
+            cpus: row.cpus,
+            clock: row.value,
+        };
         Clocks { rows: rows(&record).into_iter().filter(is_clock).map(clock).collect(), record }
     }
 }

@@ -78,8 +78,23 @@ fn every_other_question_has_its_answer() {
     let wakes = wake::Latencies::builder().on("sim:4c").budget(budget).run().unwrap();
     assert!(wakes.rows().iter().any(|row| row.workload == "futex" && row.value.is_ok()));
     let pauses = pause::Latencies::builder().on("sim:4c").run().unwrap();
-    assert_eq!(pauses.cycles("pause_only").is_ok(), cfg!(target_arch = "x86_64"));
+    assert!(pauses.cycles("pause_only").is_ok_and(|cycles| cycles.median() > 1.0));
     assert!(pauses.cycles("no such instruction").is_err());
+    // Cores of several types are never one number.
+    let hybrid = pause::Latencies::builder().on("sim:hybrid").run().unwrap();
+    let several = hybrid.cycles("pause_only").unwrap_err();
+    assert!(several.why.contains("P, E, LP-E"), "{several}");
+    let of = |kind: &str| {
+        let is_it = |it: &&pause::InstructionLatency| {
+            it.instruction == "pause_only" && it.core_type.as_deref() == Some(kind)
+        };
+        hybrid.instructions.iter().find(is_it).unwrap().cycles.clone().unwrap().median()
+    };
+    assert!(of("P") > 2.0 * of("E") && of("E") > 1.2 * of("LP-E"));
+    let types =
+        Clocks::builder().on("sim:hybrid").streams(&streams()[..1]).active(Active::Cores(1));
+    let types: Vec<_> = types.run().unwrap().rows.into_iter().map(|row| row.core_type).collect();
+    assert_eq!(types, ["P", "E", "LP-E"].map(|it| Some(it.to_owned())));
     let overheads = openmp::Overheads::builder().on("sim:4c").budget(budget).run().unwrap();
     let short = Bandwidth::builder().on("sim:2s-56c").budget(Seconds(0.1)).run().unwrap();
     assert_eq!(short.triad().unwrap_err().what, "bandwidth of triad");
