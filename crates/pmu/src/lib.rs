@@ -23,7 +23,7 @@ pub mod events;
 pub mod metrics;
 
 pub use counting::{
-    Budget, CounterSet, DataSheet, Drift, EventList, Expected, PartIndex, Profile, Report,
+    Budget, CounterSet, DataSheet, Drift, EventList, Expected, PartIndex, Profile, Report, Window,
     is_available, measure, profile, profile_to, report, sheet,
 };
 pub use events::Encoded;

@@ -240,7 +240,7 @@ fn measure_on<R>(
 }
 
 /// Why events do not fit into one pass, if they do not.
-fn too_many(plan: &CountingPlan) -> Reading<()> {
+pub(super) fn too_many(plan: &CountingPlan) -> Reading<()> {
     let passes = plan.names();
     if passes.len() < 2 {
         return Ok(());

@@ -21,6 +21,7 @@ mod sanity_loop;
 mod sections;
 mod session;
 mod sheet;
+mod window;
 
 pub use api::{
     DataSheet, EventList, Profile, can_count, is_available, measure, profile, profile_to, sheet,
@@ -40,6 +41,7 @@ pub use regions::{
 pub use sections::{CounterSet, PartIndex};
 pub use session::{Executable, Session, Work};
 pub use sheet::{Sheet, kernel, sizes};
+pub use window::Window;
 
 use machine::perf::Way;
 use machine::pmu::Config;

@@ -26,7 +26,15 @@ pub(super) struct OpenCounters<'a> {
     grouped: Vec<bool>,
 }
 
+/// Readings of an execution that has begun, and room for those of its end: between them nothing is allocated.
+pub(super) struct BegunExecution {
+    before: Vec<Option<std::io::Result<Sample>>>,
+    after: Vec<Option<std::io::Result<Sample>>>,
+    ticks: Option<u64>,
+}
+
 /// What happened during one execution.
+#[derive(Clone)]
 pub(super) struct Execution {
     /// By event.
     pub(super) counts: Vec<Reading<CounterReading>>,
@@ -36,7 +44,7 @@ pub(super) struct Execution {
 
 impl Execution {
     /// The least of both, event by event: interrupts only add.
-    fn keep_least(&mut self, other: Execution) {
+    pub(super) fn keep_least(&mut self, other: Execution) {
         for (one, other) in self.counts.iter_mut().zip(other.counts) {
             if let (Ok(one), Ok(other)) = (one, other) {
                 one.value = one.value.min(other.value);
@@ -98,18 +106,32 @@ impl<'a> OpenCounters<'a> {
         own
     }
 
-    /// Counts what is executed. Readings are nested like brackets, so that an event's own two are equally
-    /// far from the work.
+    /// Counts what is executed.
     pub(super) fn execute(&self, work: &mut dyn FnMut()) -> Execution {
-        let mut before: Vec<Option<std::io::Result<Sample>>> = Vec::new();
-        before.resize_with(self.readers.len(), || None);
-        let mut after: Vec<Option<std::io::Result<Sample>>> = Vec::new();
-        after.resize_with(self.readers.len(), || None);
-        let begun = self.machine.perf.ticks();
-        for (reader, sample) in self.readers.iter().zip(&mut before) {
+        let begun = self.begin();
+        work();
+        self.end(begun)
+    }
+
+    /// Reads each counter before an execution.
+    pub(super) fn begin(&self) -> BegunExecution {
+        let room = || {
+            let mut samples: Vec<Option<std::io::Result<Sample>>> = Vec::new();
+            samples.resize_with(self.readers.len(), || None);
+            samples
+        };
+        let mut begun = BegunExecution { before: room(), after: room(), ticks: None };
+        begun.ticks = self.machine.perf.ticks();
+        for (reader, sample) in self.readers.iter().zip(&mut begun.before) {
             *sample = reader.as_ref().ok().map(Reader::read);
         }
-        work();
+        begun
+    }
+
+    /// Reads each counter after it. Readings are nested like brackets, so that an event's own two are equally
+    /// far from the work.
+    pub(super) fn end(&self, begun: BegunExecution) -> Execution {
+        let BegunExecution { mut before, mut after, ticks: begun } = begun;
         for (reader, sample) in self.readers.iter().zip(&mut after).rev() {
             *sample = reader.as_ref().ok().map(Reader::read);
         }
@@ -184,6 +206,11 @@ impl<'a> OpenCounters<'a> {
             _ => "end other programs that count on this CPU: `perf`, profilers",
         };
         Unavailable::new(Obstacle::Measurement, &self.names[at], why).with_remedy(remedy)
+    }
+
+    /// Why a counter could not be opened, by its place.
+    pub(super) fn refusal(&self, at: usize) -> Option<&Unavailable> {
+        self.readers.get(at)?.as_ref().err()
     }
 
     /// How the counters that are open are read.

@@ -222,14 +222,51 @@ impl<'a> Session<'a> {
         let mut counts = table(title, plan, &passes, units);
         let drawn = passes.first().and_then(|pass| pass.energy.as_ref()).zip(asked);
         counts.events.extend(drawn.and_then(|(reading, asked)| energy::row(reading, asked)));
+        Ok(self.with_metrics_of(counts))
+    }
+
+    /// The counts with what follows from them, where that was not left out.
+    fn with_metrics_of(&self, counts: Counts) -> Counts {
         let of_core = |row: &EventCount| matches!(row.by, CountedBy::Fixed | CountedBy::General);
         let is_counted = |row: &EventCount| of_core(row) && row.count.value().is_some();
-        let Some(asked) = &self.metrics else { return Ok(counts) };
+        let Some(asked) = &self.metrics else { return counts };
         if asked.is_empty() && !counts.events.iter().any(is_counted) {
-            return Ok(counts);
+            return counts;
         }
         let metrics = self.core().derive(&counts, asked);
-        Ok(Counts { metrics, ..counts })
+        Counts { metrics, ..counts }
+    }
+
+    /// Opens the counters of a plan's only pass, and counts nothing and a known loop with them.
+    pub(super) fn opened(&self, plan: &CountingPlan) -> (OpenCounters<'a>, Silence) {
+        let pass = plan.passes.first().map_or(&[][..], Vec::as_slice);
+        let events: Vec<&Encoded> = pass.iter().map(|&at| &plan.events[at]).collect();
+        let open = OpenCounters::of(self.machine, &events, self.modes);
+        let own = open.own(&mut || ());
+        let heard = self.with_canary.then(|| {
+            // A real machine fails at no loop.
+            let heard = open.execute(&mut || drop(sanity_loop::sing(None)));
+            sanity_loop::without(heard, &own)
+        });
+        (open, Silence { own, heard })
+    }
+
+    /// The table of one execution that was counted by what [`Session::opened`] gave.
+    pub(super) fn told(
+        &self,
+        plan: &CountingPlan,
+        silence: &Silence,
+        done: Execution,
+        units: &[CountedUnit],
+    ) -> Counts {
+        let pass = plan.passes.first().cloned().unwrap_or_default();
+        let mut passed = Passed { events: pass, own: silence.own.clone(), done, energy: None };
+        passed.doubt(plan);
+        if let Some(heard) = &silence.heard {
+            let events: Vec<&Encoded> = passed.events.iter().map(|&at| &plan.events[at]).collect();
+            sanity_loop::hear(&events, heard, self.modes, &mut passed.done.counts);
+        }
+        self.with_metrics_of(table("function", plan, &[passed], units))
     }
 
     fn pass(
@@ -291,6 +328,12 @@ impl<'a> Session<'a> {
         }
         Ok(passed)
     }
+}
+
+/// What counters count of nothing, and of a loop whose counts are known.
+pub(super) struct Silence {
+    pub(super) own: Execution,
+    heard: Option<Vec<Reading<CounterReading>>>,
 }
 
 const NOTHING: CounterReading = CounterReading { value: 0, way: machine::perf::Way::Rdpmc };
