@@ -6,7 +6,7 @@ use model::record::CountedUnit;
 use model::{Obstacle, Reading, Unavailable};
 
 use super::api::{EventList, Profile, too_many};
-use super::pass::{BegunExecution, OpenCounters};
+use super::pass::{BegunExecution, Execution, OpenCounters};
 use super::session::{Session, Silence};
 use super::{CountingPlan, plan};
 
@@ -18,6 +18,7 @@ pub struct Window<'a> {
     open: OpenCounters<'a>,
     silence: Silence,
     begun: Option<BegunExecution>,
+    done: Option<Execution>,
     /// The names of those that were asked for; of none, of those that every table begins with.
     asked: Vec<String>,
     /// Whether nothing has been counted between the two ends as the caller places them.
@@ -43,7 +44,7 @@ impl<'a> Window<'a> {
         let (open, silence) = session.opened(&plan);
         let asked = if events.is_empty() { &plan.events } else { &events };
         let asked = asked.iter().map(|event| event.name.clone()).collect();
-        Ok(Window { session, plan, open, silence, begun: None, asked, is_raw: true })
+        Ok(Window { session, plan, open, silence, begun: None, done: None, asked, is_raw: true })
     }
 
     /// The names of the events that were asked for; of none, of those that every table begins with.
@@ -66,11 +67,15 @@ impl<'a> Window<'a> {
         self.begun = Some(self.open.begin());
     }
 
-    /// Ends a stretch in which the caller executed nothing: the least of several is what the measurement counts by
-    /// itself from then on, with what lies between the caller's two ends and these.
-    pub fn end_of_nothing(&mut self) {
-        let Some(begun) = self.begun.take() else { return };
-        let nothing = self.open.end(begun);
+    /// Ends what had begun.
+    pub fn end(&mut self) {
+        self.done = self.begun.take().map(|begun| self.open.end(begun));
+    }
+
+    /// Says that the caller executed nothing in the stretch that ended: the least of several is what the measurement
+    /// counts by itself from then on, with what lies between the caller's two ends and these.
+    pub fn was_nothing(&mut self) {
+        let Some(nothing) = self.done.take() else { return };
         if std::mem::take(&mut self.is_raw) {
             self.silence.own = nothing;
         } else {
@@ -78,10 +83,9 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// Ends; units are what was done meanwhile. None: nothing had begun.
-    pub fn end(&mut self, units: &[CountedUnit]) -> Option<Profile> {
-        let done = self.open.end(self.begun.take()?);
-        let counts = self.session.told(&self.plan, &self.silence, done, units);
+    /// What was counted in the stretch that ended; units are what was done meanwhile. None: no stretch has ended.
+    pub fn profile(&mut self, units: &[CountedUnit]) -> Option<Profile> {
+        let counts = self.session.told(&self.plan, &self.silence, self.done.take()?, units);
         Some(Profile { run: self.session.outline("function", &self.plan), counts })
     }
 }
@@ -94,12 +98,14 @@ mod tests {
     fn stretch_that_was_not_begun_has_no_counts() {
         let machine = Machine::real();
         let mut window = Window::open(&machine, &["page-faults"]).unwrap();
-        assert_eq!(window.end(&[]), None);
+        window.end();
+        assert_eq!(window.profile(&[]), None);
         window.begin();
-        let profile = window.end(&[CountedUnit::new("page", 3)]).unwrap();
+        window.end();
+        let profile = window.profile(&[CountedUnit::new("page", 3)]).unwrap();
         assert_eq!(profile.counts.executions, 1);
         assert_eq!(profile.counts.units[0].name, "page");
-        assert_eq!(window.end(&[]), None);
+        assert_eq!(window.profile(&[]), None);
     }
 
     #[test]
@@ -110,10 +116,12 @@ mod tests {
         for _ in 0..3 {
             window.begin();
             touch(1 << 14);
-            window.end_of_nothing();
+            window.end();
+            window.was_nothing();
         }
         window.begin();
-        let profile = window.end(&[]).unwrap();
+        window.end();
+        let profile = window.profile(&[]).unwrap();
         let row = profile.counts.events.iter().find(|row| row.event == "page-faults").unwrap();
         let Some(own) = row.own else { return };
         assert!(own > 0, "{row:?}");

@@ -1,0 +1,427 @@
+"""Answers: thin views of a record, by what was asked."""
+
+from __future__ import annotations
+
+import statistics
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union, overload
+
+from . import _native
+from ._errors import Unavailable
+from ._record import Fields, Record, Row, Value
+from ._values import Quantity
+
+__all__ = [
+    "Answer",
+    "Bandwidth",
+    "Benchmark",
+    "Clock",
+    "Clocks",
+    "CoreLatencies",
+    "Kernels",
+    "PauseLatencies",
+    "Region",
+    "Regions",
+    "Scaling",
+    "Sheet",
+    "VectorLengths",
+    "Verdict",
+]
+
+
+class Answer:
+    """What a measurement answers: a record, and what was asked for in it."""
+
+    def __init__(self, record: Record) -> None:
+        #: Everything that was measured, and how.
+        self.record = record
+
+    @property
+    def rows(self) -> List[Row]:
+        """Every result, also those that have no name here."""
+        return self.record.rows
+
+    @property
+    def findings(self) -> List[Fields]:
+        """What is remarkable, the gravest first."""
+        return self.record.findings
+
+    def __str__(self) -> str:
+        return self.record.text()
+
+    def _repr_html_(self) -> str:
+        return self.record._repr_html_()
+
+
+class Sheet(Answer):
+    """A data sheet: a little of everything. Its results are in ``rows``, its page is ``str()``."""
+
+    def __repr__(self) -> str:
+        return f"<Sheet of {len(self.rows)} results>"
+
+
+def _times(value: Value, factor: float) -> Value:
+    """A value multiplied, as bytes are that move for each one that was asked for."""
+    unit, ends = value.unit, value.interval
+    scaled = value.median * factor
+    text = f"{Quantity(scaled, unit)}"
+    interval = None if ends is None else [ends[0] * factor, ends[1] * factor]
+    low, high = value.minimum * factor, value.maximum * factor
+    return Value((unit, scaled, interval, low, high, value.samples, value.is_doubtful, text))
+
+
+class Kernels(Mapping[str, Value]):
+    """The kernels of STREAM on the same CPUs, with arrays of the same length, each in its fastest way.
+
+    ``kernels["triad"]`` is the bandwidth of one, in B/s. With ``write_allocate`` the lines are counted that ordinary
+    stores read first: what moves between core and memory.
+    """
+
+    def __init__(self, rows: Sequence[Row], write_allocate: bool) -> None:
+        #: The CPUs, with one thread each.
+        self.cpus = rows[0].cpus
+        #: Elements of eight bytes in each array.
+        self.elements = int(rows[0].parameters.get("elements", 0))
+        #: In which order threads were added, where there are several.
+        self.order: Optional[str] = rows[0].parameters.get("order")
+        self._found: Dict[str, Union[Value, Unavailable]] = {}
+        best: Dict[str, float] = {}
+        for row in rows:
+            rate = -1.0 if row.unavailable else float(row.value)
+            if rate > best.get(row.workload, -2.0):
+                best[row.workload] = rate
+                self._found[row.workload] = _counted(row, write_allocate)
+
+    @property
+    def threads(self) -> int:
+        """How many threads moved data."""
+        return len(self.cpus)
+
+    @property
+    def median(self) -> Quantity:
+        """The median of the kernels, in B/s. Raises ``Unavailable`` where none has a number."""
+        return Quantity(statistics.median(self._medians()), "B/s")
+
+    @property
+    def minimum(self) -> Quantity:
+        """The slowest kernel, in B/s."""
+        return Quantity(min(self._medians()), "B/s")
+
+    @property
+    def maximum(self) -> Quantity:
+        """The fastest kernel, in B/s."""
+        return Quantity(max(self._medians()), "B/s")
+
+    def _medians(self) -> List[float]:
+        found = [float(it) for it in self._found.values() if isinstance(it, Value)]
+        if not found:
+            for reason in self._found.values():
+                if isinstance(reason, Unavailable):
+                    raise reason
+        return found
+
+    def __getitem__(self, kernel: str) -> Value:
+        found = self._found[kernel]
+        if isinstance(found, Unavailable):
+            raise found
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __repr__(self) -> str:
+        return f"(median={self.median}, minimum={self.minimum}, maximum={self.maximum})"
+
+
+def _counted(row: Row, write_allocate: bool) -> Union[Value, Unavailable]:
+    if row.unavailable is not None:
+        return row.unavailable
+    if not write_allocate:
+        return row.value
+    moved, _, asked = row.parameters.get("moved_per_asked", "").partition("/")
+    if not (moved and asked):
+        why = "the record does not say how many bytes its stores move"
+        return Unavailable(f"bytes that {row.workload} moves", why)
+    return row.value if moved == asked else _times(row.value, float(moved) / float(asked))
+
+
+def _groups(record: Record, write_allocate: bool) -> List[Kernels]:
+    """The kernels by CPUs, length and order; fewer threads and shorter arrays first."""
+    groups: Dict[Tuple[int, int, str, Tuple[int, ...]], List[Row]] = {}
+    for row in record.select(area="memory", quantity="bandwidth"):
+        if row.workload == "chase":
+            continue
+        elements, order = int(row.parameters.get("elements", 0)), row.parameters.get("order", "")
+        groups.setdefault((len(row.cpus), elements, order, row.cpus), []).append(row)
+    return [Kernels(groups[key], write_allocate) for key in sorted(groups)]
+
+
+class Bandwidth(Answer):
+    """Memory bandwidth: ``median``, ``minimum`` and ``maximum`` of the four kernels, in B/s.
+
+    ``kernels`` has each of them, ``copy``, ``scale``, ``add`` and ``triad``.
+    """
+
+    def __init__(self, record: Record, write_allocate: bool) -> None:
+        super().__init__(record)
+        groups = _groups(record, write_allocate)
+        if not groups:
+            raise Unavailable("bandwidth", "no kernel was measured", "give it more time: budget=SECONDS", "measurement")
+        #: On the most threads that were measured.
+        self.kernels = groups[-1]
+        #: On fewer.
+        self.fewer = groups[:-1]
+
+    @property
+    def threads(self) -> int:
+        """How many threads moved data."""
+        return self.kernels.threads
+
+    @property
+    def median(self) -> Quantity:
+        """The median of the kernels, in B/s."""
+        return self.kernels.median
+
+    @property
+    def minimum(self) -> Quantity:
+        """The slowest kernel, in B/s."""
+        return self.kernels.minimum
+
+    @property
+    def maximum(self) -> Quantity:
+        """The fastest kernel, in B/s."""
+        return self.kernels.maximum
+
+    @property
+    def copy(self) -> Value:
+        """``a[i] = b[i]``"""
+        return self.kernels["copy"]
+
+    @property
+    def scale(self) -> Value:
+        """``a[i] = q * b[i]``"""
+        return self.kernels["scale"]
+
+    @property
+    def add(self) -> Value:
+        """``a[i] = b[i] + c[i]``"""
+        return self.kernels["add"]
+
+    @property
+    def triad(self) -> Value:
+        """``a[i] = b[i] + q * c[i]``"""
+        return self.kernels["triad"]
+
+    def __repr__(self) -> str:
+        return repr(self.kernels)
+
+
+class Benchmark(NamedTuple):
+    """Bandwidth on one thread and on all."""
+
+    #: On one thread.
+    single: Kernels
+    #: On all.
+    multi: Kernels
+    #: What both are of.
+    record: Record
+
+
+def _most(groups: Sequence[Kernels], order: Optional[str]) -> int:
+    return max(point.threads for point in groups if point.order == order)
+
+
+class Scaling(Answer, Sequence[Quantity]):
+    """The bandwidth of the fastest kernel on 1, 2, ... threads, in B/s: a sequence of numbers.
+
+    ``threads`` says on how many each is, ``points`` has all kernels; ``others`` are other orders of adding threads.
+    """
+
+    def __init__(self, record: Record, write_allocate: bool) -> None:
+        super().__init__(record)
+        groups = _groups(record, write_allocate)
+        orders = list(dict.fromkeys(point.order for point in groups))
+        first = "compact" if "compact" in orders else max(orders, key=lambda it: _most(groups, it), default=None)
+        self.points = [point for point in groups if point.order == first]
+        self.others = [point for point in groups if point.order != first]
+        self.threads: List[int] = [point.threads for point in self.points]
+
+    @overload
+    def __getitem__(self, at: int) -> Quantity: ...
+    @overload
+    def __getitem__(self, at: slice) -> List[Quantity]: ...
+    def __getitem__(self, at: Union[int, slice]) -> Union[Quantity, List[Quantity]]:
+        if isinstance(at, slice):
+            return [point.maximum for point in self.points[at]]
+        return self.points[at].maximum
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __repr__(self) -> str:
+        lines = (f"{point.threads}: {point.maximum}" for point in self.points)
+        return f"<Scaling {', '.join(lines)}>"
+
+
+class VectorLengths(Answer, Mapping[int, Quantity]):
+    """The bandwidth of the fastest kernel, in B/s, by the number of elements in each array."""
+
+    def __init__(self, record: Record, write_allocate: bool) -> None:
+        super().__init__(record)
+        groups = _groups(record, write_allocate)
+        most = max((point.threads for point in groups), default=0)
+        self.points = {point.elements: point for point in groups if point.threads == most}
+
+    def __getitem__(self, elements: int) -> Quantity:
+        return self.points[elements].maximum
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.points)
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __repr__(self) -> str:
+        return "{" + ", ".join(f"{length}: {rate}" for length, rate in self.items()) + "}"
+
+
+class Clock(NamedTuple):
+    """The clock of one stream on some active cores, in Hz."""
+
+    stream: str
+    cpus: Tuple[int, ...]
+    row: Row
+
+    @property
+    def active(self) -> int:
+        """How many cores were active."""
+        return len(self.cpus)
+
+    @property
+    def value(self) -> Value:
+        """The median over cores. Raises ``Unavailable`` where there is none."""
+        return self.row.value
+
+
+class Clocks(Answer):
+    """Clocks by stream and active cores: ``clocks``, and ``clock(stream, active)`` for one."""
+
+    def __init__(self, record: Record) -> None:
+        super().__init__(record)
+        rows = record.select(area="turbo", quantity="clock")
+        self.clocks = [Clock(row.workload, row.cpus, row) for row in rows]
+
+    def clock(self, stream: str, active: int) -> Value:
+        """The clock of a stream on so many active cores, in Hz. Raises ``Unavailable`` where it has none."""
+        for it in self.clocks:
+            if it.stream == stream and it.active == active:
+                return it.value
+        raise Unavailable(f"clock of {stream} on {active} cores", "it was not measured", None, "measurement")
+
+    def __repr__(self) -> str:
+        return f"<Clocks of {len(self.clocks)} cells>"
+
+
+class CoreLatencies(Answer):
+    """How long a message takes from core to core, one way, in s."""
+
+    def between(self, one: int, other: int, message: Optional[str] = None) -> Value:
+        """Between two CPUs, by the first message that was measured, or that one. Raises ``Unavailable``."""
+        for row in self.record.select(area="cores", quantity="latency", workload=message):
+            if set(row.cpus) == {one, other}:
+                return row.value
+        raise Unavailable(f"latency of CPUs {one},{other}", "this pair was not measured", None, "measurement")
+
+    def matrix(self, message: Optional[str] = None) -> Dict[int, Dict[int, Optional[Quantity]]]:
+        """Medians by CPU and CPU, in s; ``None`` where there is none."""
+        found: Dict[int, Dict[int, Optional[Quantity]]] = {}
+        rows = self.record.select(area="cores", quantity="latency", workload=message)
+        for row in rows:
+            if row.workload != rows[0].workload or len(row.cpus) != 2:
+                continue
+            median = None if row.unavailable else row.value.median
+            for one, other in (row.cpus, row.cpus[::-1]):
+                found.setdefault(one, {})[other] = median
+        return found
+
+    def __repr__(self) -> str:
+        return f"<CoreLatencies of {len(self.rows)} results>"
+
+
+class PauseLatencies(Answer):
+    """What instructions of waiting take; of several CPUs, on the one in the middle."""
+
+    def cycles(self, instruction: str = "pause_only") -> Value:
+        """Core cycles that one takes. Raises ``Unavailable``."""
+        return self._of(instruction, "cycles_per_op")
+
+    def time(self, instruction: str = "pause_only") -> Value:
+        """Seconds that one takes. Raises ``Unavailable``."""
+        return self._of(instruction, "time_per_op")
+
+    def _of(self, instruction: str, quantity: str) -> Value:
+        rows = self.record.select(workload=instruction, quantity=quantity)
+        if not rows:
+            known = sorted({row.workload for row in self.rows})
+            raise ValueError(f"there is no instruction {instruction!r} here; there are {', '.join(known)}")
+        found = sorted((row.value for row in rows if row.unavailable is None), key=float)
+        return found[len(found) // 2] if found else rows[0].value
+
+    def __repr__(self) -> str:
+        return f"<PauseLatencies of {len(self.rows)} results>"
+
+
+class Region(NamedTuple):
+    """The cost of a parallel region beyond the work of its loop, in s."""
+
+    runtime: str
+    #: How its threads wait, such as ``GOMP_SPINCOUNT=0``; ``None`` of our own barriers.
+    setting: Optional[str]
+    cpus: Tuple[int, ...]
+    row: Row
+
+    @property
+    def value(self) -> Value:
+        """The cost. Raises ``Unavailable`` where there is none."""
+        return self.row.value
+
+
+class Regions(Answer):
+    """Costs of parallel regions by runtime and way of waiting."""
+
+    @property
+    def regions(self) -> List[Region]:
+        """In the order of the record."""
+        rows = self.record.select(area="openmp", quantity="region_cost")
+        return [Region(row.workload, row.parameters.get("setting"), row.cpus, row) for row in rows]
+
+    def __repr__(self) -> str:
+        return f"<Regions of {len(self.regions)} results>"
+
+
+class Verdict(Answer):
+    """Whether a machine is what it should be."""
+
+    def __init__(self, record: Record) -> None:
+        super().__init__(record)
+        #: ``PASS``, ``WARN``, ``FAIL``, or that it cannot be judged, as the command prints it; and in a line.
+        self.verdict, self.line = _native.verdict(record._native)
+
+    @property
+    def passes(self) -> bool:
+        """Whether all that was judged holds."""
+        return bool(self.record.data.get("gate", {}).get("verdict") == "pass")
+
+    @property
+    def items(self) -> List[Fields]:
+        """What it was judged by, the worst first."""
+        gate: Any = self.record.data.get("gate", {})
+        return [Fields(item) for item in gate.get("items", [])]
+
+    def __bool__(self) -> bool:
+        return self.passes
+
+    def __repr__(self) -> str:
+        return f"<Verdict {self.line}>"
