@@ -39,7 +39,7 @@ pub(crate) struct Asked {
 /// How far it is, or that it has ended.
 enum Told {
     Progress(f64, String),
-    Ended(Result<cpudyno::Record, Error>),
+    Ended(Box<Result<cpudyno::Record, Error>>),
 }
 
 /// Measures, and calls `progress` with a share and what is being done.
@@ -56,12 +56,12 @@ pub(crate) fn measure(
     let stop = Stop::default();
     let (tell, mut told) = channel();
     let run = guarded(|| prepared(question, &asked, &stop, &tell))?;
-    let worker = move || drop(tell.send(Told::Ended(run())));
+    let worker = move || drop(tell.send(Told::Ended(Box::new(run()))));
     let worker = thread::Builder::new().name("cpudyno".to_owned()).spawn(worker)?;
     let mut interrupted: Option<PyErr> = None;
     let ended = loop {
         match py.detach(|| heard(&mut told)) {
-            Ok(Told::Ended(ended)) => break ended,
+            Ok(Told::Ended(ended)) => break *ended,
             Err(RecvTimeoutError::Disconnected) => {
                 // Its thread has panicked: nothing else drops the other end.
                 let panic = py.detach(|| worker.join()).err();
@@ -116,18 +116,14 @@ fn prepared(question: &str, asked: &Asked, stop: &Stop, tell: &Sender<Told>) -> 
         "cores" => {
             let builder = cores::Latencies::builder();
             let find = |name: &str| cores::MESSAGES.iter().find(|row| row.id == name);
-            match rows(asked, "message", "cpudyno cores --list", find)? {
-                Some(rows) => run!(builder.messages(&rows)),
-                None => run!(builder),
-            }
+            let rows = rows(asked, "message", "cpudyno cores --list", find)?;
+            if let Some(rows) = rows { run!(builder.messages(&rows)) } else { run!(builder) }
         }
         "wake" => {
             let builder = wake::Latencies::builder();
             let find = |name: &str| wake::methods().iter().copied().find(|row| row.id == name);
-            match rows(asked, "method", "cpudyno wake --list", find)? {
-                Some(rows) => run!(builder.methods(&rows)),
-                None => run!(builder),
-            }
+            let rows = rows(asked, "method", "cpudyno wake --list", find)?;
+            if let Some(rows) = rows { run!(builder.methods(&rows)) } else { run!(builder) }
         }
         "wake_idle" => run!(wake::Idle::builder()),
         "wake_timer" => run!(wake::Timer::builder()),

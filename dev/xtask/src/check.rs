@@ -185,6 +185,16 @@ const STEPS: &[Step] = &[
         may_be_skipped: false,
     },
     Step {
+        name: "python",
+        proves: "the wheel of the Python package installs where nothing else is, and behaves as its tests say",
+        daily: false,
+        turn: Turn::Last,
+        environment: &[],
+        command: "cargo run --quiet --locked --package xtask -- wheel --profile dev --test",
+        needs: &["cc", "maturin", "venv", "pytest", "mypy", "basedpyright"],
+        may_be_skipped: false,
+    },
+    Step {
         name: "schema",
         proves: "the published schema is that of the types",
         daily: false,

@@ -32,6 +32,7 @@ mod paths;
 mod site;
 #[cfg(test)]
 mod sizes;
+mod wheel;
 
 use std::process::ExitCode;
 
@@ -70,6 +71,8 @@ enum Task {
     },
     /// Build the documentation site with mdBook, in target/site/book
     Site,
+    /// Build the wheel of the Python package with the command in it, into dist/
+    Wheel(wheel::WheelArgs),
     /// Boot emulated machines and hold what the product says of them against what they are
     #[command(disable_help_flag = true)]
     Lab {
@@ -85,6 +88,7 @@ fn main() -> ExitCode {
         Task::Generate => generate::run(),
         Task::Clib { folder, profile } => clib::run(&folder, &profile),
         Task::Site => site::run(),
+        Task::Wheel(args) => wheel::run(&args),
         Task::Lab { arguments } => lab(&arguments),
     })
 }

@@ -187,6 +187,42 @@ pub(crate) const NEEDS: &[Need] = &[
         install: Install::Wheel { package: "polars-runtime-32", version: "2.1.0" },
     },
     Need {
+        id: "maturin",
+        purpose: "builds the wheel of the Python package",
+        probe: Probe::Runs("maturin --version"),
+        install: Install::Wheel { package: "maturin", version: "1.16.0" },
+    },
+    Need {
+        id: "venv",
+        purpose: "is where that wheel is installed",
+        probe: Probe::Runs("python3 -c __import__('ensurepip')"),
+        install: Install::Apt("python3-venv"),
+    },
+    Need {
+        id: "pytest",
+        purpose: "runs the tests of the Python package",
+        probe: Probe::Runs("env PYTHONPATH=target/tools/pytest python3 -c __import__('pytest')"),
+        install: Install::Application { package: "pytest", version: "9.2.0", folder: "pytest" },
+    },
+    Need {
+        id: "mypy",
+        purpose: "holds the types of the Python package against its code",
+        probe: Probe::Runs(
+            "env PYTHONPATH=target/tools/mypy python3 -c __import__('mypy.stubtest')",
+        ),
+        install: Install::Application { package: "mypy", version: "2.4.1", folder: "mypy" },
+    },
+    Need {
+        id: "basedpyright",
+        purpose: "does the same as editors do, which call it pyright",
+        probe: Probe::Runs("test -x target/tools/basedpyright/bin/basedpyright"),
+        install: Install::Application {
+            package: "basedpyright",
+            version: "1.40.2",
+            folder: "basedpyright",
+        },
+    },
+    Need {
         id: "jsonschema",
         purpose: "holds records against their published schema",
         probe: Probe::Runs("/usr/bin/python3 -c __import__('jsonschema')"),
@@ -472,7 +508,7 @@ mod tests {
             format!(
                 "{apt} install -y --no-install-recommends gcc bsdutils curl libgomp1 \
                  libomp-dev libpfm4 linux-perf chromium prometheus python3-prometheus-client \
-                 prometheus-node-exporter python3-jsonschema python3-yaml \
+                 prometheus-node-exporter python3-venv python3-jsonschema python3-yaml \
                  shellcheck slurmctld slurmd slurm-client munge g++ gfortran luajit libnl-genl-3-dev xz-utils qemu-system-x86 qemu-system-arm qemu-user gcc-aarch64-linux-gnu \
                  libc6-dev-arm64-cross python3-pip"
             )

@@ -3,10 +3,10 @@
 Every question is a function, its answer a view of a record, and simulated machines answer in no time:
 
 >>> import cpudyno
->>> bandwidth = cpudyno.memory_bandwidth(machine="sim:2s-56c", budget=1)
+>>> bandwidth = cpudyno.memory_bandwidth(machine="sim:2s-56c")
 >>> print(bandwidth.threads, bandwidth.median.unit)
-56 B/s
->>> columns = bandwidth.record.frame()  # for pandas.DataFrame(columns), polars.DataFrame(columns)
+112 B/s
+>>> columns = bandwidth.frame()  # for pandas.DataFrame(columns), polars.DataFrame(columns)
 >>> "median" in columns
 True
 

@@ -40,6 +40,10 @@ class Answer:
         """Every result, also those that have no name here."""
         return self.record.rows
 
+    def frame(self, level: str = "results") -> Dict[str, List[Any]]:
+        """Columns for ``pandas.DataFrame`` and ``polars.DataFrame``: see `Record.frame`."""
+        return self.record.frame(level)
+
     @property
     def findings(self) -> List[Fields]:
         """What is remarkable, the gravest first."""

@@ -178,7 +178,7 @@ def sheet(
     ``KeyboardInterrupt`` has what was measured as its attribute ``record``.
 
     >>> import cpudyno
-    >>> sheet = cpudyno.sheet(budget=1, machine="sim:2s-56c")
+    >>> sheet = cpudyno.sheet(budget=5, machine="sim:2s-56c")
     >>> sheet.record.run.simulated
     '2s-56c'
 
@@ -220,7 +220,7 @@ def memory_bandwidth(
     elements: elements of eight bytes in each array; ``None``: four times the caches.
 
     >>> import cpudyno
-    >>> bandwidth = cpudyno.memory_bandwidth(nthreads=4, machine="sim:2s-56c", budget=1)
+    >>> bandwidth = cpudyno.memory_bandwidth(nthreads=4, machine="sim:2s-56c")
     >>> bandwidth.minimum <= bandwidth.median <= bandwidth.maximum, bandwidth.median.unit
     (True, 'B/s')
     >>> sorted(bandwidth.kernels)
@@ -260,9 +260,9 @@ def benchmark(
     """Memory bandwidth on one thread and on as many as there are cores: ``single`` and ``multi``.
 
     >>> import cpudyno
-    >>> both = cpudyno.benchmark(machine="sim:2s-56c", budget=1)
+    >>> both = cpudyno.benchmark(machine="sim:2s-56c")
     >>> both.single.threads, both.multi.threads, both.single.median < both.multi.median
-    (1, 56, True)
+    (1, 112, True)
 
     Arguments and errors are those of `memory_bandwidth`.
     """
@@ -288,7 +288,7 @@ def scaling_benchmark(
     ``every``: each number of threads, and not only as many as fit into the time.
 
     >>> import cpudyno
-    >>> scaling = cpudyno.scaling_benchmark(machine="sim:2s-56c", budget=1)
+    >>> scaling = cpudyno.scaling_benchmark(machine="sim:2s-56c")
     >>> scaling.threads[0], scaling[0] < scaling[-1]
     (1, True)
 
@@ -311,7 +311,7 @@ def vector_length_dependence(
     """The bandwidth of the fastest kernel, in B/s, with arrays of one to four times the caches: by their elements.
 
     >>> import cpudyno
-    >>> lengths = cpudyno.vector_length_dependence(machine="sim:2s-56c", budget=1)
+    >>> lengths = cpudyno.vector_length_dependence(machine="sim:2s-56c")
     >>> len(lengths), min(lengths.values()) > 1e9
     (4, True)
 

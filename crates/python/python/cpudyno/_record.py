@@ -6,7 +6,7 @@ import html as _html
 import json
 import os
 from functools import cached_property
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple, Union
 
 from . import _native
 from ._errors import Unavailable, unavailable
@@ -177,7 +177,7 @@ class Record:
     >>> import cpudyno
     >>> record = cpudyno.info(machine="sim:2s-56c")
     >>> record.facts["cpu.brand"], record.run.simulated
-    ('SIMULATED CPU of two packages, 56 cores', '2s-56c')
+    ('SIMULATED 2 x 56 cores', '2s-56c')
     >>> Record.from_json(record.json()) == record
     True
     """
@@ -263,7 +263,7 @@ class Record:
         >>> import cpudyno
         >>> columns = cpudyno.pause(machine="sim:2s-56c", budget=0.2).frame()
         >>> sorted(columns)[:5], len({len(column) for column in columns.values()})
-        (['area', 'cpu_list', 'cpus', 'high', 'low'], 1)
+        (['area', 'cpu_list', 'cpus', 'data', 'high'], 1)
         """
         if level == "results":
             return _columns([_result(row) for row in self.rows], [row.parameters for row in self.rows])
@@ -380,6 +380,15 @@ def _columns(rows: List[Dict[str, Any]], parameters: Sequence[Mapping[str, str]]
     return columns
 
 
+class Recorded(Protocol):
+    """An answer, which has a record."""
+
+    @property
+    def record(self) -> Record:
+        """The record."""
+        ...
+
+
 class Comparison(NamedTuple):
     """Two records or more side by side: what differs, and whether it is more than noise."""
 
@@ -395,18 +404,25 @@ class Comparison(NamedTuple):
         return self.text
 
 
-def compare(a: Record, b: Record, *more: Record, names: Sequence[str] = ()) -> Comparison:
-    """Holds records against each other; ``names`` are what they are called, A, B, ... without them.
+def compare(
+    a: Union[Record, Recorded],
+    b: Union[Record, Recorded],
+    *more: Union[Record, Recorded],
+    names: Sequence[str] = (),
+) -> Comparison:
+    """Holds records, or those of answers, against each other; ``names`` are what they are called, A, B, ... without them.
 
     >>> import cpudyno
     >>> a, b = (cpudyno.pause(machine="sim:2s-56c", budget=0.2) for _ in range(2))
     >>> "A" in str(compare(a, b))
     True
     """
-    records = (a, b, *more)
-    for record in records:
+    records: List[Record] = []
+    for it in (a, b, *more):
+        record = it if isinstance(it, Record) else getattr(it, "record", None)
         if not isinstance(record, Record):
-            raise TypeError(f"records are compared, not {type(record).__name__}; Record.open(FILE) reads one")
+            raise TypeError(f"records are compared, not {type(it).__name__}; Record.open(FILE) reads one")
+        records.append(record)
     if names and len(names) != len(records):
         raise ValueError(f"{len(records)} records have {len(names)} names")
     called = names or [chr(ord("A") + at) if at < 26 else str(at + 1) for at in range(len(records))]

@@ -9,10 +9,8 @@ reference cycles.
 ...     touched = bytearray(16 * 4096)
 >>> p.counts["page-faults"] >= 0
 True
->>> print(p)  # doctest: +ELLIPSIS
-CPU ...
-EVENT ... TOTAL ... /page
-...
+>>> "EVENT" in str(p) and "/page" in str(p)
+True
 """
 
 from __future__ import annotations
