@@ -5,7 +5,22 @@ from typing import Any, Callable, Dict, List, Optional, Tuple, Union, final
 
 from ._errors import Unavailable
 
-__all__: List[str]
+__all__ = [
+    "CounterSet",
+    "Record",
+    "Window",
+    "compare",
+    "count_function",
+    "describe",
+    "fleet",
+    "forked",
+    "measure",
+    "provoke_bug",
+    "report",
+    "verdict",
+    "why_no_event",
+    "why_nothing_counts",
+]
 
 _Path = Union[str, os.PathLike[str]]
 _Units = List[Tuple[str, int]]
