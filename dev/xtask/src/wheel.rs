@@ -68,7 +68,7 @@ fn built(profile: &str, folder: &Path) -> anyhow::Result<PathBuf> {
             fs::remove_file(old).context("cannot remove an earlier wheel")?;
         }
     }
-    let line = format!("maturin build --locked --manifest-path {PACKAGE}/Cargo.toml --profile");
+    let line = format!("maturin build --locked --compression-level 9 --manifest-path {PACKAGE}/Cargo.toml --profile");
     done(cargo::command(&line).arg(profile).arg("--out").arg(folder))?;
     wheels(folder)?.pop().context("maturin made no wheel")
 }
