@@ -15,7 +15,7 @@ use crate::records::Record;
 /// What is asked for; `None`: as usual.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(crate) struct Asked {
+pub(crate) struct MeasureArguments {
     machine: Option<String>,
     cpus: Option<String>,
     budget: Option<f64>,
@@ -50,7 +50,7 @@ enum Told {
 pub(crate) fn measure(
     py: Python<'_>,
     question: &str,
-    asked: Asked,
+    asked: MeasureArguments,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Record> {
     let stop = Stop::default();
@@ -95,10 +95,15 @@ fn heard(told: &mut Receiver<Told>) -> Result<Told, RecvTimeoutError> {
     told.recv_timeout(STEP)
 }
 
-type Run = Box<dyn FnOnce() -> Result<cpudyno::Record, Error> + Send>;
+type Measurement = Box<dyn FnOnce() -> Result<cpudyno::Record, Error> + Send>;
 
 /// The measurement, ready to run on any thread.
-fn prepared(question: &str, asked: &Asked, stop: &Stop, tell: &Sender<Told>) -> PyResult<Run> {
+fn prepared(
+    question: &str,
+    asked: &MeasureArguments,
+    stop: &Stop,
+    tell: &Sender<Told>,
+) -> PyResult<Measurement> {
     use cpudyno::{cores, gate, jitter, memory, openmp, pause, sheet, turbo, wake};
     macro_rules! run {
         ($builder:expr) => {{
@@ -157,7 +162,7 @@ fn prepared(question: &str, asked: &Asked, stop: &Stop, tell: &Sender<Told>) -> 
 /// What every question has.
 fn usual<A: cpudyno::Answer<Options = O>, O: Clone>(
     mut builder: Builder<A, O>,
-    asked: &Asked,
+    asked: &MeasureArguments,
     stop: &Stop,
     tell: &Sender<Told>,
 ) -> PyResult<Builder<A, O>> {
@@ -189,7 +194,7 @@ fn usual<A: cpudyno::Answer<Options = O>, O: Clone>(
 
 fn of_memory<A>(
     mut builder: Builder<A, cpudyno::memory::MemoryOptions>,
-    asked: &Asked,
+    asked: &MeasureArguments,
 ) -> PyResult<Builder<A, cpudyno::memory::MemoryOptions>>
 where
     A: cpudyno::Answer<Options = cpudyno::memory::MemoryOptions>,
@@ -206,7 +211,7 @@ where
     if let Some(variant) = &asked.variant {
         builder = builder.variant(variant);
     }
-    let Asked { write_allocate, every, .. } = *asked;
+    let MeasureArguments { write_allocate, every, .. } = *asked;
     Ok(builder.options(|options| {
         options.bytes.write_allocate = write_allocate;
         options.every_count = every;
@@ -215,7 +220,7 @@ where
 
 fn of_turbo<A>(
     mut builder: Builder<A, cpudyno::turbo::TurboOptions>,
-    asked: &Asked,
+    asked: &MeasureArguments,
 ) -> PyResult<Builder<A, cpudyno::turbo::TurboOptions>>
 where
     A: cpudyno::Answer<Options = cpudyno::turbo::TurboOptions>,
@@ -233,7 +238,7 @@ where
 
 /// The rows of a table that were asked for by name.
 fn rows<T>(
-    asked: &Asked,
+    asked: &MeasureArguments,
     what: &str,
     command: &str,
     find: impl Fn(&str) -> Option<T>,

@@ -20,8 +20,7 @@ const DIST: &str = "dist";
 const TEST: &str = "target/python";
 
 /// What tests of Python are run with, from the root: see `needs`.
-const TOOLS: [&str; 3] =
-    ["target/tools/pytest", "target/tools/mypy", "target/tools/basedpyright"];
+const TOOLS: [&str; 3] = ["target/tools/pytest", "target/tools/mypy", "target/tools/basedpyright"];
 
 /// The largest wheel that is shipped, in bytes; those of tests are not stripped.
 const MOST: u64 = 12_000_000;
@@ -68,7 +67,9 @@ fn built(profile: &str, folder: &Path) -> anyhow::Result<PathBuf> {
             fs::remove_file(old).context("cannot remove an earlier wheel")?;
         }
     }
-    let line = format!("maturin build --locked --compression-level 9 --manifest-path {PACKAGE}/Cargo.toml --profile");
+    let line = format!(
+        "maturin build --locked --compression-level 9 --manifest-path {PACKAGE}/Cargo.toml --profile"
+    );
     done(cargo::command(&line).arg(profile).arg("--out").arg(folder))?;
     wheels(folder)?.pop().context("maturin made no wheel")
 }
