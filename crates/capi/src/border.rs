@@ -2,10 +2,9 @@
 
 use std::ffi::{CStr, c_char};
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo, catch_unwind};
-use std::sync::Once;
 
-use crate::last_error;
 use crate::status::{CallError, CdStatus, Done};
+use crate::{last_error, library};
 
 /// Does what a function of C is for.
 #[inline]
@@ -19,16 +18,21 @@ pub(crate) fn call(function: impl FnOnce() -> Done) -> CdStatus {
 
 /// The same of what takes its time: a panic inside prints nothing, its place is in the text of the error.
 pub(crate) fn slow_call(function: impl FnOnce() -> Done) -> CdStatus {
-    static HOOK: Once = Once::new();
-    HOOK.call_once(|| {
-        let before = panic::take_hook();
-        panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
-            if !last_error::notes_place(info.location()) {
-                before(info);
-            }
-        }));
+    call(|| {
+        library::prepare();
+        Ok(())
     });
     last_error::inside(|| call(function))
+}
+
+/// Panics inside calls print nothing. Once is enough.
+pub(crate) fn keep_panics_quiet() {
+    let before = panic::take_hook();
+    panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
+        if !last_error::notes_place(info.location()) {
+            before(info);
+        }
+    }));
 }
 
 #[cold]

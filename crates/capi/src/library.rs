@@ -4,11 +4,13 @@
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::mem::ManuallyDrop;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, Once, PoisonError};
 
+use machine::Machine;
 use pmu::counting::{RegionPlan, RegionSums};
 
+use crate::border;
 use crate::status::{CallError, CdStatus};
 
 /// How many sets of regions may be open at once.
@@ -59,6 +61,27 @@ pub(crate) fn locked<T>(work: impl FnOnce(&mut Library) -> T) -> T {
         unsafe { libc::pthread_atfork(Some(before_fork), Some(in_parent), Some(in_child)) };
     });
     work(&mut lock())
+}
+
+/// Makes tables that are made at their first use, under the lock that forks wait for: a child must not find them half
+/// made by a thread that it does not have.
+pub(crate) fn prepare() {
+    static PREPARED: AtomicBool = AtomicBool::new(false);
+    if PREPARED.load(Ordering::Acquire) {
+        return;
+    }
+    locked(|_| {
+        if PREPARED.load(Ordering::Relaxed) {
+            return;
+        }
+        border::keep_panics_quiet();
+        let doctor = cpudyno::doctor_of("sim:4c");
+        drop(doctor.map(|record| cpudyno::record::text(&record)));
+        if let Ok(machine) = Machine::named("4c") {
+            drop(RegionPlan::of(&machine, &["instructions"]));
+        }
+        PREPARED.store(true, Ordering::Release);
+    });
 }
 
 fn lock() -> MutexGuard<'static, Library> {
@@ -175,6 +198,10 @@ impl RegionSet {
     pub(crate) fn number(&mut self, name: &str, most: usize) -> Result<u32, CallError> {
         if let Some(at) = self.names.iter().position(|known| known == name) {
             return Ok(at as u32);
+        }
+        if name.is_empty() || name.contains(char::is_control) {
+            let why = format!("region {name:?} has no name that fits into a line");
+            return Err(CallError::Worded(CdStatus::CdErrorArgument, why));
         }
         if self.names.len() == most {
             let why = format!("region `{name}` is one too many: there is room for {most}");

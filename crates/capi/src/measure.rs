@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use cpudyno::by_name::{self, Listener, as_budget};
-use cpudyno::{Answer, Builder, Error, Stop};
+use cpudyno::{Answer, AskedOptions, Builder, Error, Stop};
 use measure::run::Error as RunError;
 
 use crate::border::{self, Out, call, slow_call};
@@ -168,7 +168,9 @@ impl Drop for Running {
     }
 }
 
-fn run<A: Answer<Options = O>, O: Clone>(builder: Builder<A, O>) -> Result<A, CallError> {
+fn run<A: Answer<Options = O>, O: Clone + AskedOptions>(
+    builder: Builder<A, O>,
+) -> Result<A, CallError> {
     let running = Running::begin();
     builder.stop(running.0.clone()).run().map_err(|error| failed(&error))
 }
@@ -181,6 +183,7 @@ fn stopped() -> CallError {
 fn failed(error: &Error) -> CallError {
     let status = match error {
         Error::Busy { .. } => CdStatus::CdErrorBusy,
+        Error::Stopped => return stopped(),
         Error::Argument { .. }
         | Error::Machine(_)
         | Error::Measure(RunError::Asked(_) | RunError::Placement(_)) => CdStatus::CdErrorArgument,

@@ -3,10 +3,10 @@
 use std::ffi::{c_char, c_double};
 use std::sync::Arc;
 
-use model::Known;
 use model::counts::with_reasons;
-use model::page::tally;
+use model::page::{si, tally};
 use model::record::{CountedUnit, Counts};
+use model::{Known, Unit};
 use pmu::counting::{REGIONS_MAX, RegionPlan, RegionRefusal, RegionTotal};
 use serde_json::{Value, json};
 
@@ -364,7 +364,7 @@ fn page(name: &str, total: RegionTotal) -> String {
     let RegionTotal { calls, counted, seconds, events, .. } = total;
     let time = match seconds {
         Known::Yes(seconds) => {
-            format!("{}, {:.3} ms", tally(calls as usize, "call"), seconds * 1e3)
+            format!("{}, {}", tally(calls as usize, "call"), si::format(seconds, Unit::Second))
         }
         Known::No { unavailable } => unavailable.why,
     };

@@ -24,7 +24,7 @@ pub use model::stats::paired::{Comparison, Verdict};
 use model::{Known, Obstacle, Reading, Unavailable};
 
 use crate::Error;
-use crate::builder::{Answer, Builder, Measurement};
+use crate::builder::{Answer, AskedOptions, Builder, Measurement, some};
 
 /// What is compared, and how.
 #[derive(Clone)]
@@ -146,6 +146,9 @@ impl Answer for AbTrial {
         let Measurement { machine, extent, command, presentation, stop, progress } = how;
         refuse_elsewhere(machine).map_err(measure::run::Error::from)?;
         let mut comparing = options.comparing()?;
+        for arm in &mut comparing.own {
+            arm.cpus = arm.cpus.take().or_else(|| extent.cpus.clone());
+        }
         comparing.budget = extent.budget.unwrap_or(comparing.budget);
         let described = machine::describe(machine, command, presentation);
         let record = measure::ab::run(machine, &comparing, None, described, stop, progress)?;
@@ -155,6 +158,19 @@ impl Answer for AbTrial {
     /// A command that measures takes its turn itself.
     fn is_alone(options: &TrialOptions) -> bool {
         matches!(options.what, TrialSubject::Area(_))
+    }
+}
+
+impl AskedOptions for TrialOptions {
+    fn check(&self) -> Result<(), Error> {
+        if let TrialSubject::Command(words, _) = &self.what {
+            some("the words of the command", Some(words.as_slice()))?;
+        }
+        if self.band > 0.0 && self.band <= 0.5 {
+            return Ok(());
+        }
+        let why = format!("`band` is {}: it is more than 0 and at most 0.5", self.band);
+        Err(Error::Argument { why, hint: None })
     }
 }
 

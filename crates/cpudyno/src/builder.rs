@@ -18,7 +18,7 @@ use crate::host_lock::{self, Held, Taken};
 /// What a measurement answers with. The types of this crate are all there are.
 pub trait Answer: Sized {
     /// What may be chosen beside where and how long.
-    type Options: Clone;
+    type Options: Clone + AskedOptions;
     /// What its record calls the command.
     #[doc(hidden)]
     const NAME: &'static str;
@@ -31,6 +31,48 @@ pub trait Answer: Sized {
     fn is_alone(_: &Self::Options) -> bool {
         true
     }
+}
+
+/// What may be chosen of a question.
+pub trait AskedOptions {
+    /// Whether the choices mean something.
+    #[doc(hidden)]
+    fn check(&self) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+impl AskedOptions for () {}
+
+/// Refuses a list without anything in it, of which nothing would be measured.
+pub(crate) fn some<T>(name: &str, list: Option<&[T]>) -> Result<(), Error> {
+    if list.is_none_or(|list| !list.is_empty()) {
+        return Ok(());
+    }
+    let hint = Some("leave it out: the usual ones are measured then".to_owned());
+    Err(Error::Argument { why: format!("{name} are an empty list"), hint })
+}
+
+/// Refuses a number of nothing.
+pub(crate) fn some_number(name: &str, number: Option<usize>) -> Result<(), Error> {
+    if number.is_none_or(|number| number > 0) {
+        return Ok(());
+    }
+    let hint = Some("leave it out, or ask for 1 or more".to_owned());
+    Err(Error::Argument { why: format!("{name} are no number from 1 on"), hint })
+}
+
+/// Seconds that a measurement may take: more than none, and no longer than an hour, as of the command.
+///
+/// # Errors
+/// Where they are none, or too many.
+pub fn as_budget(name: &str, seconds: f64) -> Result<Seconds, Error> {
+    const MAX: f64 = 3600.0;
+    if seconds > 0.0 && seconds <= MAX {
+        return Ok(Seconds(seconds));
+    }
+    let why = format!("`{name}` is {seconds} s: it is more than 0 and at most {MAX} s");
+    Err(Error::Argument { why, hint: None })
 }
 
 /// Where and how to measure, once it is time.
@@ -84,7 +126,7 @@ enum MachineChoice {
     Rooted(PathBuf),
 }
 
-impl<A: Answer<Options = O>, O: Clone> Builder<A, O> {
+impl<A: Answer<Options = O>, O: Clone + AskedOptions> Builder<A, O> {
     pub(crate) fn new(options: O) -> Builder<A, O> {
         Builder {
             options,
@@ -134,7 +176,7 @@ impl<A: Answer<Options = O>, O: Clone> Builder<A, O> {
     }
 
     /// Ends early when this is asked to, also by another thread. What was measured until then is the answer;
-    /// [`Record::run`] says in `interrupted` that it is not all.
+    /// [`Record::run`] says in `interrupted` that it is not all. Where that is nothing, it is [`Error::Stopped`].
     pub fn stop(self, stop: Stop) -> Self {
         Builder { stop, ..self }
     }
@@ -162,6 +204,13 @@ impl<A: Answer<Options = O>, O: Clone> Builder<A, O> {
     /// not go there. A single number that cannot be had is no error: it is a reason in the answer.
     pub fn run(self) -> Result<A, Error> {
         let Builder { options, machine, extent, program, patience, stop, mut progress, .. } = self;
+        options.check()?;
+        if let Some(budget) = extent.budget {
+            as_budget("budget", budget.0)?;
+        }
+        if let Some(cpus) = &extent.cpus {
+            some("cpus", Some(cpus.as_slice()))?;
+        }
         let machine = machine.find(program)?;
         let command = self.command.unwrap_or_else(|| vec![A::NAME.to_owned()]);
         let presentation = Presentation::of(A::PAGE);
@@ -205,12 +254,15 @@ fn turn(machine: &Machine, patience: Duration, stop: &Stop) -> Result<Option<Hel
     let Some(place) = host_lock::place(is_here) else { return Ok(None) };
     let begun = Instant::now();
     loop {
+        if stop.asked() {
+            return Err(Error::Stopped);
+        }
         let holder = match place.take()? {
             Taken::Held(held) => return Ok(held),
             Taken::By(holder) => holder,
         };
         let left = patience.saturating_sub(begun.elapsed());
-        if left.is_zero() || stop.asked() {
+        if left.is_zero() {
             return Err(Error::Busy { holder });
         }
         thread::sleep(left.min(STEP));

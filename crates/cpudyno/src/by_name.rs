@@ -16,12 +16,13 @@ use model::record::Record;
 use model::{CpuSet, Seconds};
 use serde_json::{Map, Value};
 
+pub use crate::builder::as_budget;
 use crate::gate::Judgement;
 use crate::jitter::Gaps;
 use crate::openmp::Overheads;
 use crate::sheet::Sheet;
 use crate::turbo::{Active, Clocks};
-use crate::{Answer, Builder, Error, Progress, Stop, cores, pause};
+use crate::{Answer, AskedOptions, Builder, Error, Progress, Stop, cores, pause};
 
 /// What can be measured, and what can only be read.
 const AREAS: &[&str] = &[
@@ -65,7 +66,7 @@ fn measured(area: &str, mut options: Options) -> Result<Record, Error> {
         "turbo" => turbo(options),
         "cores" => {
             let known: Vec<&cores::Message> = cores::MESSAGES.iter().collect();
-            let ways = options.rows("messages", &known, |it| it.id)?;
+            let ways = options.rows("messages", &known, |it| it.id, "cpudyno cores --list")?;
             let builder = with(cores::Latencies::builder(), ways, |it, ways| it.messages(&ways));
             record(area, builder, cores::Latencies::into_record, options)
         }
@@ -113,7 +114,7 @@ fn memory(options: &mut Options) -> Result<Record, Error> {
     use crate::memory::{Bandwidth, Latency, Scaling, VectorLengths, all_kernels};
     const QUESTIONS: &[&str] = &["bandwidth", "scaling", "vector-lengths", "latency"];
     let question = options.word("question", QUESTIONS)?;
-    let kernels = options.rows("kernels", all_kernels(), |it| it.id)?;
+    let kernels = options.rows("kernels", all_kernels(), |it| it.id, "cpudyno memory --list")?;
     let (threads, length) = (options.count("threads")?, options.count("length")?);
     let variant = options.text("variant")?;
     let (every, moved) = (options.flag("every")?, options.flag("write_allocate")?);
@@ -140,7 +141,8 @@ fn memory(options: &mut Options) -> Result<Record, Error> {
 }
 
 fn turbo(options: &mut Options) -> Result<Record, Error> {
-    let streams = options.rows("streams", crate::turbo::streams(), |it| it.id)?;
+    let streams =
+        options.rows("streams", crate::turbo::all_streams(), |it| it.id, "cpudyno streams")?;
     let cores = options.count("cores")?;
     let active = match options.word("active", &["each", "all"])? {
         "all" => Active::All,
@@ -154,7 +156,7 @@ fn turbo(options: &mut Options) -> Result<Record, Error> {
 fn wake(options: &mut Options) -> Result<Record, Error> {
     use crate::wake::{Idle, Latencies, Timer, methods};
     let question = options.word("question", &["signals", "idle", "timer"])?;
-    let ways = options.rows("methods", methods(), |it| it.id)?;
+    let ways = options.rows("methods", methods(), |it| it.id, "cpudyno wake --list")?;
     /// The same options of each of the questions.
     macro_rules! asked {
         ($answer:ident) => {{
@@ -190,7 +192,7 @@ fn with<B, T>(builder: B, option: Option<T>, tell: impl FnOnce(B, T) -> B) -> B 
 }
 
 /// Measures with what every area may be told.
-fn record<A: Answer<Options = O>, O: Clone>(
+fn record<A: Answer<Options = O>, O: Clone + AskedOptions>(
     area: &str,
     builder: Builder<A, O>,
     of: fn(A) -> Record,
@@ -208,9 +210,6 @@ fn record<A: Answer<Options = O>, O: Clone>(
     let builder = with(builder, command, Builder::command).stop(stop).progress(progress);
     builder.run().map(of)
 }
-
-/// The longest that a measurement may be asked to take, as of the command.
-const BUDGET_MAX: f64 = 3600.0;
 
 /// The options of a call, taken one after the other; those that nobody took are an error.
 struct Options {
@@ -321,11 +320,16 @@ impl Options {
         name: &'static str,
         table: &[&'static T],
         id: impl Fn(&T) -> &'static str,
+        listed_by: &str,
     ) -> Result<Option<Vec<&'static T>>, Error> {
         let row = |wanted: &String| {
             table.iter().copied().find(|row| id(row) == wanted).ok_or_else(|| {
-                let known: Vec<&str> = table.iter().map(|row| id(row)).collect();
-                unknown(format!("`{name}` has no `{wanted}`"), meant(wanted, known))
+                let near = did_you_mean(wanted, table.iter().map(|row| id(row)));
+                let hint = match near {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("`{listed_by}` lists them"),
+                };
+                unknown(format!("`{name}` has no `{wanted}`"), hint)
             })
         };
         self.texts(name)?.map(|wanted| wanted.iter().map(row).collect()).transpose()
@@ -358,17 +362,6 @@ impl Options {
             }
         }
     }
-}
-
-/// Seconds that a measurement may take.
-///
-/// # Errors
-/// Where they are none, or too many.
-pub fn as_budget(name: &str, seconds: f64) -> Result<Seconds, Error> {
-    if seconds > 0.0 && seconds <= BUDGET_MAX {
-        return Ok(Seconds(seconds));
-    }
-    Err(senseless(format!("`{name}` is {seconds} s: it is more than 0 and at most {BUDGET_MAX} s")))
 }
 
 fn count(name: &str, value: &Value) -> Result<usize, Error> {

@@ -14,7 +14,7 @@ use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
 use rig::placement::Choice;
 
 use crate::Error;
-use crate::builder::{Builder, RunExtent, answers};
+use crate::builder::{AskedOptions, Builder, RunExtent, answers, some};
 use crate::record::{Row, Value, rows};
 
 /// The latency of each pair of cores, by compare and swap and in other ways.
@@ -87,8 +87,16 @@ fn request(
     command: Vec<String>,
     presentation: Presentation,
 ) -> measure::run::Request {
-    let cpus = Choice { cpus, ..options.cpus.clone() };
-    CoresOptions { cpus, budget, ..options }.request(command, presentation)
+    let cpus = Choice { cpus: cpus.or(options.cpus.cpus.clone()), ..options.cpus.clone() };
+
+    CoresOptions { cpus, budget: budget.or(options.budget), ..options }
+        .request(command, presentation)
+}
+
+impl AskedOptions for CoresOptions {
+    fn check(&self) -> Result<(), Error> {
+        some("messages", self.messages.as_deref())
+    }
 }
 
 impl<A> Builder<A, CoresOptions> {

@@ -15,6 +15,10 @@ pub enum Error {
         /// The process, its command, since when.
         holder: String,
     },
+    /// It was asked to stop before anything was measured.
+    #[cfg(feature = "measure")]
+    #[error("stopped before anything was measured")]
+    Stopped,
     /// The file that `CPUDYNO_LOCK` names cannot be locked.
     #[cfg(feature = "measure")]
     #[error(transparent)]
@@ -26,7 +30,7 @@ pub enum Error {
     /// The machine does not allow it, or what was asked for does not go together.
     #[cfg(feature = "measure")]
     #[error(transparent)]
-    Measure(#[from] measure::run::Error),
+    Measure(measure::run::Error),
     /// An argument means nothing.
     #[error("{why}")]
     Argument {
@@ -54,6 +58,16 @@ pub enum Error {
     /// A record cannot be written in that format.
     #[error(transparent)]
     View(#[from] views::Error),
+}
+
+#[cfg(feature = "measure")]
+impl From<measure::run::Error> for Error {
+    fn from(error: measure::run::Error) -> Error {
+        match error {
+            measure::run::Error::Run(rig::executor::RunError::Interrupted) => Error::Stopped,
+            error => Error::Measure(error),
+        }
+    }
 }
 
 impl Error {

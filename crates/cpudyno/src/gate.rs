@@ -15,7 +15,7 @@ pub use model::record::{Bound, BoundKind, GateItem, GateVerdict};
 use model::record::{PageKind, Presentation, Record};
 
 use crate::Error;
-use crate::builder::{Answer, Builder, Measurement, RunExtent, methods};
+use crate::builder::{Answer, AskedOptions, Builder, Measurement, RunExtent, methods};
 
 /// Judges by what is known anyway: figures of its core, claims, settings, errors of memory.
 ///
@@ -72,6 +72,8 @@ impl Answer for Judgement {
         Ok(Judgement::of(how.record(&request)?, bounds))
     }
 }
+
+impl AskedOptions for Vec<Bound> {}
 
 methods!(Judgement, Vec<Bound>, Vec::new());
 

@@ -4,7 +4,7 @@ use model::Seconds;
 use model::record::{Presentation, Record};
 
 use crate::Error;
-use crate::builder::{Builder, RunExtent, answers};
+use crate::builder::{AskedOptions, Builder, RunExtent, answers, as_budget};
 
 /// Watches every CPU for ten seconds.
 ///
@@ -46,6 +46,12 @@ fn request(
     const TIME: Seconds = Seconds(10.0);
     let time = budget.unwrap_or(TIME);
     measure::areas::jitter::request(time, options.shortest, cpus, command, presentation)
+}
+
+impl AskedOptions for GapOptions {
+    fn check(&self) -> Result<(), Error> {
+        as_budget("shortest", self.shortest.0).map(drop)
+    }
 }
 
 impl<A> Builder<A, GapOptions> {

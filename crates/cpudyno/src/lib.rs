@@ -55,7 +55,7 @@
 //! ```
 //! let clocks = cpudyno::turbo::Clocks::builder()
 //!     .on("sim:vm-2c")
-//!     .streams(&[cpudyno::turbo::streams()[0]])
+//!     .streams(&[cpudyno::turbo::all_streams()[0]])
 //!     .budget(cpudyno::Seconds(0.5))
 //!     .run()?;
 //! assert!(cpudyno::record::text(clocks.record()).contains("SIMULATED"));
@@ -131,7 +131,7 @@ pub use model::{CpuId, CpuSet, Finding, Reading, Seconds, Severity, Unavailable,
 pub use pmu;
 
 #[cfg(feature = "measure")]
-pub use builder::{Answer, Builder, Progress, Stop};
+pub use builder::{Answer, AskedOptions, Builder, Progress, Stop};
 pub use error::Error;
 pub use fleet::compare;
 #[cfg(feature = "measure")]

@@ -11,12 +11,12 @@
 pub use kernels::memory::MemoryKernel;
 use measure::areas::memory::Question;
 pub use measure::areas::memory::{Length, MemoryOptions};
-use model::areas::memory::{AREA, CHASE, QUESTION};
+use model::areas::memory::{AREA, CHASE, QUESTION, choice};
 use model::record::Record;
 use model::{CpuSet, Obstacle, Reading, Unavailable};
 
 use crate::Error;
-use crate::builder::{Builder, RunExtent, answers};
+use crate::builder::{AskedOptions, Builder, RunExtent, answers, some, some_number};
 use crate::record::{Row, Value, rows};
 
 /// The kernels that there are.
@@ -66,6 +66,8 @@ pub struct Kernels {
     /// In which order threads were added, where there are several: `compact`, `spread`, `node 0`.
     pub order: Option<String>,
     rows: Vec<Row>,
+    /// Of these kernels it was tried which way is the fastest.
+    tried: Vec<String>,
 }
 
 impl Kernels {
@@ -74,11 +76,16 @@ impl Kernels {
         self.cpus.len()
     }
 
+    /// The kernels that were measured, in the order of the record.
+    pub fn names(&self) -> Vec<&str> {
+        model::in_order(self.rows.iter().map(|row| row.workload.as_str()))
+    }
+
     /// Bytes per second that a kernel (`copy`, `scale`, `add`, `triad`, ...) reads and writes as it is written down, in
-    /// the fastest of the ways that were measured.
+    /// the fastest way.
     ///
     /// # Errors
-    /// Why there is no number.
+    /// Why there is no number; also where there was no time to try which way is the fastest.
     pub fn bandwidth(&self, kernel: &str) -> Reading<Value> {
         self.fastest(kernel).and_then(|row| row.value.clone())
     }
@@ -100,12 +107,27 @@ impl Kernels {
 
     fn fastest(&self, kernel: &str) -> Reading<&Row> {
         let rate = |row: &Row| row.value.as_ref().map_or(f64::NEG_INFINITY, Value::median);
-        let rows = self.rows.iter().filter(|row| row.workload == kernel);
-        rows.max_by(|a, b| rate(a).total_cmp(&rate(b))).ok_or_else(|| {
-            let why = format!("it was not measured on {} threads", self.threads());
-            Unavailable::new(Obstacle::Measurement, kernel, why)
-        })
+        let absent = |why: String| {
+            Unavailable::new(Obstacle::Measurement, format!("bandwidth of {kernel}"), why)
+                .with_remedy("give it more time")
+        };
+        let rows = || self.rows.iter().filter(|row| row.workload == kernel);
+        let is_best =
+            |row: &&Row| row.parameters.get("choice").is_some_and(|it| it == choice::BEST);
+        if let Some(best) = rows().find(is_best) {
+            best.value.as_ref().map_err(Clone::clone)?;
+            if has_ways(kernel) && !self.tried.iter().any(|tried| tried == kernel) {
+                return Err(absent("there was no time to try which way is the fastest".to_owned()));
+            }
+        }
+        let none = || absent(format!("it was not measured on {} threads", self.threads()));
+        rows().max_by(|a, b| rate(a).total_cmp(&rate(b))).ok_or_else(none)
     }
+}
+
+/// Whether a kernel has several variants.
+fn has_ways(kernel: &str) -> bool {
+    kernels::memory::find(kernel).is_none_or(|kernel| kernel.variants.len() > 1)
 }
 
 /// `24/16`.
@@ -120,21 +142,23 @@ pub fn kernels(record: &Record) -> Vec<Kernels> {
     let mut groups: Vec<Kernels> = Vec::new();
     // What chose the fastest way is no result beside that way's own.
     let is_trial = |row: &Row| row.parameters.get(QUESTION).is_some_and(|it| it == "trial");
-    let of_kernels = |row: &Row| {
-        row.area == AREA && row.quantity == "bandwidth" && row.workload != CHASE && !is_trial(row)
-    };
-    for row in rows(record).into_iter().filter(of_kernels) {
+    let of_kernels =
+        |row: &Row| row.area == AREA && row.quantity == "bandwidth" && row.workload != CHASE;
+    let (trials, others): (Vec<Row>, Vec<Row>) = rows(record).into_iter().partition(is_trial);
+    for row in others.into_iter().filter(of_kernels) {
         let elements = row.number("elements").unwrap_or_default();
         let order = row.parameters.get("order").cloned();
         let is_its = |group: &&mut Kernels| {
             group.cpus == row.cpus && group.elements == elements && group.order == order
         };
-        match groups.iter_mut().find(is_its) {
-            Some(group) => group.rows.push(row),
-            None => {
-                groups.push(Kernels { cpus: row.cpus.clone(), elements, order, rows: vec![row] });
-            }
+        if let Some(group) = groups.iter_mut().find(is_its) {
+            group.rows.push(row);
+            continue;
         }
+        let tried = trials.iter().filter(|trial| trial.cpus == row.cpus);
+        let tried = tried.map(|trial| trial.workload.clone()).collect();
+        let cpus = row.cpus.clone();
+        groups.push(Kernels { cpus, elements, order, rows: vec![row], tried });
     }
     groups.sort_by(|a, b| {
         (a.threads(), a.elements, &a.order).cmp(&(b.threads(), b.elements, &b.order))
@@ -174,8 +198,13 @@ impl Bandwidth {
 
     fn of_record(record: Record) -> Bandwidth {
         let mut fewer = kernels(&record);
-        let none =
-            || Kernels { cpus: CpuSet::default(), elements: 0, order: None, rows: Vec::new() };
+        let none = || Kernels {
+            cpus: CpuSet::default(),
+            elements: 0,
+            order: None,
+            rows: Vec::new(),
+            tried: Vec::new(),
+        };
         let kernels = fewer.pop().unwrap_or_else(none);
         Bandwidth { kernels, fewer, record }
     }
@@ -222,6 +251,8 @@ pub struct Latency {
 pub struct LatencyPoint {
     /// Bytes that the pointers lie in.
     pub footprint: u64,
+    /// The CPU that followed them.
+    pub cpus: CpuSet,
     /// What else tells it from others: `pages`, `walk`, `chains`, `level`.
     pub parameters: std::collections::BTreeMap<String, String>,
     /// Seconds that one pointer takes.
@@ -233,7 +264,12 @@ impl Latency {
         let is_latency = |row: &Row| row.area == AREA && row.quantity == "latency";
         let point = |row: Row| {
             let footprint = row.number("footprint")?;
-            Some(LatencyPoint { footprint, parameters: row.parameters, value: row.value })
+            Some(LatencyPoint {
+                footprint,
+                cpus: row.cpus,
+                parameters: row.parameters,
+                value: row.value,
+            })
         };
         let mut points: Vec<LatencyPoint> =
             rows(&record).into_iter().filter(is_latency).filter_map(point).collect();
@@ -258,8 +294,17 @@ fn request(
     command: Vec<String>,
     presentation: model::record::Presentation,
 ) -> measure::run::Request {
-    let cpus = rig::placement::Choice { cpus, ..options.cpus.clone() };
-    MemoryOptions { cpus, budget, ..options }.request(command, presentation)
+    let cpus =
+        rig::placement::Choice { cpus: cpus.or(options.cpus.cpus.clone()), ..options.cpus.clone() };
+    MemoryOptions { cpus, budget: budget.or(options.budget), ..options }
+        .request(command, presentation)
+}
+
+impl AskedOptions for MemoryOptions {
+    fn check(&self) -> Result<(), Error> {
+        some("kernels", self.kernels.as_deref())?;
+        some_number("threads", self.threads)
+    }
 }
 
 impl<A> Builder<A, MemoryOptions> {

@@ -4,12 +4,13 @@
 //! [`Builder::program`].
 
 pub use measure::areas::openmp::OpenmpOptions;
+use measure::areas::openmp::names;
 use model::record::{Presentation, Record};
 use model::{CpuSet, Reading};
 use rig::placement::Choice;
 
 use crate::Error;
-use crate::builder::{Builder, RunExtent, answers};
+use crate::builder::{AskedOptions, Builder, RunExtent, answers, some, some_number};
 use crate::record::{Row, Value, rows};
 
 /// The costs of every runtime that is installed, with every setting of waiting.
@@ -68,8 +69,27 @@ fn request(
     command: Vec<String>,
     presentation: Presentation,
 ) -> measure::run::Request {
-    let cpus = Choice { cpus, ..options.cpus.clone() };
-    OpenmpOptions { cpus, budget, ..options }.request(command, presentation)
+    let cpus = Choice { cpus: cpus.or(options.cpus.cpus.clone()), ..options.cpus.clone() };
+
+    OpenmpOptions { cpus, budget: budget.or(options.budget), ..options }
+        .request(command, presentation)
+}
+
+impl AskedOptions for OpenmpOptions {
+    fn check(&self) -> Result<(), Error> {
+        some("threads", self.threads.as_deref())?;
+        self.threads.iter().flatten().try_for_each(|count| some_number("threads", Some(*count)))?;
+        some("runtimes", self.runtimes.as_deref())?;
+        let is_unknown = |name: &&String| !names().any(|known| known == name.as_str());
+        let unknown = self.runtimes.iter().flatten().find(is_unknown);
+        unknown.map_or(Ok(()), |unknown| {
+            let known: Vec<&str> = names().collect();
+            Err(Error::Argument {
+                why: format!("there is no OpenMP runtime `{unknown}`"),
+                hint: Some(format!("known are {}", known.join(", "))),
+            })
+        })
+    }
 }
 
 impl<A> Builder<A, OpenmpOptions> {

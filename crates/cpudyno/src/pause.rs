@@ -8,7 +8,7 @@ use crate::Error;
 use crate::builder::{RunExtent, answers};
 use crate::record::Value;
 
-/// The latency of each such instruction on all cores at once.
+/// The latency of each such instruction, on each CPU alone.
 ///
 /// # Errors
 /// See [`Builder::run`](crate::Builder::run).
@@ -72,30 +72,34 @@ impl Latencies {
     }
 
     fn of_record(record: Record) -> Latencies {
-        let kind = |series: &&Series| record.machine.topology.kind(series.cpu).map(str::to_owned);
-        let own = || record.measured().filter(|series| series.area == model::areas::pause::AREA);
-        let mut keys: Vec<(String, Option<String>)> = Vec::new();
-        for series in own() {
-            let key = (series.workload.clone(), kind(&series));
-            if !keys.contains(&key) {
-                keys.push(key);
-            }
-        }
-        let instruction = |(instruction, core_type): (String, Option<String>)| {
-            let is_it = |it: &&Series| it.workload == instruction && kind(it) == core_type;
-            let all: Vec<&Series> = own().filter(is_it).collect();
-            let of = |quantity: &str| -> Reading<Value> {
-                let of: Vec<&Series> =
-                    all.iter().copied().filter(|it| it.quantity == quantity).collect();
-                Value::of(&of)
-            };
-            let (cycles, time) = (of("cycles_per_op"), of("time_per_op"));
-            let cpus = all.iter().map(|it| it.cpu).collect();
-            InstructionLatency { instruction, core_type, cpus, cycles, time }
-        };
-        let instructions = keys.into_iter().map(instruction).collect();
-        Latencies { instructions, record }
+        Latencies { instructions: instructions(&record), record }
     }
+}
+
+/// The instructions of a record, each by type of core.
+pub fn instructions(record: &Record) -> Vec<InstructionLatency> {
+    let kind = |series: &&Series| record.machine.topology.kind(series.cpu).map(str::to_owned);
+    let own = || record.measured().filter(|series| series.area == model::areas::pause::AREA);
+    let mut keys: Vec<(String, Option<String>)> = Vec::new();
+    for series in own() {
+        let key = (series.workload.clone(), kind(&series));
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    let instruction = |(instruction, core_type): (String, Option<String>)| {
+        let is_it = |it: &&Series| it.workload == instruction && kind(it) == core_type;
+        let all: Vec<&Series> = own().filter(is_it).collect();
+        let of = |quantity: &str| -> Reading<Value> {
+            let of: Vec<&Series> =
+                all.iter().copied().filter(|it| it.quantity == quantity).collect();
+            Value::of(&of)
+        };
+        let (cycles, time) = (of("cycles_per_op"), of("time_per_op"));
+        let cpus = all.iter().map(|it| it.cpu).collect();
+        InstructionLatency { instruction, core_type, cpus, cycles, time }
+    };
+    keys.into_iter().map(instruction).collect()
 }
 
 answers! {

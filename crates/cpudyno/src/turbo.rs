@@ -22,7 +22,7 @@ use rig::job::Manner;
 use rig::placement::Choice;
 
 use crate::Error;
-use crate::builder::{Builder, RunExtent, answers};
+use crate::builder::{AskedOptions, Builder, RunExtent, answers, some, some_number};
 use crate::record::{Row, Value, rows};
 
 /// The stream of that name, such as `avx512_fma_t`; `cpudyno streams` says what each executes.
@@ -30,8 +30,8 @@ pub fn stream(name: &str) -> Option<&'static StreamRow> {
     kernels::streams::find(name)
 }
 
-/// All streams of this architecture.
-pub fn streams() -> &'static [&'static StreamRow] {
+/// All streams of this architecture, which stand in [`crate::streams`] by families.
+pub fn all_streams() -> &'static [&'static StreamRow] {
     kernels::streams::TABLE
 }
 
@@ -40,7 +40,7 @@ pub fn streams() -> &'static [&'static StreamRow] {
 pub enum Active {
     /// One core, and ever more up to all.
     Each,
-    /// All cores.
+    /// All cores; of a machine with several types of cores, all of each type, one type after the other.
     All,
     /// So many.
     Cores(usize),
@@ -69,14 +69,14 @@ pub struct Clock {
     pub stream: String,
     /// What kind of core they are, where a machine has several: `P`, `E`.
     pub core_type: Option<String>,
-    /// The active cores.
+    /// The cores that executed it.
     pub cpus: CpuSet,
     /// Their clock in hertz: the median over cores.
     pub clock: Reading<Value>,
 }
 
 impl Clock {
-    /// How many cores were active.
+    /// How many cores executed it at once.
     pub fn active(&self) -> usize {
         self.cpus.len()
     }
@@ -104,7 +104,7 @@ impl Clocks {
         let clock = |row: Row| Clock {
             core_type: row.parameters.get("core_type").cloned(),
             stream: row.workload,
-            cpus: row.cpus,
+            cpus: row.of_cpus,
             clock: row.value,
         };
         Clocks { rows: rows(&record).into_iter().filter(is_clock).map(clock).collect(), record }
@@ -136,8 +136,27 @@ fn request(
     command: Vec<String>,
     presentation: Presentation,
 ) -> measure::run::Request {
-    let cpus = Choice { cpus, ..options.cpus.clone() };
-    TurboOptions { cpus, budget, ..options }.request(command, presentation)
+    let cpus = Choice { cpus: cpus.or(options.cpus.cpus.clone()), ..options.cpus.clone() };
+
+    TurboOptions { cpus, budget: budget.or(options.budget), ..options }
+        .request(command, presentation)
+}
+
+impl AskedOptions for TurboOptions {
+    fn check(&self) -> Result<(), Error> {
+        some_number("cores", self.threads_max)?;
+        match &self.tests {
+            Tests::Streams(streams) => some("streams", Some(streams.as_slice())),
+            Tests::Spec(parts) => {
+                some("a mix", Some(parts.as_slice()))?;
+                let cores = parts.iter().try_fold(0usize, |sum, (_, cores)| {
+                    Some(*cores).filter(|cores| *cores > 0).and_then(|cores| sum.checked_add(cores))
+                });
+                some_number("cores of a mix", Some(cores.unwrap_or_default()))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 impl<A> Builder<A, TurboOptions> {

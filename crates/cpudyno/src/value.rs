@@ -22,6 +22,7 @@ pub struct Value {
 impl Value {
     /// What these series say together, or why they have no number.
     pub(crate) fn of(series: &[&Series]) -> Reading<Value> {
+        let series = &fleet::digest::of_one_class(series)[..];
         let measured = fleet::digest::pooled(series).map_err(|reason| {
             let of = |one: &&Series| format!("{} of {}", one.quantity, one.workload);
             Unavailable { what: series.first().map_or(reason.what, of), ..reason }
@@ -36,7 +37,7 @@ impl Value {
             minimum: summaries().map(|it| it.min).fold(f64::INFINITY, f64::min),
             maximum: summaries().map(|it| it.max).fold(f64::NEG_INFINITY, f64::max),
             samples: summaries().map(|it| it.count).sum(),
-            is_doubtful: series.iter().any(|one| one.is_doubtful()),
+            is_doubtful: series.iter().all(|one| one.is_doubtful()),
         })
     }
 
@@ -114,7 +115,9 @@ pub struct Row {
     pub parameters: BTreeMap<String, String>,
     /// The CPUs that were active at once.
     pub cpus: CpuSet,
-    /// The number, of all these CPUs together.
+    /// Those of them that the number is of: of a mix of streams, the ones that executed this one.
+    pub of_cpus: CpuSet,
+    /// The number, of these CPUs together; cores of several types have none.
     pub value: Reading<Value>,
 }
 
@@ -130,6 +133,13 @@ impl Row {
             && self.cpus == series.active
             && self.parameters == series.parameters
     }
+}
+
+/// Cores of several types are never one number.
+fn mixed(row: &Row, types: &str) -> Unavailable {
+    let what = format!("{} of {}", row.quantity, row.workload);
+    let why = format!("it differs by type of core: {types}; the series of the record have each");
+    Unavailable::new(model::Obstacle::Hardware, what, why)
 }
 
 /// All results of a record, in its order. Series of single CPUs and single samples stand in [`Record::series`].
@@ -155,9 +165,19 @@ pub(crate) fn rows(record: &Record) -> Vec<Row> {
             quantity: series.quantity.clone(),
             parameters: series.parameters.clone(),
             cpus: series.active.clone(),
+            of_cpus: CpuSet::default(),
             value: Err(Unavailable::new(model::Obstacle::Measurement, "result", "")),
         };
         groups.push((row, vec![series]));
     }
-    groups.into_iter().map(|(row, series)| Row { value: Value::of(&series), ..row }).collect()
+    let told = |(row, series): (Row, Vec<&Series>)| {
+        let of_cpus: CpuSet = series.iter().map(|one| one.cpu).collect();
+        let types = record.machine.topology.types(&of_cpus);
+        let value = match types.filter(|types| types.contains(" and ") && series.len() > 1) {
+            Some(types) => Err(mixed(&row, &types)),
+            None => Value::of(&series),
+        };
+        Row { of_cpus, value, ..row }
+    };
+    groups.into_iter().map(told).collect()
 }

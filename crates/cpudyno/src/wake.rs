@@ -14,7 +14,7 @@ use model::record::{Presentation, Record};
 pub use rig::signals::Method;
 
 use crate::Error;
-use crate::builder::{Builder, RunExtent, answers};
+use crate::builder::{AskedOptions, Builder, RunExtent, answers, some};
 
 /// What signals cost, one right after the other, in every way: futex, eventfd, pipe, spinning, ...
 ///
@@ -79,7 +79,15 @@ fn request(
     command: Vec<String>,
     presentation: Presentation,
 ) -> measure::run::Request {
-    WakeOptions { cpus, budget, ..options }.request(command, presentation)
+    let cpus = cpus.or(options.cpus.clone());
+    WakeOptions { cpus, budget: budget.or(options.budget), ..options }
+        .request(command, presentation)
+}
+
+impl AskedOptions for WakeOptions {
+    fn check(&self) -> Result<(), Error> {
+        some("methods", self.methods.as_deref())
+    }
 }
 
 impl<A> Builder<A, WakeOptions> {

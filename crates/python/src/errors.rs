@@ -80,7 +80,7 @@ pub(crate) fn failed(error: cpudyno::Error) -> PyErr {
         Error::Measure(Run::Run(RunError::Fault(_) | RunError::WrongAnswer(_))) => {
             python::Bug::new_err((message, "please report it, with the lines above"))
         }
-        Error::NoRecord { .. } => wrong(&message, hint.as_deref()),
+        Error::NoRecord { .. } | Error::Argument { .. } => wrong(&message, hint.as_deref()),
         Error::File { .. } | Error::Lock(_) => python::Refused::new_err((message, hint)),
         _ => python::Error::new_err((message, hint)),
     }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use cpudyno::{Row, Value};
+use cpudyno::memory::Kernels;
+use cpudyno::pause::InstructionLatency;
+use cpudyno::{CpuSet, Row, Value};
 use model::record::{Presentation, Samples, Series};
 use pyo3::prelude::*;
 use views::text::Layout;
@@ -53,8 +55,18 @@ impl From<&Result<Value, model::Unavailable>> for Said {
 /// Area, workload, quantity, parameters, CPUs, and the number.
 type RowTuple = (String, String, String, BTreeMap<String, String>, Vec<u32>, Said);
 
+/// CPUs, elements, the order of threads, and each kernel.
+type KernelsTuple = (Vec<u32>, u64, Option<String>, Vec<(String, Said)>);
+
+/// Instruction, type of core, CPUs, cycles and seconds.
+type PauseTuple = (String, Option<String>, Vec<u32>, Said, Said);
+
+fn numbers(cpus: &CpuSet) -> Vec<u32> {
+    cpus.iter().map(|cpu| cpu.0).collect()
+}
+
 fn row(row: Row) -> RowTuple {
-    let cpus = row.cpus.iter().map(|cpu| cpu.0).collect();
+    let cpus = numbers(&row.cpus);
     (row.area, row.workload, row.quantity, row.parameters, cpus, Said::from(&row.value))
 }
 
@@ -114,6 +126,29 @@ impl Record {
     /// Every result, each of all its CPUs together.
     fn rows(&self) -> PyResult<Vec<RowTuple>> {
         guarded(|| Ok(cpudyno::record::rows(&self.0).into_iter().map(row).collect()))
+    }
+
+    /// The kernels of memory by what they were measured with, fewer threads first.
+    fn kernels(&self, write_allocate: bool) -> PyResult<Vec<KernelsTuple>> {
+        let told = |kernels: Kernels| {
+            let found = |name: &str| {
+                let found =
+                    if write_allocate { kernels.moved(name) } else { kernels.bandwidth(name) };
+                (name.to_owned(), Said::from(&found))
+            };
+            let found = kernels.names().into_iter().map(found).collect();
+            (numbers(&kernels.cpus), kernels.elements, kernels.order, found)
+        };
+        guarded(|| Ok(cpudyno::memory::kernels(&self.0).into_iter().map(told).collect()))
+    }
+
+    /// The instructions of waiting, by type of core.
+    fn pauses(&self) -> PyResult<Vec<PauseTuple>> {
+        let told = |it: InstructionLatency| {
+            let (cycles, time) = (Said::from(&it.cycles), Said::from(&it.time));
+            (it.instruction, it.core_type, numbers(&it.cpus), cycles, time)
+        };
+        guarded(|| Ok(cpudyno::pause::instructions(&self.0).into_iter().map(told).collect()))
     }
 
     /// The samples of a series by block; of packed ones (`True`), all as one.

@@ -109,7 +109,7 @@ WRONG: "list[tuple[type[Exception], str, Callable[[], object]]]" = [
     (ValueError, "above 0", lambda: cpudyno.sheet(0)),
     (ValueError, "above 0", lambda: cpudyno.sheet(float("nan"))),
     (ValueError, "0 or more", lambda: cpudyno.sheet(wait=-1)),
-    (ValueError, "wait=1000", lambda: cpudyno.sheet(wait=1e300, machine=MACHINE)),
+    (ValueError, "at most 3600 s", lambda: cpudyno.sheet(wait=1e300, machine=MACHINE)),
     (ValueError, "machines: sim:1c", lambda: cpudyno.sheet(machine="nope")),
     (ValueError, 'did you mean "sim:2s-56c"', lambda: cpudyno.sheet(machine="sim:2s-56")),
     (TypeError, "sim:2s-56c", lambda: cpudyno.info(machine=3)),  # type: ignore[arg-type]
@@ -127,6 +127,20 @@ def test_wrong_arguments_are_pythons_exceptions_with_a_hint(
 ) -> None:
     with pytest.raises(kind, match=hint):
         call()
+
+
+def test_cores_of_several_types_are_never_one_number() -> None:
+    pause = cpudyno.pause(machine="sim:hybrid")
+    with pytest.raises(cpudyno.Unavailable, match="P, E, LP-E"):
+        pause.cycles()
+    performance, efficient = (float(pause.cycles(core_type=it)) for it in ("P", "E"))
+    assert performance > 2 * efficient
+    clocks = cpudyno.turbo("scalar_iadd", active=1, budget=1, machine="sim:hybrid")
+    with pytest.raises(cpudyno.Unavailable, match="type of core"):
+        clocks.clock("scalar_iadd", 1)
+    assert float(clocks.clock("scalar_iadd", 1, "P")) > float(clocks.clock("scalar_iadd", 1, "E"))
+    with pytest.raises(cpudyno.Unavailable, match="there are P, E"):
+        clocks.clock("scalar_iadd", 1, "Q")
 
 
 def test_a_panic_becomes_an_exception(capfd: pytest.CaptureFixture[str]) -> None:

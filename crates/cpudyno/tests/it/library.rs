@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cpudyno::memory::{Bandwidth, Latency, Scaling, VectorLengths};
-use cpudyno::turbo::{Active, Clocks, stream, streams};
+use cpudyno::turbo::{Active, Clocks, all_streams, stream};
 use cpudyno::{CpuId, Error, Seconds, Stop, Unit, cores, gate, openmp, pause, record, sheet, wake};
 use model::record::{GateVerdict, PageKind};
 
@@ -32,7 +32,7 @@ fn bandwidths_have_units_intervals_and_what_moves() {
     assert!((moved.median() / asked.median() - 32.0 / 24.0).abs() < 1e-9, "{asked}, {moved}");
     assert!(ordinary.fewer.is_empty() && ordinary.kernels.threads() == 1);
     let none = ordinary.kernels.bandwidth("triade").unwrap_err();
-    assert_eq!(none.what, "triade");
+    assert_eq!(none.what, "bandwidth of triade");
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn scaling_lengths_and_latencies_come_in_order() {
 #[test]
 fn clocks_are_of_the_cores_that_were_asked_for() {
     let clocks = |active| {
-        let asked = Clocks::builder().on("sim:4c").streams(&streams()[..1]).active(active);
+        let asked = Clocks::builder().on("sim:4c").streams(&all_streams()[..1]).active(active);
         asked.budget(Seconds(1.0)).run().unwrap()
     };
     let active = |clocks: &Clocks| {
@@ -92,7 +92,7 @@ fn every_other_question_has_its_answer() {
     };
     assert!(of("P") > 2.0 * of("E") && of("E") > 1.2 * of("LP-E"));
     let types =
-        Clocks::builder().on("sim:hybrid").streams(&streams()[..1]).active(Active::Cores(1));
+        Clocks::builder().on("sim:hybrid").streams(&all_streams()[..1]).active(Active::Cores(1));
     let types: Vec<_> = types.run().unwrap().rows.into_iter().map(|row| row.core_type).collect();
     assert_eq!(types, ["P", "E", "LP-E"].map(|it| Some(it.to_owned())));
     let overheads = openmp::Overheads::builder().on("sim:4c").budget(budget).run().unwrap();
@@ -222,6 +222,60 @@ fn words_ask_for_every_area_and_what_they_misspell_has_a_hint() {
         assert!(matches!(error, Error::Argument { .. }), "{area}{options}: {error}");
         assert!(error.hint().unwrap_or_default().contains(hint), "{area}{options}: {error}");
     }
+}
+
+#[test]
+fn what_means_nothing_is_refused_before_anything_is_measured() {
+    fn refused<A>(answer: Result<A, Error>, word: &str) {
+        let error = answer.err().unwrap_or_else(|| panic!("{word} is taken"));
+        assert!(matches!(error, Error::Argument { .. }), "{error:?}");
+        assert!(error.to_string().contains(word), "{error}");
+    }
+    for budget in [f64::NAN, 0.0, -1.0, f64::INFINITY] {
+        refused(sheet::Sheet::builder().on(MACHINE).budget(Seconds(budget)).run(), "budget");
+    }
+    refused(Bandwidth::builder().on(MACHINE).threads(0).run(), "threads");
+    refused(Bandwidth::builder().on(MACHINE).kernels(&[]).run(), "kernels");
+    refused(Bandwidth::builder().on(MACHINE).cpus(cpudyno::CpuSet::default()).run(), "cpus");
+    refused(Clocks::builder().on(MACHINE).streams(&[]).run(), "streams");
+    refused(Clocks::builder().on(MACHINE).active(Active::Cores(0)).run(), "cores");
+    let row = all_streams()[0];
+    for mix in [&[][..], &[(row, 0)], &[(row, usize::MAX), (row, 2)]] {
+        refused(Clocks::builder().on(MACHINE).mix(mix).run(), "mix");
+    }
+    refused(cores::Latencies::builder().on(MACHINE).messages(&[]).run(), "messages");
+    refused(wake::Latencies::builder().on(MACHINE).methods(&[]).run(), "methods");
+    refused(openmp::Overheads::builder().on(MACHINE).threads(&[0]).run(), "threads");
+    refused(openmp::Overheads::builder().on(MACHINE).runtimes(&["libgompp"]).run(), "libgompp");
+    refused(cpudyno::ab::command(Vec::<String>::new()).run(), "command");
+    let shortest = cpudyno::jitter::Gaps::builder().on(MACHINE).shortest(Seconds(-1.0));
+    refused(shortest.run(), "shortest");
+    let gone = cpudyno::ab::area("memory-latency").on(MACHINE).cpus("90".parse().unwrap()).run();
+    assert!(gone.is_err());
+}
+
+#[test]
+fn options_that_were_set_stay_and_a_mix_is_of_its_own_cores() {
+    let first = "0".parse().unwrap();
+    let one = Bandwidth::builder().on(MACHINE).options(|it| it.cpus.cpus = Some(first));
+    assert_eq!(one.run().unwrap().kernels.threads(), 1);
+    let named = |name: &str| stream(name).unwrap();
+    let parts = [(named("pause_only"), 1), (named("scalar_iadd"), 3)];
+    let mix = Clocks::builder().on(MACHINE).mix(&parts).run().unwrap();
+    let cores: Vec<usize> = mix.rows.iter().map(cpudyno::turbo::Clock::active).collect();
+    assert_eq!(cores, [1, 3]);
+}
+
+#[test]
+fn bandwidth_without_time_to_try_the_ways_is_no_number() {
+    let short = Bandwidth::builder().on(MACHINE).budget(Seconds(1.0)).run().unwrap();
+    let reason = short.triad().unwrap_err();
+    assert!(reason.why.contains("no time to try"), "{reason}");
+    assert!(short.fewer[0].bandwidth("triad").is_ok());
+    let stop = Stop::default();
+    stop.ask();
+    let stopped = sheet::Sheet::builder().on("sim:hybrid").stop(stop).run();
+    assert!(stopped.is_err_and(|error| matches!(error, Error::Stopped)));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use model::record::{Digest, DigestRun, Record};
 
 pub(crate) use self::facts::AFTER;
-pub use self::results::pooled;
+pub use self::results::{of_one_class, pooled};
 
 /// The digest of a record.
 pub fn of(record: &Record) -> Digest {

@@ -97,8 +97,8 @@ fn key(topology: &Topology, series: &Series) -> ResultKey {
     }
 }
 
-/// Those of one class: classes of placement are never pooled, and of several the one with the most samples counts.
-fn of_one_class<'a>(cell: &[&'a Series]) -> Vec<&'a Series> {
+/// Those of one class of placement, which alone are pooled: classes of placement are never pooled, and of several the one with the most samples counts.
+pub fn of_one_class<'a>(cell: &[&'a Series]) -> Vec<&'a Series> {
     let of = |class: &Option<String>| {
         let class = class.clone();
         cell.iter().copied().filter(move |part| part.placement_class == class)

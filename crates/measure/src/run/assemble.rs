@@ -91,7 +91,7 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
     series.extend(parts.activity);
     let run = Run {
         seconds: parts.seconds.0,
-        interrupted: is_interrupted.then(|| "stopped by a signal".to_owned()),
+        interrupted: is_interrupted.then(|| "stopped".to_owned()),
         plan,
         events,
         ..parts.begun

@@ -212,11 +212,7 @@ impl RegionCounters {
     /// Where there is no room for such a region, or a signal handler interrupted a change of it.
     pub fn reset(&self, region: usize) -> Result<(), RegionRefusal> {
         let row = self.sums.rows[..REGIONS_MAX].get(region).ok_or(RegionRefusal::Unknown)?;
-        let state = row.state.load(Ordering::Relaxed);
-        if state == CHANGING {
-            return Err(RegionRefusal::Changing);
-        }
-        row.change(CHANGING);
+        let state = row.claim(|_| Ok(()))?;
         row.written(|| row.clear());
         row.change(state);
         Ok(())
@@ -237,11 +233,7 @@ impl RegionCounters {
 
     #[inline]
     fn begin(&self, row: &RegionRow) -> Result<(), RegionRefusal> {
-        match row.state.load(Ordering::Relaxed) {
-            OUTSIDE => row.change(CHANGING),
-            CHANGING => return Err(RegionRefusal::Changing),
-            _ => return Err(RegionRefusal::Entered),
-        }
+        row.claim(|state| if state == OUTSIDE { Ok(()) } else { Err(RegionRefusal::Entered) })?;
         let mut inside = INSIDE;
         for (reader, count) in self.readers.iter().zip(&row.counts) {
             match reader.read() {
@@ -260,12 +252,8 @@ impl RegionCounters {
 
     #[inline]
     fn end(&self, row: &RegionRow, ended: u64) -> Result<(), RegionRefusal> {
-        let mut whole = match row.state.load(Ordering::Relaxed) {
-            OUTSIDE => return Err(RegionRefusal::NotEntered),
-            CHANGING => return Err(RegionRefusal::Changing),
-            state => state == INSIDE,
-        };
-        row.change(CHANGING);
+        let is_in = |state| if state == OUTSIDE { Err(RegionRefusal::NotEntered) } else { Ok(()) };
+        let mut whole = row.claim(is_in)? == INSIDE;
         // Readings are nested like brackets.
         for (reader, count) in self.readers.iter().zip(&row.counts).rev() {
             let read = reader.read().ok().and_then(|sample| {
@@ -307,6 +295,10 @@ impl RegionCounters {
                 continue;
             }
             own_ticks = own_ticks.min(row.ticks.load(Ordering::Relaxed));
+            // Where a counter lost its place, what it says is nothing.
+            if row.counted.load(Ordering::Relaxed) == 0 {
+                continue;
+            }
             for (own, count) in own.iter_mut().zip(&row.counts) {
                 *own = (*own).min(count.moved.load(Ordering::Relaxed));
             }
@@ -314,7 +306,11 @@ impl RegionCounters {
         let sums = Arc::get_mut(&mut self.sums).expect("BUG: nobody else has them yet");
         sums.own_ticks = own_ticks;
         for event in &mut sums.events {
-            event.own = event.reader.as_ref().map_or(0, |&reader| own[reader]);
+            let Ok(reader) = event.reader else { continue };
+            match own[reader] {
+                u64::MAX => event.reader = Err(never_counted(&event.event.name)),
+                own => event.own = own,
+            }
         }
     }
 
@@ -390,6 +386,27 @@ impl RegionRow {
             ticks: AtomicU64::new(0),
             begun: AtomicU64::new(0),
             counts: (0..readers).map(|_| RegionCount::default()).collect(),
+        }
+    }
+
+    /// Takes the row for a change, from the state that it gives. A signal handler may do the same between any two
+    /// instructions of its thread.
+    #[inline]
+    fn claim(
+        &self,
+        is_allowed: impl Fn(u8) -> Result<(), RegionRefusal>,
+    ) -> Result<u8, RegionRefusal> {
+        loop {
+            let state = self.state.load(Ordering::Relaxed);
+            if state == CHANGING {
+                return Err(RegionRefusal::Changing);
+            }
+            is_allowed(state)?;
+            let order = (Ordering::Relaxed, Ordering::Relaxed);
+            if self.state.compare_exchange(state, CHANGING, order.0, order.1).is_ok() {
+                compiler_fence(Ordering::SeqCst);
+                return Ok(state);
+            }
         }
     }
 
@@ -549,4 +566,10 @@ fn both<T>(one: Known<T>, other: Known<T>, sum: impl FnOnce(T, T) -> T) -> Known
         (Known::Yes(one), Known::Yes(other)) => Known::Yes(sum(one, other)),
         (reason @ Known::No { .. }, _) | (_, reason @ Known::No { .. }) => reason,
     }
+}
+
+/// Why an event of which not even nothing could be counted has no count.
+fn never_counted(event: &str) -> Unavailable {
+    let why = "its counter lost its place whenever an empty region was counted";
+    Unavailable::new(Obstacle::Measurement, event, why).with_remedy("count fewer events at once")
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union, overload
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union, overload
 
 from . import _native
 from ._errors import Unavailable
@@ -19,6 +19,7 @@ __all__ = [
     "CoreLatencies",
     "Kernels",
     "PauseLatencies",
+    "PauseLatency",
     "Region",
     "Regions",
     "Scaling",
@@ -63,14 +64,17 @@ class Sheet(Answer):
         return f"<Sheet of {len(self.rows)} results>"
 
 
-def _times(value: Value, factor: float) -> Value:
-    """A value multiplied, as bytes are that move for each one that was asked for."""
-    unit, ends = value.unit, value.interval
-    scaled = value.median * factor
-    text = f"{Quantity(scaled, unit)}"
-    interval = None if ends is None else [ends[0] * factor, ends[1] * factor]
-    low, high = value.minimum * factor, value.maximum * factor
-    return Value((unit, scaled, interval, low, high, value.samples, value.is_doubtful, text))
+_Said = Union["_native._Numbers", Unavailable]
+
+
+def _read(said: _Said) -> Union[Value, Unavailable]:
+    return said if isinstance(said, Unavailable) else Value(said)
+
+
+def _value(read: Union[Value, Unavailable]) -> Value:
+    if isinstance(read, Unavailable):
+        raise read
+    return read
 
 
 class Kernels(Mapping[str, Value]):
@@ -80,20 +84,15 @@ class Kernels(Mapping[str, Value]):
     stores read first: what moves between core and memory.
     """
 
-    def __init__(self, rows: Sequence[Row], write_allocate: bool) -> None:
+    def __init__(self, kernels: _native._KernelsTuple) -> None:
+        cpus, elements, order, found = kernels
         #: The CPUs, with one thread each.
-        self.cpus = rows[0].cpus
+        self.cpus = tuple(cpus)
         #: Elements of eight bytes in each array.
-        self.elements = int(rows[0].parameters.get("elements", 0))
+        self.elements = elements
         #: In which order threads were added, where there are several.
-        self.order: Optional[str] = rows[0].parameters.get("order")
-        self._found: Dict[str, Union[Value, Unavailable]] = {}
-        best: Dict[str, float] = {}
-        for row in rows:
-            rate = -1.0 if row.unavailable else float(row.value)
-            if rate > best.get(row.workload, -2.0):
-                best[row.workload] = rate
-                self._found[row.workload] = _counted(row, write_allocate)
+        self.order: Optional[str] = order
+        self._found = {name: _read(said) for name, said in found}
 
     @property
     def threads(self) -> int:
@@ -124,10 +123,7 @@ class Kernels(Mapping[str, Value]):
         return found
 
     def __getitem__(self, kernel: str) -> Value:
-        found = self._found[kernel]
-        if isinstance(found, Unavailable):
-            raise found
-        return found
+        return _value(self._found[kernel])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._found)
@@ -139,27 +135,9 @@ class Kernels(Mapping[str, Value]):
         return f"(median={self.median}, minimum={self.minimum}, maximum={self.maximum})"
 
 
-def _counted(row: Row, write_allocate: bool) -> Union[Value, Unavailable]:
-    if row.unavailable is not None:
-        return row.unavailable
-    if not write_allocate:
-        return row.value
-    moved, _, asked = row.parameters.get("moved_per_asked", "").partition("/")
-    if not (moved and asked):
-        why = "the record does not say how many bytes its stores move"
-        return Unavailable(f"bytes that {row.workload} moves", why)
-    return row.value if moved == asked else _times(row.value, float(moved) / float(asked))
-
-
 def _groups(record: Record, write_allocate: bool) -> List[Kernels]:
     """The kernels by CPUs, length and order; fewer threads and shorter arrays first."""
-    groups: Dict[Tuple[int, int, str, Tuple[int, ...]], List[Row]] = {}
-    for row in record.select(area="memory", quantity="bandwidth"):
-        if row.workload == "chase":
-            continue
-        elements, order = int(row.parameters.get("elements", 0)), row.parameters.get("order", "")
-        groups.setdefault((len(row.cpus), elements, order, row.cpus), []).append(row)
-    return [Kernels(groups[key], write_allocate) for key in sorted(groups)]
+    return [Kernels(kernels) for kernels in record._native.kernels(write_allocate)]
 
 
 class Bandwidth(Answer):
@@ -291,10 +269,26 @@ class VectorLengths(Answer, Mapping[int, Quantity]):
         return "{" + ", ".join(f"{length}: {rate}" for length, rate in self.items()) + "}"
 
 
+_Typed = TypeVar("_Typed", "Clock", "PauseLatency")
+
+
+def _of_type(what: str, found: Sequence[_Typed], core_type: Optional[str]) -> _Typed:
+    """The one of that type of core: types are never one number."""
+    of_type = [it for it in found if core_type is None or it.core_type == core_type]
+    types = ", ".join(dict.fromkeys(str(it.core_type) for it in found))
+    if not of_type:
+        raise Unavailable(what, f"there is no core type {core_type!r}; there are {types}")
+    if len({it.core_type for it in of_type}) > 1:
+        raise Unavailable(what, f"it differs by type of core: {types}", "name one, such as core_type=\"P\"")
+    return of_type[0]
+
+
 class Clock(NamedTuple):
     """The clock of one stream on some active cores, in Hz."""
 
     stream: str
+    #: The type of core, where a machine has several: ``P``, ``E``.
+    core_type: Optional[str]
     cpus: Tuple[int, ...]
     row: Row
 
@@ -315,14 +309,18 @@ class Clocks(Answer):
     def __init__(self, record: Record) -> None:
         super().__init__(record)
         rows = record.select(area="turbo", quantity="clock")
-        self.clocks = [Clock(row.workload, row.cpus, row) for row in rows]
+        self.clocks = [Clock(row.workload, row.parameters.get("core_type"), row.cpus, row) for row in rows]
 
-    def clock(self, stream: str, active: int) -> Value:
-        """The clock of a stream on so many active cores, in Hz. Raises ``Unavailable`` where it has none."""
-        for it in self.clocks:
-            if it.stream == stream and it.active == active:
-                return it.value
-        raise Unavailable(f"clock of {stream} on {active} cores", "it was not measured", None, "measurement")
+    def clock(self, stream: str, active: int, core_type: Optional[str] = None) -> Value:
+        """The clock of a stream on so many active cores, in Hz.
+
+        Raises ``Unavailable`` where it was not measured, and where types of cores differ and none is named.
+        """
+        what = f"clock of {stream} on {active} cores"
+        found = [it for it in self.clocks if it.stream == stream and it.active == active]
+        if not found:
+            raise Unavailable(what, "it was not measured", None, "measurement")
+        return _of_type(what, found, core_type).value
 
     def __repr__(self) -> str:
         return f"<Clocks of {len(self.clocks)} cells>"
@@ -354,27 +352,46 @@ class CoreLatencies(Answer):
         return f"<CoreLatencies of {len(self.rows)} results>"
 
 
+class PauseLatency(NamedTuple):
+    """How long one instruction of waiting takes on cores of one type, each alone: the median over them."""
+
+    instruction: str
+    #: The type of core, where a machine has several: ``P``, ``E``.
+    core_type: Optional[str]
+    cpus: Tuple[int, ...]
+    #: Core cycles, or why there are none.
+    cycles: Union[Value, Unavailable]
+    #: Seconds, or why there are none.
+    time: Union[Value, Unavailable]
+
+
 class PauseLatencies(Answer):
-    """What instructions of waiting take; of several CPUs, on the one in the middle."""
+    """What instructions of waiting take: ``instructions`` has each by type of core."""
 
-    def cycles(self, instruction: str = "pause_only") -> Value:
-        """Core cycles that one takes. Raises ``Unavailable``."""
-        return self._of(instruction, "cycles_per_op")
+    def __init__(self, record: Record) -> None:
+        super().__init__(record)
+        self.instructions = [
+            PauseLatency(name, core_type, tuple(cpus), _read(cycles), _read(time))
+            for name, core_type, cpus, cycles, time in record._native.pauses()
+        ]
 
-    def time(self, instruction: str = "pause_only") -> Value:
-        """Seconds that one takes. Raises ``Unavailable``."""
-        return self._of(instruction, "time_per_op")
+    def cycles(self, instruction: str = "pause_only", core_type: Optional[str] = None) -> Value:
+        """Core cycles that one takes. Raises ``Unavailable``, also where types of cores differ and none is named."""
+        return _value(self._of(instruction, core_type).cycles)
 
-    def _of(self, instruction: str, quantity: str) -> Value:
-        rows = self.record.select(workload=instruction, quantity=quantity)
-        if not rows:
-            known = sorted({row.workload for row in self.rows})
+    def time(self, instruction: str = "pause_only", core_type: Optional[str] = None) -> Value:
+        """Seconds that one takes. Raises ``Unavailable``, also where types of cores differ and none is named."""
+        return _value(self._of(instruction, core_type).time)
+
+    def _of(self, instruction: str, core_type: Optional[str]) -> PauseLatency:
+        found = [it for it in self.instructions if it.instruction == instruction]
+        if not found:
+            known = sorted({it.instruction for it in self.instructions})
             raise ValueError(f"there is no instruction {instruction!r} here; there are {', '.join(known)}")
-        found = sorted((row.value for row in rows if row.unavailable is None), key=float)
-        return found[len(found) // 2] if found else rows[0].value
+        return _of_type(instruction, found, core_type)
 
     def __repr__(self) -> str:
-        return f"<PauseLatencies of {len(self.rows)} results>"
+        return f"<PauseLatencies of {len(self.instructions)} instructions>"
 
 
 class Region(NamedTuple):

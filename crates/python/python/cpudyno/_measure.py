@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import subprocess
@@ -50,7 +51,7 @@ Cpus = Union[None, str, Iterable[int]]
 
 
 def _measured(
-    question: str,
+    area: str,
     name: str,
     *,
     budget: Optional[float],
@@ -66,23 +67,13 @@ def _measured(
         "cpus": _cpu_list(cpus),
         "budget": None if budget is None else _time("budget", budget, above=True),
         "program": _program.path(),
-        "wait": _time("wait", wait, above=False),
-        "command": [f"cpudyno.{name}"],
-        "threads": None,
-        "rows": None,
-        "write_allocate": True,
-        "every": False,
-        "elements": None,
-        "variant": None,
-        "active": None,
-        "all_alone": False,
-        "minima": [],
-        "maxima": [],
+        "wait": _time("wait", wait, above=False) or None,
+        **options,
     }
-    asked.update(options)
+    given = json.dumps({option: value for option, value in asked.items() if value is not None})
     shows = shown(progress)
     try:
-        return Record(_native.measure(question, asked, shows))
+        return Record(_native.measure(area, given, [f"cpudyno.{name}"], shows))
     except KeyboardInterrupt as interrupt:
         _wrap(interrupt)
         raise
@@ -228,20 +219,19 @@ def memory_bandwidth(
 
     The other arguments and the errors are those of `sheet`.
     """
-    threads = _number("nthreads", nthreads, _THREADS)
     record = _measured(
-        "bandwidth",
+        "memory",
         "memory_bandwidth",
         budget=budget,
         machine=machine,
         cpus=cpus,
         wait=wait,
         progress=progress,
-        threads=None if threads is None else [threads],
+        threads=_number("nthreads", nthreads, _THREADS),
         write_allocate=bool(write_allocate),
-        rows=_names("kernels", kernels),
+        kernels=_names("kernels", kernels),
         variant=_text("variant", variant, "`cpudyno memory --list` lists variants"),
-        elements=_number("elements", elements, "elements of eight bytes in each array"),
+        length=_number("elements", elements, "elements of eight bytes in each array"),
     )
     if verbose:
         print(record.text())
@@ -296,7 +286,8 @@ def scaling_benchmark(
     """
     how = _how(budget, cpus, machine, wait, progress)
     options: Dict[str, Any] = {"write_allocate": bool(write_allocate), "every": bool(every)}
-    return Scaling(_measured("scaling", "scaling_benchmark", **how, **options), bool(write_allocate))
+    record = _measured("memory", "scaling_benchmark", **how, question="scaling", **options)
+    return Scaling(record, bool(write_allocate))
 
 
 def vector_length_dependence(
@@ -318,7 +309,8 @@ def vector_length_dependence(
     Arguments and errors are those of `memory_bandwidth`.
     """
     how = _how(budget, cpus, machine, wait, progress)
-    record = _measured("vector_lengths", "vector_length_dependence", **how, write_allocate=bool(write_allocate))
+    options: Dict[str, Any] = {"question": "vector-lengths", "write_allocate": bool(write_allocate)}
+    record = _measured("memory", "vector_length_dependence", **how, **options)
     return VectorLengths(record, bool(write_allocate))
 
 
@@ -335,7 +327,7 @@ def memory_latency(
     Arguments and errors are those of `sheet`.
     """
     how = _how(budget, cpus, machine, wait, progress)
-    return Answer(_measured("latency", "memory_latency", **how))
+    return Answer(_measured("memory", "memory_latency", **how, question="latency"))
 
 
 def turbo(
@@ -366,7 +358,8 @@ def turbo(
         raise ValueError(f"active is a number of cores or 'all', not {active!r}")
     how = _how(budget, cpus, machine, wait, progress)
     count = None if isinstance(active, str) else _number("active", active, "a number of cores, or 'all'")
-    options: Dict[str, Any] = {"rows": _names("streams", streams), "active": count, "all_alone": active == "all"}
+    options: Dict[str, Any] = {"streams": _names("streams", streams), "cores": count}
+    options["active"] = active if isinstance(active, str) else None
     return Clocks(_measured("turbo", "turbo", **how, **options))
 
 
@@ -391,7 +384,7 @@ def cores(
     The other arguments and the errors are those of `sheet`.
     """
     how = _how(budget, cpus, machine, wait, progress)
-    return CoreLatencies(_measured("cores", "cores", **how, rows=_names("messages", messages)))
+    return CoreLatencies(_measured("cores", "cores", **how, messages=_names("messages", messages)))
 
 
 def wake(
@@ -414,11 +407,8 @@ def wake(
 
     The other arguments and the errors are those of `sheet`.
     """
-    questions = {"signals": "wake", "idle": "wake_idle", "timer": "wake_timer"}
-    if question not in questions:
-        raise ValueError(f"question is one of {', '.join(questions)}, not {question!r}")
     how = _how(budget, cpus, machine, wait, progress)
-    return Answer(_measured(questions[question], "wake", **how, rows=_names("methods", methods)))
+    return Answer(_measured("wake", "wake", **how, question=question, methods=_names("methods", methods)))
 
 
 def pause(
@@ -460,7 +450,7 @@ def openmp(
     for count in counts or []:
         _number("threads", count, "numbers of threads, such as threads=[2, 4]")
     how = _how(budget, cpus, machine, wait, progress)
-    options: Dict[str, Any] = {"threads": None if counts is None else list(counts), "rows": _names("runtimes", runtimes)}
+    options: Dict[str, Any] = {"threads": None if counts is None else list(counts), "runtimes": _names("runtimes", runtimes)}
     return Regions(_measured("openmp", "openmp", **how, **options))
 
 
@@ -504,8 +494,8 @@ def gate(
     """
     how = _how(budget, cpus, machine, wait, progress)
     bounds: Dict[str, Any] = {
-        "minima": _names("minimum", minimum) or [],
-        "maxima": _names("maximum", maximum) or [],
+        "min": _names("minimum", minimum),
+        "max": _names("maximum", maximum),
     }
     return Verdict(_measured("gate", "gate", **how, **bounds))
 
