@@ -2,6 +2,10 @@
 
 use std::ffi::{CStr, c_char};
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use machine::Machine;
+use pmu::counting::RegionPlan;
 
 use crate::status::{CallError, CdStatus, Done};
 use crate::{last_error, library};
@@ -19,14 +23,35 @@ pub(crate) fn call(function: impl FnOnce() -> Done) -> CdStatus {
 /// The same of what takes its time: a panic inside prints nothing, its place is in the text of the error.
 pub(crate) fn slow_call(function: impl FnOnce() -> Done) -> CdStatus {
     call(|| {
-        library::prepare();
+        prepare();
         Ok(())
     });
     last_error::inside(|| call(function))
 }
 
+/// Makes tables that are made at their first use, under the lock that forks wait for: a child must not find them half
+/// made by a thread that it does not have.
+fn prepare() {
+    static PREPARED: AtomicBool = AtomicBool::new(false);
+    if PREPARED.load(Ordering::Acquire) {
+        return;
+    }
+    library::locked(|_| {
+        if PREPARED.load(Ordering::Relaxed) {
+            return;
+        }
+        keep_panics_quiet();
+        let doctor = cpudyno::doctor_of("sim:4c");
+        drop(doctor.map(|record| cpudyno::record::text(&record)));
+        if let Ok(machine) = Machine::named("4c") {
+            drop(RegionPlan::of(&machine, &["instructions"]));
+        }
+        PREPARED.store(true, Ordering::Release);
+    });
+}
+
 /// Panics inside calls print nothing. Once is enough.
-pub(crate) fn keep_panics_quiet() {
+fn keep_panics_quiet() {
     let before = panic::take_hook();
     panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
         if !last_error::notes_place(info.location()) {

@@ -4,13 +4,11 @@
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::mem::ManuallyDrop;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, Once, PoisonError};
 
-use machine::Machine;
 use pmu::counting::{RegionPlan, RegionSums};
 
-use crate::border;
 use crate::status::{CallError, CdStatus};
 
 /// How many sets of regions may be open at once.
@@ -61,27 +59,6 @@ pub(crate) fn locked<T>(work: impl FnOnce(&mut Library) -> T) -> T {
         unsafe { libc::pthread_atfork(Some(before_fork), Some(in_parent), Some(in_child)) };
     });
     work(&mut lock())
-}
-
-/// Makes tables that are made at their first use, under the lock that forks wait for: a child must not find them half
-/// made by a thread that it does not have.
-pub(crate) fn prepare() {
-    static PREPARED: AtomicBool = AtomicBool::new(false);
-    if PREPARED.load(Ordering::Acquire) {
-        return;
-    }
-    locked(|_| {
-        if PREPARED.load(Ordering::Relaxed) {
-            return;
-        }
-        border::keep_panics_quiet();
-        let doctor = cpudyno::doctor_of("sim:4c");
-        drop(doctor.map(|record| cpudyno::record::text(&record)));
-        if let Ok(machine) = Machine::named("4c") {
-            drop(RegionPlan::of(&machine, &["instructions"]));
-        }
-        PREPARED.store(true, Ordering::Release);
-    });
 }
 
 fn lock() -> MutexGuard<'static, Library> {
