@@ -54,8 +54,14 @@ pub(crate) fn run(args: &WheelArgs) -> anyhow::Result<ExitCode> {
 /// Builds the command and puts it into the wheel.
 fn built(profile: &str, folder: &Path) -> anyhow::Result<PathBuf> {
     let root = cargo::root();
-    // Both at once: their features are those of the whole workspace.
-    let line = "cargo build --locked --package cpudyno --package cpudyno-python --profile";
+    let line = match profile {
+        // Without Parquet, which makes it larger than what is promised: Python has writers of its own.
+        profile if profile == SHIPPED.0 => {
+            "cargo build --locked --package cpudyno --no-default-features --features command --profile"
+        }
+        // Both at once: their features are those of the whole workspace, which is built already.
+        _ => "cargo build --locked --package cpudyno --package cpudyno-python --profile",
+    };
     done(cargo::command(line).arg(profile))?;
     let scripts = root.join(PACKAGE).join("cpudyno.data/scripts");
     fs::create_dir_all(&scripts).context("cannot make a folder for the command")?;
