@@ -76,7 +76,7 @@ impl Error {
         match self {
             #[cfg(feature = "measure")]
             Error::Busy { .. } => {
-                Some("wait for it: `Builder::wait`; CPUDYNO_LOCK=off measures beside it".to_owned())
+                Some("wait for it (`wait`); CPUDYNO_LOCK=off measures beside it".to_owned())
             }
             #[cfg(feature = "measure")]
             Error::Lock(_) => Some(crate::host_lock::HINT.to_owned()),

@@ -101,7 +101,7 @@ def test_rows_without_a_number_raise_their_reason() -> None:
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_data_frames_are_made_of_frames(record: Record, library: str) -> None:
-    sys.path.append(str(ROOT / "target/tools"))
+    sys.path += [str(ROOT / "target/tools"), str(ROOT / "target/tools/pandas")]
     frames = pytest.importorskip(library, reason=f"{library} is not installed")
     for level in ("results", "samples"):
         frame = frames.DataFrame(record.frame(level))

@@ -191,7 +191,17 @@ const STEPS: &[Step] = &[
         turn: Turn::Last,
         environment: &[],
         command: "cargo run --quiet --locked --package xtask -- wheel --profile dev --test",
-        needs: &["cc", "maturin", "venv", "pytest", "mypy", "basedpyright"],
+        needs: &[
+            "cc",
+            "maturin",
+            "venv",
+            "pytest",
+            "mypy",
+            "basedpyright",
+            "pandas",
+            "polars",
+            "polars-runtime",
+        ],
         may_be_skipped: false,
     },
     Step {

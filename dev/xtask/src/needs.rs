@@ -213,6 +213,12 @@ pub(crate) const NEEDS: &[Need] = &[
         install: Install::Application { package: "mypy", version: "2.4.1", folder: "mypy" },
     },
     Need {
+        id: "pandas",
+        purpose: "makes data frames of what the Python package hands over",
+        probe: Probe::Runs("env PYTHONPATH=target/tools/pandas python3 -c __import__('pandas')"),
+        install: Install::Application { package: "pandas", version: "3.1.1", folder: "pandas" },
+    },
+    Need {
         id: "basedpyright",
         purpose: "does the same as editors do, which call it pyright",
         probe: Probe::Runs("test -x target/tools/basedpyright/bin/basedpyright"),
