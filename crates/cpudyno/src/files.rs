@@ -1,11 +1,24 @@
 //! Files that appear when they are complete.
 
-use std::fs::Permissions;
+use std::fs::{File, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use tempfile::NamedTempFile;
+
+/// Writes all of it: into the file that a link leads to; into what is no plain file (a pipe, a device) at once; else so
+/// that the file is whole, or is not changed.
+pub fn write(path: &Path, text: &str) -> io::Result<()> {
+    match path.metadata() {
+        Ok(known) if known.is_dir() => Err(io::Error::from(io::ErrorKind::IsADirectory)),
+        Ok(known) if !known.is_file() => {
+            File::options().write(true).open(path)?.write_all(text.as_bytes())
+        }
+        Ok(_) => write_whole(&path.canonicalize()?, text),
+        Err(_) => write_whole(path, text),
+    }
+}
 
 /// Writes all of it under a hidden name, which becomes the file's.
 pub fn write_whole(path: &Path, text: &str) -> io::Result<()> {

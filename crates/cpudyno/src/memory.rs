@@ -61,6 +61,8 @@ pub fn latency() -> Result<Latency, Error> {
 pub struct Kernels {
     /// The CPUs, with one thread each.
     pub cpus: CpuSet,
+    /// Their type of core, where a machine has several: `P`, `P and E`.
+    pub core_type: Option<String>,
     /// Elements of eight bytes in each array.
     pub elements: u64,
     /// In which order threads were added, where there are several: `compact`, `spread`, `node 0`.
@@ -158,7 +160,8 @@ pub fn kernels(record: &Record) -> Vec<Kernels> {
         let tried = trials.iter().filter(|trial| trial.cpus == row.cpus);
         let tried = tried.map(|trial| trial.workload.clone()).collect();
         let cpus = row.cpus.clone();
-        groups.push(Kernels { cpus, elements, order, rows: vec![row], tried });
+        let core_type = record.machine.topology.types(&cpus);
+        groups.push(Kernels { cpus, core_type, elements, order, rows: vec![row], tried });
     }
     groups.sort_by(|a, b| {
         (a.threads(), a.elements, &a.order).cmp(&(b.threads(), b.elements, &b.order))
@@ -200,6 +203,7 @@ impl Bandwidth {
         let mut fewer = kernels(&record);
         let none = || Kernels {
             cpus: CpuSet::default(),
+            core_type: None,
             elements: 0,
             order: None,
             rows: Vec::new(),

@@ -43,14 +43,17 @@ pub fn open(path: impl AsRef<Path>) -> Result<Record, Error> {
         .map_err(|error| unread(error.to_string()))
 }
 
-/// Writes a record as JSON. The file is whole, or is not changed.
+/// Writes a record as JSON, or as its page where the name ends in `.html`. The file is whole, or is not changed.
 ///
 /// # Errors
 /// Where it cannot be written.
 pub fn save(record: &Record, path: impl AsRef<Path>) -> Result<(), Error> {
     let path = path.as_ref();
-    let text = json(record)?;
-    crate::files::write_whole(path, &text).map_err(|error| Error::File {
+    let is_page = path
+        .extension()
+        .is_some_and(|end| end.eq_ignore_ascii_case("html") || end.eq_ignore_ascii_case("htm"));
+    let text = if is_page { html(record)? } else { json(record)? };
+    crate::files::write(path, &text).map_err(|error| Error::File {
         verb: "write",
         path: path.to_owned(),
         why: words(&error),

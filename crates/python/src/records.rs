@@ -55,8 +55,8 @@ impl From<&Result<Value, model::Unavailable>> for Said {
 /// Area, workload, quantity, parameters, CPUs, and the number.
 type RowTuple = (String, String, String, BTreeMap<String, String>, Vec<u32>, Said);
 
-/// CPUs, elements, the order of threads, and each kernel.
-type KernelsTuple = (Vec<u32>, u64, Option<String>, Vec<(String, Said)>);
+/// CPUs, their type of core, elements, the order of threads, and each kernel.
+type KernelsTuple = (Vec<u32>, Option<String>, u64, Option<String>, Vec<(String, Said)>);
 
 /// Instruction, type of core, CPUs, cycles and seconds.
 type PauseTuple = (String, Option<String>, Vec<u32>, Said, Said);
@@ -137,7 +137,7 @@ impl Record {
                 (name.to_owned(), Said::from(&found))
             };
             let found = kernels.names().into_iter().map(found).collect();
-            (numbers(&kernels.cpus), kernels.elements, kernels.order, found)
+            (numbers(&kernels.cpus), kernels.core_type, kernels.elements, kernels.order, found)
         };
         guarded(|| Ok(cpudyno::memory::kernels(&self.0).into_iter().map(told).collect()))
     }

@@ -73,8 +73,20 @@ def _read(said: _Said) -> Union[Value, Unavailable]:
 
 def _value(read: Union[Value, Unavailable]) -> Value:
     if isinstance(read, Unavailable):
-        raise read
+        raise _again(read)
     return read
+
+
+def _again(reason: Unavailable) -> Unavailable:
+    """The same, which has no traceback of an earlier time."""
+    return Unavailable(reason.what, reason.why, reason.remedy, reason.obstacle)
+
+
+def _told(kernels: "Kernels") -> str:
+    try:
+        return str(kernels.maximum)
+    except Unavailable:
+        return "unavailable"
 
 
 class Kernels(Mapping[str, Value]):
@@ -85,9 +97,11 @@ class Kernels(Mapping[str, Value]):
     """
 
     def __init__(self, kernels: _native._KernelsTuple) -> None:
-        cpus, elements, order, found = kernels
+        cpus, core_type, elements, order, found = kernels
         #: The CPUs, with one thread each.
         self.cpus = tuple(cpus)
+        #: Their type of core, where a machine has several: ``P``, ``P and E``.
+        self.core_type: Optional[str] = core_type
         #: Elements of eight bytes in each array.
         self.elements = elements
         #: In which order threads were added, where there are several.
@@ -114,12 +128,19 @@ class Kernels(Mapping[str, Value]):
         """The fastest kernel, in B/s."""
         return Quantity(max(self._medians()), "B/s")
 
+    @property
+    def reasons(self) -> Dict[str, Unavailable]:
+        """Why kernels have no number, by their names."""
+        return {name: it for name, it in self._found.items() if isinstance(it, Unavailable)}
+
     def _medians(self) -> List[float]:
+        """Of all kernels; what one moves may be unknown to the CPU's own instruction, which leaves it out."""
+        for reason in self.reasons.values():
+            if reason.obstacle == "measurement":
+                raise _again(reason)
         found = [float(it) for it in self._found.values() if isinstance(it, Value)]
         if not found:
-            for reason in self._found.values():
-                if isinstance(reason, Unavailable):
-                    raise reason
+            raise Unavailable("bandwidth", "no kernel has a number", "give it more time: budget=SECONDS", "measurement")
         return found
 
     def __getitem__(self, kernel: str) -> Value:
@@ -132,7 +153,8 @@ class Kernels(Mapping[str, Value]):
         return len(self._found)
 
     def __repr__(self) -> str:
-        return f"(median={self.median}, minimum={self.minimum}, maximum={self.maximum})"
+        told = (f"{name} {it if isinstance(it, Value) else 'unavailable'}" for name, it in self._found.items())
+        return f"<Kernels on {self.threads} threads: {', '.join(told)}>"
 
 
 def _groups(record: Record, write_allocate: bool) -> List[Kernels]:
@@ -243,7 +265,7 @@ class Scaling(Answer, Sequence[Quantity]):
         return len(self.points)
 
     def __repr__(self) -> str:
-        lines = (f"{point.threads}: {point.maximum}" for point in self.points)
+        lines = (f"{point.threads}: {_told(point)}" for point in self.points)
         return f"<Scaling {', '.join(lines)}>"
 
 
@@ -266,10 +288,10 @@ class VectorLengths(Answer, Mapping[int, Quantity]):
         return len(self.points)
 
     def __repr__(self) -> str:
-        return "{" + ", ".join(f"{length}: {rate}" for length, rate in self.items()) + "}"
+        return "{" + ", ".join(f"{length}: {_told(point)}" for length, point in self.points.items()) + "}"
 
 
-_Typed = TypeVar("_Typed", "Clock", "PauseLatency")
+_Typed = TypeVar("_Typed", "Clock", "Kernels", "PauseLatency")
 
 
 def _of_type(what: str, found: Sequence[_Typed], core_type: Optional[str]) -> _Typed:

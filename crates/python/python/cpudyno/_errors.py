@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Optional, Tuple
 
 __all__ = ["Bug", "Busy", "Error", "Refused", "Unavailable"]
@@ -58,6 +59,10 @@ class Unavailable(Error):
     def __init__(
         self, what: str, why: str, remedy: Optional[str] = None, obstacle: str = "cpudyno"
     ) -> None:
+        if remedy is not None:
+            # In words of this package.
+            remedy = re.sub(r"--budget ([0-9.]+)s", r"budget=\1", remedy)
+            remedy = re.sub(r"--length ([0-9]+)", r"elements=\1", remedy)
         super().__init__(f"{what}: {why}", remedy)
         self.what = what
         self.why = why

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import numbers
+import operator
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -23,8 +26,9 @@ from ._answers import (
     Sheet,
     VectorLengths,
     Verdict,
+    _of_type,
 )
-from ._errors import Error, Unavailable
+from ._errors import Busy, Error, Unavailable
 from ._progress import Shown, shown
 from ._record import Record
 
@@ -105,38 +109,63 @@ def _text(name: str, value: Optional[str], hint: str) -> Optional[str]:
 
 
 def _time(name: str, value: float, *, above: bool) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) and not hasattr(value, "__float__"):
         raise TypeError(f"{name} is a time in seconds, not {value!r}\nhint: such as {name}=10")
-    if not math.isfinite(value) or value < 0 or (above and value == 0):
-        bound = "above 0" if above else "of 0 or more"
-        raise ValueError(f"{name} is {value!r}; it is a time {bound} seconds\nhint: such as {name}=10")
-    return float(value)
+    bound = "above 0" if above else "of 0 or more"
+    try:
+        seconds = float(value)
+    except OverflowError:
+        seconds = math.inf
+    if not math.isfinite(seconds) or seconds < 0 or (above and seconds == 0):
+        raise ValueError(f"{name} is {value!r:.40}; it is a time {bound} seconds\nhint: such as {name}=10")
+    if seconds > 3600:
+        raise ValueError(f"{name} is {seconds:g} s; it is at most 3600 s\nhint: such as {name}=10")
+    return seconds
+
+
+def _whole(name: str, value: Any, hint: str) -> int:
+    """A whole number, also one of numpy."""
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} is a whole number, not {value!r}\nhint: {hint}") from None
 
 
 def _number(name: str, value: Optional[int], hint: str) -> Optional[int]:
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name} is a whole number, not {value!r}\nhint: {hint}")
-    if not 1 <= value < 2**32:
-        bound = "at least 1" if value < 1 else "at most 2^32 - 1"
-        raise ValueError(f"{name} is {value}; it is {bound}\nhint: {hint}")
-    return value
+    number = _whole(name, value, hint)
+    if not 1 <= number < 2**32:
+        bound = "at least 1" if number < 1 else "at most 2^32 - 1"
+        raise ValueError(f"{name} is {number}; it is {bound}\nhint: {hint}")
+    return number
 
 
 def _cpu_list(cpus: Cpus) -> Optional[str]:
+    hint = 'such as cpus="0-3,8" or cpus=range(4)'
     if cpus is None or isinstance(cpus, str):
         return cpus
-    listed = list(cpus)
-    for cpu in listed:
-        if isinstance(cpu, bool) or not isinstance(cpu, int) or cpu < 0:
-            raise TypeError(f"a CPU is a number from 0, not {cpu!r}\nhint: such as cpus=\"0-3,8\" or cpus=range(4)")
+    if isinstance(cpus, (bytes, bytearray)) or not hasattr(cpus, "__iter__"):
+        raise TypeError(f"cpus is a list of CPUs, not {cpus!r}\nhint: {hint}")
+    listed = []
+    for cpu in cpus:
+        try:
+            number = -1 if isinstance(cpu, bool) else operator.index(cpu)
+        except TypeError:
+            number = -1
+        if number < 0:
+            raise TypeError(f"a CPU is a number from 0, not {cpu!r}\nhint: {hint}")
+        listed.append(number)
     return ",".join(map(str, listed))
 
 
 def _names(name: str, names: Union[None, str, Sequence[str]]) -> Optional[List[str]]:
     if names is None:
         return None
+    if not isinstance(names, str) and not hasattr(names, "__iter__"):
+        raise TypeError(f"{name} are names, not {names!r}")
     listed = [names] if isinstance(names, str) else list(names)
     for it in listed:
         if not isinstance(it, str):
@@ -183,7 +212,7 @@ def sheet(
     return Sheet(_measured("sheet", "sheet", **how))
 
 
-_THREADS = "1 <= nthreads <= the number of CPUs; `cpudyno info` says how many there are"
+_THREADS = "1 <= nthreads <= the number of cores, or of the CPUs in `cpus`; `cpudyno info` says how many there are"
 
 
 def memory_bandwidth(
@@ -241,6 +270,7 @@ def memory_bandwidth(
 def benchmark(
     write_allocate: bool = True,
     *,
+    core_type: Optional[str] = None,
     budget: Optional[float] = None,
     cpus: Cpus = None,
     machine: Optional[str] = None,
@@ -254,13 +284,16 @@ def benchmark(
     >>> both.single.threads, both.multi.threads, both.single.median < both.multi.median
     (1, 112, True)
 
-    Arguments and errors are those of `memory_bandwidth`.
+    ``core_type``: of what type the one core is, where a machine has several: ``"P"``, ``"E"``.
+    The other arguments and the errors are those of `memory_bandwidth`.
     """
     found = memory_bandwidth(
         write_allocate=write_allocate, budget=budget, cpus=cpus, machine=machine, wait=wait, progress=progress
     )
-    single = found.fewer[0] if found.fewer else found.kernels
-    return Benchmark(single, found.kernels, found.record)
+    alone = [it for it in (*found.fewer, found.kernels) if it.threads == 1]
+    if not alone:
+        raise Unavailable("bandwidth of one thread", "no kernel was measured on one CPU", None, "measurement")
+    return Benchmark(_of_type("bandwidth of one thread", alone, core_type), found.kernels, found.record)
 
 
 def scaling_benchmark(
@@ -446,11 +479,13 @@ def openmp(
     ``threads``: numbers of threads; ``runtimes``: ``"libgomp"``, ``"libomp"``, ...; ``None``: all that are installed.
     The other arguments and the errors are those of `sheet`.
     """
-    counts = [threads] if isinstance(threads, int) else threads
+    hint = "numbers of threads, such as threads=[2, 4]"
+    listed: Any = [] if threads is None else threads if hasattr(threads, "__iter__") else [threads]
+    counts = None if threads is None else [_whole("threads", count, hint) for count in listed]
     for count in counts or []:
-        _number("threads", count, "numbers of threads, such as threads=[2, 4]")
+        _number("threads", count, hint)
     how = _how(budget, cpus, machine, wait, progress)
-    options: Dict[str, Any] = {"threads": None if counts is None else list(counts), "runtimes": _names("runtimes", runtimes)}
+    options: Dict[str, Any] = {"threads": counts, "runtimes": _names("runtimes", runtimes)}
     return Regions(_measured("openmp", "openmp", **how, **options))
 
 
@@ -534,11 +569,34 @@ def ab(*arguments: str, machine: Optional[str] = None, budget: Optional[float] =
             options += ["--machine", str(machine)]
         if budget is not None:
             options += ["--budget", f"{_time('budget', budget, above=True)}"]
-        done = subprocess.run(
-            [program, "ab", *options, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        if os.path.exists(file) and os.path.getsize(file):
-            sys.stderr.write(done.stderr)
-            return Record.open(file)
-        message = done.stderr.strip() or f"it ended with code {done.returncode}"
-        raise Error(f"cpudyno ab: {message.removeprefix('error: ')}")
+        with open(os.path.join(folder, "said"), "w+", encoding="utf-8", errors="replace") as said:
+            command = [program, "ab", *options, *arguments]
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said)
+            interrupt = _through(process)
+            said.seek(0)
+            message = said.read()
+        record = Record.open(file) if os.path.exists(file) and os.path.getsize(file) else None
+        if interrupt is not None:
+            interrupt.record = record  # type: ignore[attr-defined]
+            raise interrupt
+        if record is not None:
+            sys.stderr.write(message)
+            return record
+        message, _, hint = message.strip().partition("\nhint: ")
+        message = message.removeprefix("error: ") or f"it ended with code {process.returncode}"
+        if "this host is measured by" in message:
+            raise Busy(f"cpudyno ab: {message}", hint or None)
+        raise Error(f"cpudyno ab: {message}", hint or None)
+
+
+def _through(process: "subprocess.Popen[bytes]") -> Optional[KeyboardInterrupt]:
+    """Waits for its end, however long it takes to put settings back; Ctrl-C is its, too."""
+    interrupt = None
+    while True:
+        try:
+            process.wait()
+            return interrupt
+        except KeyboardInterrupt as pressed:
+            if interrupt is None:
+                process.send_signal(signal.SIGINT)
+            interrupt = pressed

@@ -26,7 +26,7 @@ _Path = Union[str, os.PathLike[str]]
 _Units = List[Tuple[str, int]]
 _Told = Tuple[str, str]
 _Numbers = Tuple[str, float, Optional[List[float]], float, float, int, bool, str]
-_KernelsTuple = Tuple[List[int], int, Optional[str], List[Tuple[str, Union[_Numbers, Unavailable]]]]
+_KernelsTuple = Tuple[List[int], Optional[str], int, Optional[str], List[Tuple[str, Union[_Numbers, Unavailable]]]]
 _PauseTuple = Tuple[str, Optional[str], List[int], Union[_Numbers, Unavailable], Union[_Numbers, Unavailable]]
 _RowTuple = Tuple[str, str, str, Dict[str, str], List[int], Union[_Numbers, Unavailable]]
 

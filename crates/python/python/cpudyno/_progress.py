@@ -20,8 +20,8 @@ def _in_notebook() -> bool:
 
 def _is_terminal() -> bool:
     try:
-        return sys.stderr is not None and sys.stderr.isatty()
-    except ValueError:  # It is closed.
+        return bool(sys.stderr.isatty())
+    except Exception:  # It is closed, none, or something that only writes.
         return False
 
 
@@ -53,12 +53,19 @@ class _Line:
         if now < self._next:
             return
         self._next = now + self._STEP
-        sys.stderr.write(f"\r\x1b[K{share:4.0%} {doing[:60]}")
-        sys.stderr.flush()
+        _say(f"\r\x1b[K{share:4.0%} {doing[:60]}")
 
     def close(self) -> None:
-        sys.stderr.write("\r\x1b[K")
+        _say("\r\x1b[K")
+
+
+def _say(text: str) -> None:
+    """What cannot be shown ends no measurement."""
+    try:
+        sys.stderr.write(text)
         sys.stderr.flush()
+    except Exception:
+        pass
 
 
 class _Hidden:

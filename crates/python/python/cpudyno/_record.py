@@ -45,6 +45,10 @@ class Value:
     def __float__(self) -> float:
         return float(self.median)
 
+    def to(self, unit: str) -> float:
+        """The median in a multiple of its unit, such as ``GB/s``. Raises ``ValueError`` where that is another unit."""
+        return self.median.to(unit)
+
     def __str__(self) -> str:
         return self._text
 
@@ -71,7 +75,8 @@ class Row:
         """The number, of all these CPUs together. Raises ``Unavailable`` where there is none."""
         if self._value is None:
             assert self.unavailable is not None
-            raise self.unavailable
+            what, why, remedy, obstacle = self.unavailable.__reduce__()[1]
+            raise Unavailable(what, why, remedy, obstacle)
         return self._value
 
     def __repr__(self) -> str:
@@ -90,12 +95,15 @@ class Fields(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         return _seen(self._table[name])
 
+    def __reduce__(self) -> Tuple[Any, Tuple[Dict[str, Any]]]:
+        return (Fields, (self._table,))
+
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
         try:
             return self[name]
         except KeyError:
-            if name.startswith("__"):
-                raise AttributeError(name) from None
             raise AttributeError(f"there is no {name!r} here; there are {', '.join(self._table)}") from None
 
     def __iter__(self) -> Iterator[str]:
@@ -193,9 +201,12 @@ class Record:
 
         Raises ``OSError`` where the file cannot be read, ``cpudyno.Refused`` where it holds no record.
         """
-        with open(path, "rb"):
+        name = os.fspath(path)
+        if not isinstance(name, str):
+            raise TypeError(f"a file is named by a str or a path, not {type(path).__name__}")
+        with open(name, "rb"):
             pass
-        return cls(_native.Record.open(os.fspath(path)))
+        return cls(_native.Record.open(name))
 
     @classmethod
     def from_json(cls, text: Union[str, bytes]) -> Record:
@@ -310,19 +321,12 @@ class Record:
     def save(self, path: Path) -> None:
         """Writes it as JSON, or as a page where the name ends in ``.html``. The file is whole, or is not changed.
 
-        Raises ``cpudyno.Refused`` or ``OSError`` where it cannot be written.
+        Raises ``cpudyno.Refused`` where it cannot be written.
         """
         name = os.fspath(path)
         if not isinstance(name, str):
             raise TypeError(f"a file is named by a str or a path, not {type(path).__name__}")
-        if name.endswith((".html", ".htm")):
-            page = self.html()
-            beside = f"{name}.{os.getpid()}.new"
-            with open(beside, "w", encoding="utf-8") as file:
-                file.write(page)
-            os.replace(beside, name)
-        else:
-            self._native.save(name)
+        self._native.save(name)
 
     def _repr_html_(self) -> str:
         page = _html.escape(self._native.html(False), quote=True)

@@ -39,5 +39,6 @@ def read(folder: Union[str, "os.PathLike[str]"]) -> Fleet:
 
     Raises ``OSError`` where the folder cannot be read.
     """
-    os.listdir(folder)
-    return Fleet(_native.fleet(os.fspath(folder)))
+    name = os.fspath(folder)
+    os.listdir(name)
+    return Fleet(_native.fleet(name))

@@ -16,8 +16,11 @@ True
 from __future__ import annotations
 
 import functools
+import inspect
 import json
+import operator
 import os
+import threading
 from types import TracebackType
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union, overload
 
@@ -66,11 +69,11 @@ def _listed(events: Events) -> List[str]:
 
 def _units(units: Mapping[str, int]) -> List[Tuple[str, int]]:
     for name, number in units.items():
-        if isinstance(number, bool) or not isinstance(number, int):
+        if isinstance(number, bool) or not hasattr(number, "__index__"):
             raise TypeError(f"the number of {name}s is a whole number, not {number!r}")
-        if number < 0:
-            raise ValueError(f"the number of {name}s is {number}; it cannot be below 0")
-    return list(units.items())
+        if not 0 <= operator.index(number) < 2**64:
+            raise ValueError(f"the number of {name}s is {number}; it is at least 0 and below 2^64")
+    return [(name, operator.index(number)) for name, number in units.items()]
 
 
 def _chosen(missing: str) -> str:
@@ -238,6 +241,26 @@ def _in_python(reason: Unavailable) -> Unavailable:
     return Unavailable(reason.what, reason.why, remedy, reason.obstacle)
 
 
+class _Pin:
+    """The thread is pinned by each block on it; with the last one that ends, in whatever order, it is as before."""
+
+    _of_thread = threading.local()
+
+    def __init__(self) -> None:
+        state = self._of_thread.__dict__
+        if state.setdefault("blocks", 0) == 0:
+            state["before"] = os.sched_getaffinity(0)
+        state["blocks"] += 1
+        self._thread = threading.get_ident()
+
+    def release(self) -> None:
+        state = self._of_thread.__dict__
+        if self._thread == threading.get_ident():
+            state["blocks"] -= 1
+            if state["blocks"] == 0:
+                os.sched_setaffinity(0, state["before"])
+
+
 class profile(Profile):  # noqa: N801
     """Counts events of a block: ``with cpudyno.pmu.profile("retired.*all_branches$", loop=n) as p:``.
 
@@ -249,7 +272,7 @@ class profile(Profile):  # noqa: N801
         that is known then; ``"reasons"``: it is a row with its reason.
     units: what the block does, such as ``packet=1000``: a column each. ``p.units`` may also be set in the block.
 
-    The thread is pinned to its CPU meanwhile. What the two ends of an empty block count is subtracted. After the block
+    The thread is pinned to its CPU meanwhile, and so are threads and processes that begin in the block. What the two ends of an empty block count is subtracted. After the block
     ``p`` is a `Profile`.
 
     Raises
@@ -269,7 +292,13 @@ class profile(Profile):  # noqa: N801
         if self._window is not None:
             raise RuntimeError("each block needs a profile of its own")
         events, self._unknown = _known(self._events, self._missing)
-        self._window = _opened(events, self._missing)
+        pin = _Pin()
+        try:
+            self._window = _opened(events, self._missing)
+        except BaseException:
+            pin.release()
+            raise
+        self._pin = pin
         self._begin = self._window.begin
         self._end = self._window.end
         self._begin()
@@ -281,14 +310,15 @@ class profile(Profile):  # noqa: N801
         error: Optional[BaseException],
         trace: Optional[TracebackType],
     ) -> None:
-        self._end()
         window = self._window
         assert window is not None
         try:
+            self._end()
             asked = window.asked()
             Profile.__init__(self, window.profile(_units(self.units)), self._unknown)
         finally:
             window.close()
+            self._pin.release()
         if self._missing == "raise" and kind is None:
             for event in asked:
                 self[event]
@@ -321,6 +351,12 @@ class _Measured:
     """What `measure` makes of a function."""
 
     def __init__(self, function: Callable[..., Any], events: Events, missing: str) -> None:
+        kinds = (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
+        if any(is_kind(function) for is_kind in kinds):
+            raise TypeError(
+                f"{function.__name__} only begins when it is called, and would count nothing"
+                "\nhint: count a block in it: with cpudyno.pmu.profile(...)"
+            )
         self._function = function
         self._events = _listed(events)
         self._missing = _chosen(missing)
