@@ -5,12 +5,16 @@ from __future__ import annotations
 import functools
 import os
 import pathlib
+import signal
 import sys
 import types
 from typing import Any
 
 import cpudyno
 import pytest
+
+# What runs in the background inherits that interrupts are ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 MACHINE = "sim:2s-56c"
 ROOT = pathlib.Path(__file__).parents[3]
