@@ -84,7 +84,7 @@ impl Fleet {
 pub fn compare<'a>(records: impl IntoIterator<Item = (&'a str, &'a Record)>) -> Comparison {
     let named = |(name, record): (&str, &Record)| Named {
         name: name.to_owned(),
-        digest: record.digest.clone().unwrap_or_else(|| ::fleet::digest::of(record)),
+        digest: ::fleet::digest::at_hand(record).into_owned(),
     };
     let records: Vec<Named> = records.into_iter().map(named).collect();
     ::fleet::compare::compare(&records)
@@ -99,11 +99,12 @@ pub fn comparison_text(comparison: &Comparison) -> String {
 
 /// What stands at the beginning of a record, or is made of it.
 fn digest(file: &Path) -> Result<Digest, Error> {
-    let record = record::open(file)?;
-    Ok(record.digest.clone().unwrap_or_else(|| ::fleet::digest::of(&record)))
+    Ok(::fleet::digest::at_hand(&record::open(file)?).into_owned())
 }
 
-fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+/// The files of a folder that are to be read as records, in order.
+#[doc(hidden)]
+pub fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let entries = fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path()));
     let mut files: Vec<PathBuf> = entries.collect::<Result<_, _>>()?;
     files.retain(|file| is_record(file));
@@ -112,8 +113,7 @@ fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
 }
 
 /// Whether a file of a folder is to be read as a record.
-#[doc(hidden)]
-pub fn is_record(file: &Path) -> bool {
+fn is_record(file: &Path) -> bool {
     let name = file.file_name().unwrap_or_default().as_encoded_bytes();
     let ends = file.extension().is_some_and(|end| end == "json" || end == "html");
     ends && !name.starts_with(b".") && file.is_file()

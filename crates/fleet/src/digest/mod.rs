@@ -37,7 +37,7 @@ pub fn of(record: &Record) -> Digest {
 }
 
 /// The digest that a record has, or that is made of it.
-pub(crate) fn at_hand(record: &Record) -> Cow<'_, Digest> {
+pub fn at_hand(record: &Record) -> Cow<'_, Digest> {
     record.digest.as_ref().map_or_else(|| Cow::Owned(of(record)), Cow::Borrowed)
 }
 

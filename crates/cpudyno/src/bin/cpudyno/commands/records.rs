@@ -5,7 +5,7 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use cpudyno::fleet::{host_name, is_record};
+use cpudyno::fleet::host_name;
 use fleet::pack::{Ledger, Packable, Remark};
 use fleet::reference::Reference;
 use fleet::survey::{Host, Rows};
@@ -133,14 +133,7 @@ fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
         let text = format!("cannot read the folder `{}`: {why}", folder.display());
         Failure::new(code::USAGE, text).hint(HINT)
     };
-    let entries = std::fs::read_dir(folder).map_err(|error| fail(&error))?;
-    let mut files: Vec<PathBuf> = entries
-        .map(|entry| Ok(entry?.path()))
-        .collect::<Result<_, std::io::Error>>()
-        .map_err(|error| fail(&error))?;
-    files.retain(|file| is_record(file));
-    files.sort();
-    Ok(files)
+    cpudyno::fleet::files(folder).map_err(|error| fail(&error))
 }
 
 /// The row of each record, or why there is none.
