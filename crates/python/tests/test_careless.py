@@ -131,15 +131,22 @@ def test_blocks_that_end_in_another_order_leave_the_thread_as_it_was() -> None:
     assert os.sched_getaffinity(0) == before
 
 
-def test_an_interrupted_comparison_ends_by_itself() -> None:
-    def press() -> None:
-        time.sleep(2)
-        os.kill(os.getpid(), signal.SIGINT)
+def test_an_interrupted_comparison_ends_by_itself(tmp_path: pathlib.Path) -> None:
+    runs = tmp_path / "runs"
 
-    pressing = threading.Thread(target=press)
+    def press() -> None:
+        # Only once it runs: an interrupt that comes after a failure would end all tests.
+        deadline = time.monotonic() + 60
+        while not runs.exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        if runs.exists():
+            os.kill(os.getpid(), signal.SIGINT)
+
+    pressing = threading.Thread(target=press, daemon=True)
     pressing.start()
+    command = ["--a", "env.X=1", "--b", "env.X=2", "--", "sh", "-c", f"sleep 0.1; touch {runs}"]
     with pytest.raises(KeyboardInterrupt) as raised:
-        cpudyno.ab("--a", "env.X=1", "--b", "env.X=2", "--", "sleep", "0.1", budget=60)
+        cpudyno.ab(*command, budget=60)
     pressing.join()
     record = raised.value.record  # type: ignore[attr-defined]
     assert record is not None and record.run.interrupted == "stopped by SIGINT"

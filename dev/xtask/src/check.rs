@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::process::{ExitCode, Output};
+use std::io::{BufRead, BufReader, IsTerminal};
+use std::process::{Command, ExitCode, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -53,6 +54,9 @@ enum Turn {
 const SIDE: (&str, &str) = ("CARGO_TARGET_DIR", "target/side");
 /// Where tests leave the records that they have read, from the root.
 const RECORDS: &str = "target/records";
+
+/// So many last lines of a step that failed are shown again at the end, where they are looked for.
+const SHOWN_AGAIN: usize = 60;
 
 /// All checks.
 const STEPS: &[Step] = &[
@@ -328,6 +332,8 @@ struct Outcome {
     step: &'static Step,
     end: End,
     took: Duration,
+    /// What it printed.
+    said: Vec<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -365,6 +371,10 @@ pub(crate) fn run(full: bool, install: bool) -> anyhow::Result<ExitCode> {
     outcomes.extend(turn(Turn::Alone)?);
     outcomes.extend(beside(Turn::Last, Turn::Emulates)?);
     println!("\n{}", junit::lines(&cargo::root().join(junit::REPORT)).join("\n"));
+    for failed in outcomes.iter().filter(|outcome| outcome.end == End::Failed) {
+        let last = &failed.said[failed.said.len().saturating_sub(SHOWN_AGAIN)..];
+        println!("\n== the end of {}, which failed:\n{}", failed.step.name, last.join("\n"));
+    }
     println!("\n{}", summary(&outcomes, begun.elapsed()));
     let passed = outcomes.iter().all(|outcome| outcome.end != End::Failed);
     Ok(if passed { ExitCode::SUCCESS } else { ExitCode::from(EXIT_NO) })
@@ -400,24 +410,44 @@ fn execute(step: &'static Step) -> anyhow::Result<Outcome> {
     let begun = Instant::now();
     let mut command = cargo::command(step.command);
     command.envs(step.environment.iter().map(|&(name, value)| (name, rooted(value))));
-    let cannot = || format!("cannot run `{}`", step.command_line());
     let heading = format!("\n== {}: {}\n   $ {}", step.name, step.proves, step.command_line());
-    let (code, output) = if matches!(step.turn, Turn::Aside | Turn::Emulates) {
-        let Output { status, stdout, stderr } = command.output().with_context(cannot)?;
-        let text = [String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr)];
-        (status.code(), format!("{heading}\n{}", text.concat()))
-    } else {
+    let is_aside = matches!(step.turn, Turn::Aside | Turn::Emulates);
+    if !is_aside {
         println!("{heading}");
-        (command.status().with_context(cannot)?.code(), String::new())
-    };
-    let end = match code {
+    }
+    let (status, said) = listened(command, !is_aside)
+        .with_context(|| format!("cannot run `{}`", step.command_line()))?;
+    if is_aside {
+        println!("{heading}\n{}", said.join("\n"));
+    }
+    let end = match status.code() {
         Some(0) => End::Passed,
         Some(code) if step.may_be_skipped && code == i32::from(EXIT_CANNOT) => End::Skipped,
         _ => End::Failed,
     };
-    let outcome = Outcome { step, end, took: begun.elapsed() };
-    println!("{output}== {} {} in {}", step.name, outcome.word(), seconds(outcome.took));
+    let outcome = Outcome { step, end, took: begun.elapsed(), said };
+    println!("== {} {} in {}", step.name, outcome.word(), seconds(outcome.took));
     Ok(outcome)
+}
+
+/// Runs a command; its lines are shown as they come, if they are to be.
+fn listened(mut command: Command, is_shown: bool) -> std::io::Result<(ExitStatus, Vec<String>)> {
+    let (reader, writer) = std::io::pipe()?;
+    if std::io::stdout().is_terminal() {
+        command.env("CARGO_TERM_COLOR", "always");
+    }
+    let mut child = command.stdout(writer.try_clone()?).stderr(writer).spawn()?;
+    // It holds the ends that are written to, without which the reading would not end.
+    drop(command);
+    let mut said = Vec::new();
+    for line in BufReader::new(reader).split(b'\n') {
+        let line = String::from_utf8_lossy(&line?).into_owned();
+        if is_shown {
+            println!("{line}");
+        }
+        said.push(line);
+    }
+    Ok((child.wait()?, said))
 }
 
 /// The value of a variable: a path is from the root, wherever the program runs.
@@ -534,7 +564,7 @@ mod tests {
     fn the_summary_names_what_failed() {
         let outcome = |name: &str, end| {
             let took = Duration::from_millis(1500);
-            Outcome { step: step(name), end, took }
+            Outcome { step: step(name), end, took, said: Vec::new() }
         };
         let (passed, failed) = (outcome("format", End::Passed), outcome("lints", End::Failed));
         let text = summary(&[passed, failed], Duration::from_secs(3));
