@@ -73,6 +73,13 @@ enum Task {
     Site,
     /// Build the wheel of the Python package with the command in it, into dist/
     Wheel(wheel::WheelArgs),
+    /// Build what a release offers into dist/: programs, packages, wheels, an image
+    #[command(disable_help_flag = true)]
+    Dist {
+        /// What is asked of it: `--help` says it
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Boot emulated machines and hold what the product says of them against what they are
     #[command(disable_help_flag = true)]
     Lab {
@@ -89,14 +96,15 @@ fn main() -> ExitCode {
         Task::Clib { folder, profile } => clib::run(&folder, &profile),
         Task::Site => site::run(),
         Task::Wheel(args) => wheel::run(&args),
-        Task::Lab { arguments } => lab(&arguments),
+        Task::Dist { arguments } => tool("dist", &arguments),
+        Task::Lab { arguments } => tool("lab", &arguments),
     })
 }
 
-/// Runs the lab, which is a program of its own: checks of every day need not wait for it.
-fn lab(arguments: &[String]) -> anyhow::Result<ExitCode> {
-    let mut command = cargo::command("cargo run --quiet --locked --package lab --");
-    let status = command.args(arguments).status().context("cannot run the lab")?;
+/// Runs a tool that is a program of its own: checks of every day need not wait for it.
+fn tool(name: &str, arguments: &[String]) -> anyhow::Result<ExitCode> {
+    let mut command = cargo::command(&format!("cargo run --quiet --locked --package {name} --"));
+    let status = command.args(arguments).status().with_context(|| format!("cannot run {name}"))?;
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     Ok(ExitCode::from(code.unwrap_or(EXIT_CANNOT)))
 }
