@@ -70,7 +70,7 @@ typedef struct {
 extern "C" {
 #endif // __cplusplus
 
-// The version of cpudyno, such as "0.1.0"; do not free it.
+// The version of cpudyno, such as "0.2.0"; do not free it.
 const char *cd_version(void);
 
 // The number of this interface: `CD_ABI_VERSION` of the header that it belongs to. It grows when a program that was

@@ -4,7 +4,7 @@ use std::ffi::c_char;
 
 use model::record::SCHEMA;
 
-/// The version of cpudyno, such as "0.1.0"; do not free it.
+/// The version of cpudyno, such as "0.2.0"; do not free it.
 #[unsafe(no_mangle)]
 pub extern "C" fn cd_version() -> *const c_char {
     const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");

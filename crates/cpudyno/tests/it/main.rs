@@ -28,6 +28,7 @@ mod old_records;
 mod openmp;
 mod original;
 mod packs;
+mod pages;
 mod plan;
 mod plots;
 mod pmu;

@@ -243,8 +243,8 @@ fn times(line: &str) -> Option<(f64, f64)> {
 mod tests {
     #[test]
     fn a_page_says_how_long_it_took() {
-        let line = "cpudyno 0.1.0, 2026-01-01T00:00:00Z, 28.7 s of 8 s, 1 of 30 sweeps";
+        let line = "cpudyno 0.2.0, 2026-01-01T00:00:00Z, 28.7 s of 8 s, 1 of 30 sweeps";
         assert_eq!(super::times(line), Some((28.7, 8.0)));
-        assert_eq!(super::times("cpudyno 0.1.0, nothing was measured"), None);
+        assert_eq!(super::times("cpudyno 0.2.0, nothing was measured"), None);
     }
 }

@@ -50,6 +50,7 @@ const GROUPS: &[Group] = &[
     Group { title: "Compare", commands: &["ab", "compare"] },
     Group { title: "Many machines", commands: &["gate", "fleet"] },
     Group { title: "Records", commands: &["show", "capture"] },
+    Group { title: "Shells", commands: &["completions"] },
 ];
 
 /// The commands that most people begin with, of all groups.

@@ -16,6 +16,7 @@ mod jitter;
 mod lessons;
 mod memory;
 mod openmp;
+mod pages;
 mod pause;
 mod plan;
 mod pmu;
@@ -28,6 +29,7 @@ mod start;
 mod streams;
 mod top;
 mod turbo;
+mod version;
 mod wait;
 mod wake;
 
@@ -45,6 +47,7 @@ pub(crate) use info::InfoArgs;
 pub(crate) use jitter::JitterArgs;
 pub(crate) use memory::{KernelArg, MemoryArgs, OriginalArgs, QuestionArgs, Switch};
 pub(crate) use openmp::{OpenmpArgs, RuntimeName};
+pub(crate) use pages::{CompletionsArgs, PagesArgs, completions, pages};
 pub(crate) use pause::PauseArgs;
 pub(crate) use plan::{AskedHosts, PlanArgs};
 pub(crate) use pmu::{
@@ -149,6 +152,9 @@ pub(crate) enum Command {
     Capture(CaptureArgs),
     Show(ShowArgs),
     Streams(StreamsArgs),
+    Completions(CompletionsArgs),
+    #[command(hide = true)]
+    Pages(PagesArgs),
     /// Do what needs a process of its own: one order on standard input, the answer on standard output.
     #[command(hide = true)]
     Worker,
@@ -158,7 +164,14 @@ pub(crate) enum Command {
 impl Command {
     /// Whether people read what it says besides its answer.
     pub(crate) fn is_for_people(&self) -> bool {
-        let is_apart = matches!(self, Command::Worker | Command::Undo(_) | Command::Help(_));
+        let is_apart = matches!(
+            self,
+            Command::Worker
+                | Command::Undo(_)
+                | Command::Help(_)
+                | Command::Completions(_)
+                | Command::Pages(_)
+        );
         !self.reads_no_machine() && !is_apart
     }
 
@@ -174,6 +187,10 @@ impl Command {
 /// Reads the arguments. Help and version are printed here; they end with a failure of code 0.
 pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Failure> {
     let (args, command): (Vec<OsString>, _) = (args.into_iter().collect(), command());
+    if version::is_asked(&args) {
+        output::data(&version::text())?;
+        return Err(Failure::new(0, ""));
+    }
     let help = help_of(&command, &args);
     let words = path_of(&command, &args);
     let matches = command.try_get_matches_from(args);
@@ -198,6 +215,7 @@ const NOT_TAKEN: &[(&[&str], &[&str])] = &[
     (&["fleet", "plan"], &["machine", "root", "json", "html"]),
     (&["fleet", "simulate"], &["machine", "root"]),
     (&["streams"], &["machine", "root"]),
+    (&["completions"], &["machine", "root"]),
     (&["help"], &["machine", "root"]),
 ];
 

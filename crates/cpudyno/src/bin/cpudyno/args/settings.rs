@@ -104,12 +104,18 @@ Examples:
   sudo cpudyno set @my.plan                           the settings of a file
   sudo cpudyno undo                                   everything as it was";
 
+const UNDO: &str = "\
+Examples:
+  sudo cpudyno undo            everything as it was
+  sudo cpudyno undo --force    also what something else changed meanwhile";
+
 /// Restore the settings that cpudyno changed.
 ///
 /// The former values come from the journal that `set`, `ab`, `quiet` and `sst` keep. A setting that something
 /// else changed meanwhile is named and left alone; --force restores it all the same, --keep leaves it for
 /// good.
 #[derive(Debug, Args)]
+#[command(after_long_help = UNDO)]
 pub(crate) struct UndoArgs {
     /// Also restore settings that something else changed meanwhile.
     #[arg(long)]

@@ -11,6 +11,7 @@ use super::Output;
 /// The text is that of the live run, byte for byte, if width, colour and verbosity are the same. Width and
 /// verbosity come from the record, unless given here.
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct ShowArgs {
     /// Record to print; `-` reads standard input.
     ///
@@ -21,3 +22,10 @@ pub(crate) struct ShowArgs {
     #[command(flatten)]
     pub(crate) output: Output,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  cpudyno show run.json                       the text again
+  cpudyno show run.json -v --width 160        with notes, and in more columns
+  cpudyno show run.json --html run.html       as a page
+  ssh node cpudyno sheet --json - | cpudyno show -    another machine's";

@@ -55,6 +55,8 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
     }
     match cli.command {
         Command::Help(args) => args::help(&args),
+        Command::Completions(args) => args::completions(&args),
+        Command::Pages(args) => args::pages(&args),
         command if command.reads_no_machine() && (name.is_some() || root.is_some()) => {
             Err(Failure::usage("this command reads no machine")
                 .hint("`cpudyno info --machine NAME` does"))

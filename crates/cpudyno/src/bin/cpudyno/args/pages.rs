@@ -1,0 +1,216 @@
+//! Completions for shells, and manual pages: both from the commands as they are defined.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Command};
+use clap_complete::Shell;
+use clap_mangen::Man;
+use roff::{Roff, bold, roman};
+
+use super::EXIT_CODES;
+use crate::failure::{Failure, code};
+use crate::output;
+
+/// Print completions for a shell.
+///
+/// They know commands, options, and values: streams, areas, simulated machines, settings.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct CompletionsArgs {
+    /// Shell that they are for.
+    #[arg(value_name = "SHELL")]
+    shell: Shell,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  cpudyno completions bash > ~/.local/share/bash-completion/completions/cpudyno
+  cpudyno completions zsh > ~/.zfunc/_cpudyno    with `fpath+=~/.zfunc` before compinit
+  cpudyno completions fish > ~/.config/fish/completions/cpudyno.fish";
+
+/// Write manual pages and completions into a folder, for packages.
+#[derive(Debug, Args)]
+pub(crate) struct PagesArgs {
+    /// Folder that gets `man/` and `completions/`.
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+}
+
+/// The shells that packages have completions for.
+const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
+
+type Values = fn() -> Vec<String>;
+
+/// Values that an option takes and that its parser knows, but clap does not: the command, `""` for all of them, the
+/// option, the values.
+const OFFERED: &[(&str, &str, Values)] = &[
+    ("", "machine", || simulated::names().map(|name| format!("sim:{name}")).collect()),
+    ("turbo", "test", || words(streams().chain(["all"]))),
+    ("turbo", "trace", || words(streams())),
+    ("sheet", "streams", || words(streams())),
+    ("memory", "kernels", || words(kernels::memory::TABLE.iter().map(|kernel| kernel.id))),
+    ("wake", "methods", || words(rig::signals::TABLE.iter().map(|method| method.id))),
+    ("openmp", "runtime", || words(measure::areas::openmp::names())),
+    ("doctor", "require", || words(machine::doctor::ids())),
+    ("gate", "caller", || words(fleet::gate::callers::CALLERS.iter().map(|caller| caller.word))),
+    ("ab", "a", || settings(super::settings::all_names())),
+    ("ab", "b", || settings(super::settings::all_names())),
+    ("ab", "area", || areas().collect()),
+    ("set", "settings", || settings(levers::Lever::all().map(|lever| lever.id))),
+    ("quiet", "settings", || settings(levers::Lever::all().map(|lever| lever.id))),
+    ("settings", "names", || words(levers::Lever::all().map(|lever| lever.id))),
+];
+
+fn words<'a>(all: impl Iterator<Item = &'a str>) -> Vec<String> {
+    all.map(str::to_owned).collect()
+}
+
+/// Names with what follows them.
+fn settings<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    names.map(|name| format!("{name}=")).collect()
+}
+
+fn streams() -> impl Iterator<Item = &'static str> {
+    kernels::streams::TABLE.iter().map(|row| row.id)
+}
+
+fn areas() -> impl Iterator<Item = String> {
+    measure::areas::subjects::SUBJECTS.iter().map(|subject| subject.id.replace(' ', "-"))
+}
+
+/// The commands, with all values that are known.
+fn offering(command: Command) -> Command {
+    OFFERED.iter().fold(command, |command, (name, option, values)| {
+        let values = values();
+        if name.is_empty() {
+            return taking(command, option, &values);
+        }
+        command.mut_subcommand(name, |command| taking(command, option, &values))
+    })
+}
+
+/// The command, and those below it, where they have the option.
+fn taking(command: Command, option: &str, values: &[String]) -> Command {
+    let parser = || PossibleValuesParser::new(values.iter().cloned());
+    let command = command
+        .mut_args(|arg| if arg.get_id() == option { arg.value_parser(parser()) } else { arg });
+    command.mut_subcommands(|below| taking(below, option, values))
+}
+
+/// Prints completions.
+pub(crate) fn completions(args: &CompletionsArgs) -> Result<ExitCode, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut offering(super::command()), "cpudyno", &mut script);
+    output::data(&String::from_utf8_lossy(&script))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes what packages have beside the program.
+pub(crate) fn pages(args: &PagesArgs) -> Result<ExitCode, Failure> {
+    let (man, completions) = (args.folder.join("man"), args.folder.join("completions"));
+    let written = fs::create_dir_all(&man)
+        .and_then(|()| fs::create_dir_all(&completions))
+        .and_then(|()| write_manual(&man))
+        .and_then(|()| {
+            // Each has a command of its own: clap completes it, which can be done but once.
+            SHELLS.iter().try_for_each(|&shell| {
+                let mut command = offering(super::command());
+                clap_complete::generate_to(shell, &mut command, "cpudyno", &completions).map(drop)
+            })
+        });
+    written.map(|()| ExitCode::SUCCESS).map_err(|error| {
+        let text =
+            format!("cannot write to `{}`: {}", args.folder.display(), sys::errno::words(&error));
+        Failure::new(code::NOT_HERE, text)
+    })
+}
+
+/// A page for each command that help shows.
+fn write_manual(folder: &Path) -> io::Result<()> {
+    let mut command = super::command().term_width(0);
+    command.build();
+    write_page(&command, folder)
+}
+
+fn write_page(command: &Command, folder: &Path) -> io::Result<()> {
+    let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned();
+    let page = page(command.clone(), &name)?;
+    fs::write(folder.join(format!("{name}.1")), page)?;
+    let below = command.get_subcommands().filter(|it| !it.is_hide_set());
+    below.filter(|it| it.get_name() != "help").try_for_each(|below| write_page(below, folder))
+}
+
+/// One page: what clap knows, then the examples, and the codes that all commands end with.
+fn page(mut command: Command, name: &str) -> io::Result<Vec<u8>> {
+    let usage = command.render_usage().to_string();
+    let usage = usage.trim_start_matches("Usage:").trim().to_owned();
+    let is_above = command.get_subcommands().any(|below| !below.is_hide_set());
+    let after = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+    let man = Man::new(command.override_usage(usage)).title(name).manual("cpudyno");
+    let mut page = Vec::new();
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    if is_above {
+        man.render_subcommands_section(&mut page)?;
+    }
+    let mut rest = Roff::new();
+    let above = name.rsplit_once('-').map(|(above, _)| above);
+    match above {
+        Some(_) => sections(&mut rest, &after),
+        None => sections(&mut rest, &format!("Examples:\n{}", super::help::questions())),
+    }
+    sections(&mut rest, EXIT_CODES);
+    if let Some(above) = above {
+        rest.control("SH", ["SEE ALSO"]);
+        rest.text([bold(above), roman("(1)")]);
+    }
+    page.write_all(rest.render().as_bytes())?;
+    Ok(page)
+}
+
+/// Text as help shows it: what stands at the left with a colon is a heading, the rest keeps its lines.
+fn sections(roff: &mut Roff, text: &str) {
+    let mut is_open = false;
+    for line in text.lines() {
+        match line.strip_suffix(':').filter(|line| !line.starts_with(' ')) {
+            Some(heading) => {
+                if is_open {
+                    roff.control("fi", []);
+                }
+                let heading = heading.to_uppercase().replace("EXIT CODES", "EXIT STATUS");
+                roff.control("SH", [heading.as_str()]);
+                roff.control("nf", []);
+                is_open = true;
+            }
+            None => {
+                roff.text([roman(line)]);
+            }
+        }
+    }
+    if is_open {
+        roff.control("fi", []);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_option_that_is_offered_values_is_there() {
+        let command = super::super::command();
+        for (name, option, values) in OFFERED {
+            let of = if name.is_empty() { Some(&command) } else { command.find_subcommand(name) };
+            let has = of.is_some_and(|of| of.get_arguments().any(|arg| arg.get_id() == option));
+            assert!(has, "`{name}` has no `{option}`");
+            assert!(!values().is_empty(), "`{name}` has no values for `{option}`");
+        }
+    }
+}
