@@ -1,5 +1,6 @@
 //! The documentation site: the texts of the repository as they lie there, and the help of every command, as a book.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
@@ -44,8 +45,37 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
     if !built.success() {
         bail!("mdbook failed: {built}");
     }
-    println!("{SITE}/book/index.html");
+    let book = site.join("book");
+    let pages = for_programs(&source, &book)?;
+    println!("{SITE}/book/index.html, and {pages} pages as they were written, listed in llms.txt");
     Ok(ExitCode::SUCCESS)
+}
+
+/// Puts the pages as they were written into the book, and lists them in `llms.txt` (llmstxt.org): programs read these
+/// rather than HTML. Says how many.
+fn for_programs(source: &Path, book: &Path) -> anyhow::Result<usize> {
+    let summary = fs::read_to_string(source.join("SUMMARY.md"))?;
+    let mut list = String::from(
+        "# cpudyno\n\n> A dynamometer for CPUs: one Linux command, and a library, that measures what a machine's CPU \
+         really does, explains it, and helps to set it up.\n",
+    );
+    let mut pages = 0;
+    for line in summary.lines().map(str::trim_start) {
+        if let Some(part) = line.strip_prefix("# ").filter(|part| *part != "Summary") {
+            writeln!(list, "\n## {part}\n")?;
+        }
+        let Some((_, page)) = line.trim_end_matches(')').split_once("](") else { continue };
+        let to = book.join(page);
+        fs::create_dir_all(to.parent().unwrap_or(book))?;
+        fs::copy(source.join(page), &to).with_context(|| format!("SUMMARY.md names {page}"))?;
+        if let Some(item) = line.strip_prefix("- ") {
+            writeln!(list, "- {item}")?;
+        }
+        pages += 1;
+    }
+    list += "\n## Optional\n\n- [JSON schema of records](docs/reference/record.schema.json)\n";
+    fs::write(book.join("llms.txt"), list)?;
+    Ok(pages)
 }
 
 fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
