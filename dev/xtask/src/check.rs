@@ -9,9 +9,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 
-use xtask::{EXIT_CANNOT, EXIT_NO, cargo};
+use xtask::{EXIT_CANNOT, EXIT_NO, cargo, needs};
 
-use crate::{junit, needs};
+use crate::junit;
+
+/// The command that installs what checks need.
+const INSTALL_COMMAND: &str = "cargo xtask check --install";
 
 /// A check: a command that succeeds or fails.
 struct Step {
@@ -384,13 +387,8 @@ pub(crate) fn run(full: bool, install: bool) -> anyhow::Result<ExitCode> {
 /// named.
 fn all_is_there(steps: &[&'static Step], install: bool) -> anyhow::Result<bool> {
     let ids: BTreeSet<_> = steps.iter().flat_map(|step| step.needs).copied().collect();
-    let look = || needs::missing(|need| ids.contains(need.id));
-    let mut missing = look();
-    if install && !missing.is_empty() {
-        println!("installing what is missing:\n{}", needs::describe(&missing));
-        needs::install(&missing)?;
-        missing = look();
-    }
+    let wanted: Vec<_> = needs::NEEDS.iter().filter(|need| ids.contains(need.id)).collect();
+    let missing = needs::missing(&wanted, install)?;
     if missing.is_empty() {
         return Ok(true);
     }
@@ -400,7 +398,7 @@ fn all_is_there(steps: &[&'static Step], install: bool) -> anyhow::Result<bool> 
     if install {
         eprintln!("hint: they were installed just now and still cannot be run; see PATH");
     } else {
-        eprintln!("hint: run `{}`", needs::INSTALL_COMMAND);
+        eprintln!("hint: run `{INSTALL_COMMAND}`");
     }
     Ok(false)
 }

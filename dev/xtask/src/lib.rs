@@ -1,9 +1,14 @@
-//! What the developers' tools share: how they call cargo, and how they end.
+//! What the developers' tools share: how they call cargo, what they need, and how they end.
 
 #![forbid(unsafe_code)]
-#![expect(clippy::print_stderr, reason = "a developer's tool says there why it failed")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a developer's tool says there what it installs, and why it failed"
+)]
 
 pub mod cargo;
+pub mod needs;
 
 use std::process::ExitCode;
 

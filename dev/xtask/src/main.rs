@@ -1,7 +1,7 @@
 //! The project's own checks: `cargo xtask --help`.
 //!
 //! Each check is one row in `check::STEPS`, each tool that the checks need one row in
-//! `needs::NEEDS`, each test of generated text one row in `generate::TESTS`. Comparisons with other programs
+//! `xtask::needs::NEEDS`, each test of generated text one row in `generate::TESTS`. Comparisons with other programs
 //! are `cargo peers`, real kernels in emulated machines the program `lab`.
 
 #![forbid(unsafe_code)]
@@ -26,7 +26,6 @@ mod generate;
 mod junit;
 #[cfg(test)]
 mod names;
-mod needs;
 #[cfg(test)]
 mod paths;
 mod site;

