@@ -1,10 +1,14 @@
 //! The program for each target.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Instant;
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 
 use xtask::cargo;
+
+use super::{WORK, inspected, repeatable};
 
 /// What a program is built for.
 pub(super) struct Target {
@@ -16,27 +20,131 @@ pub(super) struct Target {
     pub(super) loads: bool,
 }
 
+/// The oldest glibc that programs which load libraries start with: of 2012, as in manylinux_2_17.
+pub(super) const GLIBC: &str = "2.17";
+
+/// The profile of what is released.
+pub(super) const PROFILE: &str = "dist";
+
 /// Every target.
 const TARGETS: &[Target] = &[
     Target { name: "x86_64-linux", triple: "x86_64-unknown-linux-gnu", loads: true },
     Target { name: "aarch64-linux", triple: "aarch64-unknown-linux-gnu", loads: true },
     Target { name: "x86_64-linux-musl", triple: "x86_64-unknown-linux-musl", loads: false },
+    Target { name: "aarch64-linux-musl", triple: "aarch64-unknown-linux-musl", loads: false },
 ];
 
-/// Those that are built: quickly, this machine's.
-pub(super) fn targets(quick: bool) -> impl Iterator<Item = &'static Target> {
-    let ours = |target: &&Target| target.loads && target.name.starts_with(std::env::consts::ARCH);
-    TARGETS.iter().filter(move |target| !quick || ours(target))
+impl Target {
+    /// Whether its program runs on this machine.
+    pub(super) fn runs_here(&self) -> bool {
+        self.name.starts_with(std::env::consts::ARCH)
+    }
+
+    /// Where it is built.
+    pub(super) fn folder(&self) -> PathBuf {
+        cargo::root().join(WORK).join(self.name).join("target")
+    }
+
+    /// Its name for zig, which links for the oldest glibc.
+    pub(super) fn of_zig(&self) -> String {
+        if self.loads { format!("{}.{GLIBC}", self.triple) } else { self.triple.to_owned() }
+    }
 }
 
-/// Builds the program, and says where it lies.
-pub(super) fn build(target: &Target, quick: bool) -> anyhow::Result<PathBuf> {
-    if !quick {
-        bail!("not built yet: {}", target.triple);
+/// Those that are built: all, one by its name, or quickly this machine's.
+pub(super) fn targets(quick: bool, only: Option<&str>) -> anyhow::Result<Vec<&'static Target>> {
+    let ours = |target: &Target| !quick || (target.loads && target.runs_here());
+    let named = |target: &Target| only.is_none_or(|name| name == target.name);
+    let all: Vec<_> = TARGETS.iter().filter(|target| ours(target) && named(target)).collect();
+    if all.is_empty() {
+        let names: Vec<_> = TARGETS.iter().map(|target| target.name).collect();
+        bail!("no such target: `{}`\nhint: there are {}", only.unwrap_or("?"), names.join(", "));
     }
-    let status = cargo::command("cargo build --release --locked").status()?;
-    if !status.success() {
-        bail!("cargo build failed: {status}");
+    Ok(all)
+}
+
+/// Builds the programs, and says where they lie.
+pub(super) fn built(targets: &[&'static Target], quick: bool) -> anyhow::Result<Vec<PathBuf>> {
+    if quick {
+        repeatable::done(cargo::command("cargo build --release --locked"), "the program")?;
+        return Ok(vec![cargo::root().join("target/release/cpudyno")]);
     }
-    Ok(cargo::root().join("target/release/cpudyno"))
+    side_by_side(targets, |target, jobs| {
+        let program = program(target, jobs, &[])?;
+        inspected::program(&program, target)?;
+        Ok(program)
+    })
+}
+
+/// Builds the program for a target, with these arguments of cargo.
+pub(super) fn program(target: &Target, jobs: usize, with: &[&str]) -> anyhow::Result<PathBuf> {
+    let line = "cargo auditable zigbuild --quiet --locked --package cpudyno --bin cpudyno";
+    let folder = target.folder();
+    let mut command = repeatable::command(line, &folder)?;
+    command.args(["--profile", PROFILE, "--target", &target.of_zig()]);
+    command.args(["--jobs", &jobs.to_string()]).args(with);
+    repeatable::done(command, &format!("the program for {}", target.name))?;
+    Ok(program_in(&folder, target))
+}
+
+fn program_in(folder: &Path, target: &Target) -> PathBuf {
+    folder.join(target.triple).join(PROFILE).join("cpudyno")
+}
+
+/// Does work for each target, for two at a time: what takes longest, to optimise a program as one piece, keeps one
+/// CPU busy. The work hears how many jobs cargo may run.
+pub(super) fn side_by_side<T: Send>(
+    targets: &[&'static Target],
+    work: impl Fn(&'static Target, usize) -> anyhow::Result<T> + Sync,
+) -> anyhow::Result<Vec<T>> {
+    let cpus = thread::available_parallelism()?.get();
+    let timed = |target: &'static Target, jobs| {
+        let begun = Instant::now();
+        let done = work(target, jobs)?;
+        println!("{}: built in {:.0} s", target.name, begun.elapsed().as_secs_f64());
+        Ok(done)
+    };
+    let mut all = Vec::new();
+    for two in targets.chunks(2) {
+        let jobs = (cpus / two.len()).max(1);
+        let done: Vec<anyhow::Result<T>> = thread::scope(|scope| {
+            let started: Vec<_> =
+                two.iter().map(|&target| scope.spawn(move || timed(target, jobs))).collect();
+            let joined = |thread: thread::ScopedJoinHandle<'_, anyhow::Result<T>>| {
+                thread.join().unwrap_or_else(|_| Err(anyhow!("BUG: a build panicked")))
+            };
+            started.into_iter().map(joined).collect()
+        });
+        all.extend(done.into_iter().collect::<anyhow::Result<Vec<T>>>()?);
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_had_by_their_names() {
+        assert_eq!(targets(false, None).unwrap().len(), TARGETS.len());
+        for target in TARGETS {
+            let [only] = targets(false, Some(target.name)).unwrap()[..] else { panic!() };
+            assert_eq!(only.name, target.name);
+        }
+        let error = targets(false, Some("m68k-linux")).err().unwrap().to_string();
+        assert!(error.contains("m68k-linux") && error.contains("x86_64-linux-musl"), "{error}");
+    }
+
+    #[test]
+    fn the_quick_one_is_of_this_machine() {
+        let [only] = targets(true, None).unwrap()[..] else { panic!() };
+        assert!(only.loads && only.runs_here());
+    }
+
+    #[test]
+    fn work_is_done_for_each_target_in_order() {
+        let all = targets(false, None).unwrap();
+        let names = side_by_side(&all, |target, jobs| Ok((target.name, jobs > 0))).unwrap();
+        assert_eq!(names, all.iter().map(|target| (target.name, true)).collect::<Vec<_>>());
+    }
 }

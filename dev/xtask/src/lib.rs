@@ -8,6 +8,7 @@
 )]
 
 pub mod cargo;
+pub mod maturin;
 pub mod needs;
 
 use std::process::ExitCode;

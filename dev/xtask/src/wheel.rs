@@ -5,13 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::Args;
 
+use xtask::maturin::{self, COMMAND, MOST_BYTES, PACKAGE, SMALLER, done};
 use xtask::{EXIT_NO, cargo};
-
-/// The package, from the root.
-const PACKAGE: &str = "crates/python";
 
 /// Where wheels are put, from the root.
 const DIST: &str = "dist";
@@ -22,11 +20,8 @@ const TEST: &str = "target/python";
 /// What tests of Python are run with, from the root: see `needs`.
 const TOOLS: [&str; 3] = ["target/tools/pytest", "target/tools/mypy", "target/tools/basedpyright"];
 
-/// The profile of what is shipped, and its largest wheel in bytes; others are larger.
-const SHIPPED: (&str, u64) = ("dist", 12_000_000);
-
-/// What keeps it below that: code of fleets that is optimised for size here, too.
-const SMALLER: [&str; 2] = ["--config", "profile.dist.package.cpudyno-fleet.opt-level=\"s\""];
+/// The profile of what is shipped; wheels of others are larger than what is promised.
+const SHIPPED: &str = "dist";
 
 #[derive(Args)]
 pub(crate) struct WheelArgs {
@@ -46,9 +41,8 @@ pub(crate) fn run(args: &WheelArgs) -> anyhow::Result<ExitCode> {
     if args.test {
         return tested(&wheel, &folder);
     }
-    let (shipped, most) = SHIPPED;
-    if args.profile == shipped && size > most {
-        println!("that is more than the {} MB that are promised", most / 1_000_000);
+    if args.profile == SHIPPED && size > MOST_BYTES {
+        println!("that is more than the {} MB that are promised", MOST_BYTES / 1_000_000);
         return Ok(ExitCode::from(EXIT_NO));
     }
     Ok(ExitCode::SUCCESS)
@@ -57,31 +51,19 @@ pub(crate) fn run(args: &WheelArgs) -> anyhow::Result<ExitCode> {
 /// Builds the command and puts it into the wheel.
 fn built(profile: &str, folder: &Path) -> anyhow::Result<PathBuf> {
     let root = cargo::root();
-    let line = match profile {
-        // Without Parquet, which makes it larger than what is promised: Python has writers of its own.
-        profile if profile == SHIPPED.0 => {
-            "cargo build --locked --package cpudyno --no-default-features --features command --profile"
-        }
+    let mut command = cargo::command("cargo build --locked --package cpudyno");
+    if profile == SHIPPED {
+        command.args(COMMAND);
+    } else {
         // Both at once: their features are those of the whole workspace, which is built already.
-        _ => "cargo build --locked --package cpudyno --package cpudyno-python --profile",
-    };
-    done(cargo::command(line).arg(profile).args(SMALLER))?;
-    let scripts = root.join(PACKAGE).join("cpudyno.data/scripts");
-    fs::create_dir_all(&scripts).context("cannot make a folder for the command")?;
+        command.args(["--package", "cpudyno-python"]);
+    }
+    done(command.args(["--profile", profile]).args(SMALLER))?;
     let output = if profile == "dev" { "debug" } else { profile };
     let program = target(&root).join(output).join("cpudyno");
-    fs::copy(&program, scripts.join("cpudyno"))
-        .with_context(|| format!("cannot copy `{}`", program.display()))?;
-    if folder.exists() {
-        for old in wheels(folder)? {
-            fs::remove_file(old).context("cannot remove an earlier wheel")?;
-        }
-    }
-    let line = format!(
-        "maturin build --locked --compression-level 9 --manifest-path {PACKAGE}/Cargo.toml --profile"
-    );
-    done(cargo::command(&line).arg(profile).args(SMALLER).arg("--out").arg(folder))?;
-    wheels(folder)?.pop().context("maturin made no wheel")
+    let mut command = cargo::command(&maturin::line());
+    command.args(["--profile", profile]).args(SMALLER);
+    maturin::packed(&program, command, folder)
 }
 
 /// Installs the wheel where nothing else is, and runs the tests.
@@ -114,23 +96,4 @@ fn search_path(environment: &Path, root: &Path) -> anyhow::Result<OsString> {
 /// Where cargo builds.
 fn target(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
-}
-
-fn wheels(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(folder).with_context(|| format!("no `{}`", folder.display()))?;
-    let mut files: Vec<PathBuf> =
-        entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
-    files.retain(|file| file.extension().is_some_and(|end| end == "whl"));
-    Ok(files)
-}
-
-fn done(command: &mut Command) -> anyhow::Result<()> {
-    let line = format!("{command:?}");
-    let status = command.status().with_context(|| format!("cannot run {line}"))?;
-    if !status.success() {
-        bail!(
-            "{line} failed ({status})\nhint: `cargo xtask check --install` installs what it needs"
-        );
-    }
-    Ok(())
 }

@@ -1,0 +1,104 @@
+//! What a release is built with, besides what checks need.
+
+use xtask::needs::{self, Install, Need, Probe};
+
+/// The command that installs all of it.
+const INSTALL_COMMAND: &str = "cargo xtask dist --install";
+
+/// What checks need, too.
+const SHARED: &[&str] = &["aarch64", "cc", "maturin"];
+
+/// The rest.
+const NEEDS: &[Need] = &[
+    Need {
+        id: "musl",
+        purpose: "the standard library for static programs",
+        probe: Probe::PrintsFolder(
+            "rustc --print target-libdir --target x86_64-unknown-linux-musl",
+        ),
+        install: Install::RustupTarget("x86_64-unknown-linux-musl"),
+    },
+    Need {
+        id: "musl-aarch64",
+        purpose: "the standard library for static programs of the other architecture",
+        probe: Probe::PrintsFolder(
+            "rustc --print target-libdir --target aarch64-unknown-linux-musl",
+        ),
+        install: Install::RustupTarget("aarch64-unknown-linux-musl"),
+    },
+    Need {
+        id: "zigbuild",
+        purpose: "links programs for an old glibc, and for other architectures",
+        probe: Probe::Runs("cargo-zigbuild --version"),
+        install: Install::Wheel { package: "cargo-zigbuild", version: "0.24.1" },
+    },
+    Need {
+        id: "zig",
+        purpose: "is the linker of that",
+        probe: Probe::Runs("target/tools/ziglang/zig version"),
+        install: Install::Wheel { package: "ziglang", version: "0.17.1" },
+    },
+    Need {
+        id: "readelf",
+        purpose: "reads what programs need of the system that they are started on",
+        probe: Probe::Runs("readelf --version"),
+        install: Install::Apt("binutils"),
+    },
+    Need {
+        id: "git",
+        purpose: "packs the source, and says when it was committed",
+        probe: Probe::Runs("git --version"),
+        install: Install::Apt("git"),
+    },
+    Need {
+        id: "cargo-auditable",
+        purpose: "leaves the list of dependencies in programs",
+        probe: Probe::Runs("cargo auditable --version"),
+        install: Install::Crate { package: "cargo-auditable", version: "0.7.7", features: "" },
+    },
+    Need {
+        id: "cargo-cyclonedx",
+        purpose: "writes the bill of materials",
+        probe: Probe::Runs("cargo cyclonedx --version"),
+        install: Install::Crate { package: "cargo-cyclonedx", version: "0.5.9", features: "" },
+    },
+    Need {
+        id: "cargo-about",
+        purpose: "gathers the licences of dependencies",
+        probe: Probe::Runs("cargo about --version"),
+        install: Install::Crate { package: "cargo-about", version: "0.9.3", features: "cli" },
+    },
+];
+
+/// What is missing of it, in words, after it was installed if that is asked for.
+pub(super) fn missing(install: bool) -> anyhow::Result<Option<String>> {
+    let shared = needs::NEEDS.iter().filter(|need| SHARED.contains(&need.id));
+    let all: Vec<_> = shared.chain(NEEDS).collect();
+    let missing = needs::missing(&all, install)?;
+    let hint = if install {
+        "hint: they were installed just now and still cannot be run; see PATH".to_owned()
+    } else {
+        format!("hint: run `{INSTALL_COMMAND}`")
+    };
+    let named = || {
+        format!("cannot build a release, tools are missing:\n{}\n{hint}", needs::describe(&missing))
+    };
+    Ok((!missing.is_empty()).then(named))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_have_names_of_their_own_and_shared_ones_exist() {
+        for need in NEEDS {
+            assert!(!need.purpose.is_empty() && !need.probe.command().is_empty(), "{}", need.id);
+            assert_eq!(NEEDS.iter().filter(|other| other.id == need.id).count(), 1, "{}", need.id);
+            assert!(needs::NEEDS.iter().all(|other| other.id != need.id), "{}", need.id);
+        }
+        for id in SHARED {
+            assert!(needs::NEEDS.iter().any(|need| need.id == *id), "{id}");
+        }
+    }
+}

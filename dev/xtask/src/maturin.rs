@@ -1,0 +1,63 @@
+//! How the wheel of the Python package is packed, with the command in it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, bail};
+
+use crate::cargo;
+
+/// The package, from the root.
+pub const PACKAGE: &str = "crates/python";
+
+/// The largest wheel that is shipped, in bytes.
+pub const MOST_BYTES: u64 = 12_000_000;
+
+/// What keeps it below that, for cargo: code of fleets that is optimised for size here, too.
+pub const SMALLER: [&str; 2] = ["--config", "profile.dist.package.cpudyno-fleet.opt-level=\"s\""];
+
+/// The command that is shipped in it, for cargo: without Parquet, of which Python has writers of its own.
+pub const COMMAND: [&str; 3] = ["--no-default-features", "--features", "command"];
+
+/// Packs a program and what maturin builds, with these arguments more, into a folder of wheels; those that were there
+/// are removed.
+pub fn packed(program: &Path, mut maturin: Command, folder: &Path) -> anyhow::Result<PathBuf> {
+    let scripts = cargo::root().join(PACKAGE).join("cpudyno.data/scripts");
+    fs::create_dir_all(&scripts).context("cannot make a folder for the command")?;
+    fs::copy(program, scripts.join("cpudyno"))
+        .with_context(|| format!("cannot copy `{}`", program.display()))?;
+    if folder.exists() {
+        for old in wheels(folder)? {
+            fs::remove_file(old).context("cannot remove an earlier wheel")?;
+        }
+    }
+    done(maturin.arg("--out").arg(folder))?;
+    wheels(folder)?.pop().context("maturin made no wheel")
+}
+
+/// What builds the wheel, in words.
+pub fn line() -> String {
+    format!("maturin build --locked --compression-level 9 --manifest-path {PACKAGE}/Cargo.toml")
+}
+
+/// The wheels in a folder.
+fn wheels(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder).with_context(|| format!("no `{}`", folder.display()))?;
+    let mut files: Vec<PathBuf> =
+        entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
+    files.retain(|file| file.extension().is_some_and(|end| end == "whl"));
+    Ok(files)
+}
+
+/// Runs a command that has to succeed.
+pub fn done(command: &mut Command) -> anyhow::Result<()> {
+    let line = format!("{command:?}");
+    let status = command.status().with_context(|| format!("cannot run {line}"))?;
+    if !status.success() {
+        bail!(
+            "{line} failed ({status})\nhint: `cargo xtask check --install` installs what it needs"
+        );
+    }
+    Ok(())
+}
