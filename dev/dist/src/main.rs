@@ -7,11 +7,16 @@
     reason = "a developer's tool says there what it built, and what it lacks"
 )]
 
+mod archives;
 mod binaries;
+mod debian;
 mod elf;
+mod image;
 mod inspected;
 mod moment;
 mod needs;
+mod packages;
+mod proofs;
 mod repeatable;
 mod reproduce;
 mod source;
@@ -29,11 +34,24 @@ use clap::Parser;
 
 use xtask::{EXIT_CANNOT, EXIT_NO, cargo, maturin};
 
+use binaries::Target;
+use packages::Form;
+use tree::Tree;
+
 /// Where everything is put, from the root.
 const DIST: &str = "dist";
 
 /// Where it is made, from the root: a folder for each target in it.
 const WORK: &str = "target/dist-work";
+
+/// What is released.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Which of its packages.
+const RELEASE: &str = "1";
+
+/// Who makes packages.
+const MAINTAINER: &str = "The cpudyno authors";
 
 #[derive(Parser)]
 #[command(name = "dist", bin_name = "cargo xtask dist")]
@@ -51,6 +69,9 @@ struct Args {
     /// Build what is committed once more, in a clone, and compare every byte
     #[arg(long, conflicts_with = "quick")]
     reproduce: bool,
+    /// Also prove that what was built can be installed, runs and leaves nothing behind
+    #[arg(long)]
+    test: bool,
 }
 
 /// A file that users install.
@@ -59,6 +80,15 @@ struct Artefact {
     path: PathBuf,
     /// The most bytes that it may have, where that is promised.
     most_bytes: Option<u64>,
+}
+
+/// What was made for a target.
+struct Made {
+    target: &'static Target,
+    tree: Tree,
+    /// Packages, of a program that loads libraries: systems that have packages have them.
+    packages: Vec<(Form, PathBuf)>,
+    archive: PathBuf,
 }
 
 fn main() -> ExitCode {
@@ -81,28 +111,61 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
     fs::create_dir_all(&dist).context("cannot make dist/")?;
     let targets = binaries::targets(args.quick, args.only.as_deref())?;
     let programs = binaries::built(&targets, args.quick)?;
-    let mut artefacts = Vec::new();
-    for (target, binary) in targets.iter().zip(&programs) {
-        artefacts.extend(of_target(target, binary, &dist)?);
+    let work = cargo::root().join(WORK);
+    let ours = targets.iter().zip(&programs).find(|(target, _)| target.runs_here());
+    let (_, ours) = ours.context("no program that runs here was built")?;
+    let pages = tree::pages(ours, &work)?;
+    let mut offered = Vec::new();
+    for (target, program) in targets.iter().zip(&programs) {
+        let tree = tree::grown(program, &pages, &work.join(target.name))?;
+        offered.push(of_target(target, tree, &dist)?);
     }
-    let offered = |path| Artefact { path, most_bytes: None };
-    artefacts.push(offered(source::archive(&dist)?));
-    if !args.quick {
-        artefacts.extend(supply::written(&dist)?.into_iter().map(offered));
-        let wheel = |path| Artefact { path, most_bytes: Some(maturin::MOST_BYTES) };
-        artefacts.extend(wheels::built(&targets, &dist)?.into_iter().map(wheel));
-    }
+    let image = image_of(&offered, &dist)?;
+    let mut artefacts = artefacts(&offered, &image);
+    artefacts.extend(beside(&targets, args.quick, &dist)?);
     let is_small = sums::write(&artefacts, &dist)?;
     let is_same = !args.reproduce || reproduce::run(args.only.as_deref(), &dist)?;
-    Ok(if is_small && is_same { ExitCode::SUCCESS } else { ExitCode::from(EXIT_NO) })
+    let ground = proofs::Ground { offered, image, pages, work, quick: args.quick };
+    let is_proved = !args.test || proofs::run(&ground);
+    let is_good = is_small && is_same && is_proved;
+    Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::from(EXIT_NO) })
 }
 
-/// What one target's binary becomes.
-fn of_target(
-    target: &binaries::Target,
-    binary: &Path,
-    _dist: &Path,
-) -> anyhow::Result<Vec<Artefact>> {
-    let _tree = tree::grown(target, binary, &cargo::root().join(WORK).join(target.name))?;
-    Ok(Vec::new())
+/// What one target's tree becomes.
+fn of_target(target: &'static Target, tree: Tree, folder: &Path) -> anyhow::Result<Made> {
+    let mut packages = Vec::new();
+    for form in [Form::Deb, Form::Rpm].into_iter().filter(|_| target.loads) {
+        packages.push((form, packages::made(form, target, &tree, folder)?));
+    }
+    let archive = archives::made(target, &tree, folder)?;
+    Ok(Made { target, tree, packages, archive })
+}
+
+/// The image: of static programs, where some were built.
+fn image_of(offered: &[Made], folder: &Path) -> anyhow::Result<PathBuf> {
+    let any_static = offered.iter().any(|made| !made.target.loads);
+    let wanted = offered.iter().filter(|made| made.target.loads != any_static);
+    image::made(&wanted.map(|made| (made.target, &made.tree)).collect::<Vec<_>>(), folder)
+}
+
+/// What is of no target's tree: the sources, what programs consist of, wheels.
+fn beside(targets: &[&'static Target], quick: bool, dist: &Path) -> anyhow::Result<Vec<Artefact>> {
+    let offered = |path| Artefact { path, most_bytes: None };
+    let mut artefacts = vec![offered(source::archive(dist)?)];
+    if !quick {
+        artefacts.extend(supply::written(dist)?.into_iter().map(offered));
+        let wheel = |path| Artefact { path, most_bytes: Some(maturin::MOST_BYTES) };
+        artefacts.extend(wheels::built(targets, dist)?.into_iter().map(wheel));
+    }
+    Ok(artefacts)
+}
+
+/// Packages, archives and the image.
+fn artefacts(offered: &[Made], image: &Path) -> Vec<Artefact> {
+    let packages = offered.iter().flat_map(|made| made.packages.iter().map(|(_, path)| path));
+    let all = packages.chain(offered.iter().map(|made| &made.archive));
+    let mut all: Vec<_> =
+        all.map(|path| Artefact { path: path.clone(), most_bytes: None }).collect();
+    all.push(Artefact { path: image.to_owned(), most_bytes: Some(image::MOST_BYTES) });
+    all
 }

@@ -1,5 +1,7 @@
 //! The moment that files of a release bear, so that their bytes are the same whenever they are built.
 
+use std::process::Command;
+
 use anyhow::{Context, bail};
 
 use xtask::cargo;
@@ -25,4 +27,32 @@ pub(super) fn seconds() -> anyhow::Result<u64> {
     }
     let text = String::from_utf8_lossy(&shown.stdout).trim().to_owned();
     text.parse().with_context(|| format!("git says `{text}` of the commit's time\n{hint}"))
+}
+
+/// As mail and Debian's changelogs have it: `Sat, 28 Nov 2026 21:49:19 +0000`.
+pub(super) fn of_mail(seconds: u64) -> anyhow::Result<String> {
+    dated(seconds, "-R")
+}
+
+/// As OCI and RFC 3339 have it: `2026-11-28T21:49:19+00:00`.
+pub(super) fn of_internet(seconds: u64) -> anyhow::Result<String> {
+    Ok(dated(seconds, "-Iseconds")?.replace("+00:00", "Z"))
+}
+
+fn dated(seconds: u64, form: &str) -> anyhow::Result<String> {
+    let mut date = Command::new("date");
+    date.args(["-u", form, "-d", &format!("@{seconds}")]).env("LC_ALL", "C");
+    let shown = date.output().context("cannot run date")?;
+    Ok(String::from_utf8_lossy(&shown.stdout).trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_dates_in_utc() {
+        assert_eq!(of_mail(1_795_902_462).unwrap(), "Sat, 28 Nov 2026 21:47:42 +0000");
+        assert_eq!(of_internet(1_795_902_462).unwrap(), "2026-11-28T21:47:42Z");
+    }
 }

@@ -1,16 +1,156 @@
 //! The files of an installed system: packages, archives and images all hold this tree.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
+use flate2::{Compression, GzBuilder};
 
-use super::binaries::Target;
+use xtask::cargo;
 
-/// Makes the tree in a folder, as it lies in `/` of a system that it is installed on.
-pub(super) fn grown(_target: &Target, binary: &Path, folder: &Path) -> anyhow::Result<PathBuf> {
-    let tree = folder.join("tree");
-    fs::create_dir_all(tree.join("usr/bin")).context("cannot make a tree")?;
-    fs::copy(binary, tree.join("usr/bin/cpudyno")).context("cannot copy the program")?;
+use super::debian;
+
+/// The files of an installed system, as they lie in its `/`.
+pub(super) struct Tree {
+    /// What every system has at the same place.
+    pub(super) common: PathBuf,
+    /// What only Debian has, or has elsewhere.
+    pub(super) debian: PathBuf,
+    /// What all others have, or have elsewhere: Fedora and SUSE, and prefixes such as `/usr/local`.
+    pub(super) others: PathBuf,
+}
+
+/// Where documentation lies.
+pub(super) const DOCUMENTATION: &str = "usr/share/doc/cpudyno";
+
+/// Where licences lie, but in Debian.
+pub(super) const LICENCES: &str = "usr/share/licenses/cpudyno";
+
+/// Where units of systemd lie.
+pub(super) const UNITS: &str = "usr/lib/systemd/system";
+
+/// Texts that are read where no network is, with their places to each other, so that their links hold.
+const TEXTS: [&str; 11] = [
+    "README.md",
+    "CHANGELOG.md",
+    "BIAS.md",
+    "SAFETY.md",
+    "contrib",
+    "docs/guide",
+    "docs/method",
+    "docs/reference",
+    "docs/speed-select.md",
+    "docs/python.ipynb",
+    "docs/sheet.png",
+];
+
+/// Licences, of which users choose one.
+pub(super) const LICENCE_TEXTS: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
+
+/// Where Debian's shells look for completions that a package brings: each file of `cpudyno pages` and its place.
+const DEBIAN_COMPLETIONS: [(&str, &str); 1] =
+    [("_cpudyno", "usr/share/zsh/vendor-completions/_cpudyno")];
+
+/// Where all others' do.
+const OTHER_COMPLETIONS: [(&str, &str); 1] =
+    [("_cpudyno", "usr/share/zsh/site-functions/_cpudyno")];
+
+/// Where everybody's do.
+const COMPLETIONS: [(&str, &str); 2] = [
+    ("cpudyno.bash", "usr/share/bash-completion/completions/cpudyno"),
+    ("cpudyno.fish", "usr/share/fish/vendor_completions.d/cpudyno.fish"),
+];
+
+/// Has the program write its pages of the manual and its completions into a folder: `man/`, `completions/`.
+pub(super) fn pages(program: &Path, folder: &Path) -> anyhow::Result<PathBuf> {
+    let pages = folder.join("pages");
+    cleared(&pages)?;
+    let status = Command::new(program).arg("pages").arg(&pages).status();
+    let status = status.with_context(|| format!("cannot run `{}`", program.display()))?;
+    if !status.success() {
+        bail!("`{} pages {}` failed: {status}", program.display(), pages.display());
+    }
+    Ok(pages)
+}
+
+/// Makes the tree in a folder, of a program and of the pages that it, or the same for another machine, wrote.
+pub(super) fn grown(binary: &Path, pages: &Path, folder: &Path) -> anyhow::Result<Tree> {
+    let below = |name: &str| cleared(&folder.join("tree").join(name));
+    let tree =
+        Tree { common: below("common")?, debian: below("debian")?, others: below("others")? };
+    let root = cargo::root();
+    copied(binary, &tree.common.join("usr/bin/cpudyno"))?;
+    for text in TEXTS {
+        copied(&root.join(text), &tree.common.join(DOCUMENTATION).join(text))?;
+    }
+    copied(&root.join("packaging/systemd"), &tree.common.join(UNITS))?;
+    for licence in LICENCE_TEXTS {
+        copied(&root.join(licence), &tree.others.join(LICENCES).join(licence))?;
+    }
+    for page in files(&pages.join("man"))? {
+        let name = page.file_name().unwrap_or_default().to_string_lossy();
+        let place = tree.common.join(format!("usr/share/man/man1/{name}.gz"));
+        written(&place, &gzipped(&fs::read(&page)?)?)?;
+    }
+    let completions = pages.join("completions");
+    let complete = |tree: &Path, rows: &[(&str, &str)]| {
+        rows.iter().try_for_each(|(name, place)| copied(&completions.join(name), &tree.join(place)))
+    };
+    complete(&tree.common, &COMPLETIONS)?;
+    complete(&tree.debian, &DEBIAN_COMPLETIONS)?;
+    complete(&tree.others, &OTHER_COMPLETIONS)?;
+    debian::files_of(&tree.debian)?;
     Ok(tree)
+}
+
+/// Packs bytes as `gzip -n -9` does: without a name and without a time.
+pub(super) fn gzipped(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut packer = GzBuilder::new().mtime(0).write(Vec::new(), Compression::best());
+    packer.write_all(bytes)?;
+    packer.finish()
+}
+
+/// Writes a file, and makes its folder.
+pub(super) fn written(place: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    if let Some(folder) = place.parent() {
+        fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make `{}`", folder.display()))?;
+    }
+    fs::write(place, bytes).with_context(|| format!("cannot write `{}`", place.display()))
+}
+
+/// The files of a folder, by name.
+pub(super) fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder).with_context(|| format!("no `{}`", folder.display()))?;
+    let mut files = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
+    files.sort();
+    Ok(files)
+}
+
+/// Makes a folder that is empty, and says where.
+pub(super) fn cleared(folder: &Path) -> anyhow::Result<PathBuf> {
+    if folder.exists() {
+        fs::remove_dir_all(folder)
+            .with_context(|| format!("cannot clear `{}`", folder.display()))?;
+    }
+    fs::create_dir_all(folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
+    Ok(folder.to_owned())
+}
+
+/// Copies a file, or a folder with all in it; rights are those of the file.
+fn copied(from: &Path, to: &Path) -> anyhow::Result<()> {
+    if from.is_dir() {
+        for file in files(from)? {
+            copied(&file, &to.join(file.file_name().unwrap_or_default()))?;
+        }
+        return Ok(());
+    }
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make `{}`", folder.display()))?;
+    }
+    fs::copy(from, to).with_context(|| format!("cannot copy `{}`", from.display()))?;
+    Ok(())
 }
