@@ -17,6 +17,7 @@ mod moment;
 mod needs;
 mod packages;
 mod proofs;
+mod recipes;
 mod repeatable;
 mod reproduce;
 mod source;
@@ -55,6 +56,7 @@ const MAINTAINER: &str = "The cpudyno authors";
 
 #[derive(Parser)]
 #[command(name = "dist", bin_name = "cargo xtask dist")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 struct Args {
     /// Only for this machine's architecture, of what `cargo build --release` builds: packages are made and tested in
     /// minutes
@@ -151,7 +153,9 @@ fn image_of(offered: &[Made], folder: &Path) -> anyhow::Result<PathBuf> {
 /// What is of no target's tree: the sources, what programs consist of, wheels.
 fn beside(targets: &[&'static Target], quick: bool, dist: &Path) -> anyhow::Result<Vec<Artefact>> {
     let offered = |path| Artefact { path, most_bytes: None };
-    let mut artefacts = vec![offered(source::archive(dist)?)];
+    let source = source::archive(dist)?;
+    let mut artefacts = recipes::written(&source, dist)?;
+    artefacts.push(offered(source));
     if !quick {
         artefacts.extend(supply::written(dist)?.into_iter().map(offered));
         let wheel = |path| Artefact { path, most_bytes: Some(maturin::MOST_BYTES) };
