@@ -8,7 +8,6 @@ use xtask::{EXIT_NO, cargo};
 
 /// Tests of generated text, a command each.
 const TESTS: &[&str] = &[
-    "cargo test --quiet --package cpudyno --test it generated::",
     "cargo test --quiet --package cpudyno-checks --test it page::",
     "cargo test --quiet --package cpudyno-model --features schema --test schema",
     "cargo test --quiet --workspace --test machines",

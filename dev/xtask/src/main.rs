@@ -69,7 +69,11 @@ enum Task {
         profile: String,
     },
     /// Build the documentation site with mdBook, in target/site/book
-    Site,
+    Site {
+        /// The program whose help it shows; by default it is built
+        #[arg(long, value_name = "FILE")]
+        program: Option<std::path::PathBuf>,
+    },
     /// Build the wheel of the Python package with the command in it, into dist/
     Wheel(wheel::WheelArgs),
     /// Build what a release offers into dist/: programs, packages, wheels, an image
@@ -93,7 +97,7 @@ fn main() -> ExitCode {
         Task::Check { full, install } => check::run(full, install),
         Task::Generate => generate::run(),
         Task::Clib { folder, profile } => clib::run(&folder, &profile),
-        Task::Site => site::run(),
+        Task::Site { program } => site::run(program.as_deref()),
         Task::Wheel(args) => wheel::run(&args),
         Task::Dist { arguments } => tool("dist", &arguments),
         Task::Lab { arguments } => tool("lab", &arguments),

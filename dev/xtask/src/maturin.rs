@@ -19,13 +19,8 @@ pub const SMALLER: [&str; 2] = ["--config", "profile.dist.package.cpudyno-fleet.
 
 /// The command that is shipped in it, for cargo: without Parquet, of which Python has writers of its own, and smaller by a
 /// tenth, for which its pages take a third longer.
-pub const COMMAND: [&str; 5] = [
-    "--no-default-features",
-    "--features",
-    "command",
-    "--config",
-    "profile.dist.opt-level=\"z\"",
-];
+pub const COMMAND: [&str; 5] =
+    ["--no-default-features", "--features", "command", "--config", "profile.dist.opt-level=\"z\""];
 
 /// Packs a program and what maturin builds, with these arguments more, into a folder of wheels; those that were there
 /// are removed.

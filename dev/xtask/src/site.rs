@@ -18,10 +18,11 @@ const SITE: &str = "target/site";
 const PAGES: [&str; 6] =
     ["README.md", "BIAS.md", "SAFETY.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"];
 
-/// Writes the help of every command to `cpudyno.md` there, where generated files are asked for.
-const COMMANDS: &str = "cargo test --quiet --locked --package cpudyno --test it generated::";
+/// Has a program write the help of every command to `cpudyno.md` in a folder, which is the next argument.
+const COMMANDS: &str = "cargo run --quiet --locked --package cpudyno -- pages";
 
-pub(crate) fn run() -> anyhow::Result<ExitCode> {
+/// Builds it, with the help of the commands as this program prints it, or one that is built for that.
+pub(crate) fn run(program: Option<&Path>) -> anyhow::Result<ExitCode> {
     let root = cargo::root();
     let (site, source) = (root.join(SITE), root.join(SITE).join("src"));
     if source.exists() {
@@ -34,8 +35,11 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
     }
     fs::rename(source.join("docs/SUMMARY.md"), source.join("SUMMARY.md"))?;
     fs::rename(source.join("docs/book.toml"), site.join("book.toml"))?;
-    let mut help = cargo::command(COMMANDS);
-    let written = help.env("UPDATE_GENERATED", "1").status().context("cannot run cargo")?;
+    let mut pages = match program {
+        Some(program) => cargo::command(&format!("{} pages", program.display())),
+        None => cargo::command(COMMANDS),
+    };
+    let written = pages.arg(&site).status().context("cannot run what writes the help")?;
     if !written.success() {
         bail!("the help of commands was not written: {written}");
     }

@@ -14,7 +14,6 @@ mod errors;
 mod fleet;
 mod fleet_bad;
 mod gate;
-mod generated;
 mod guide;
 mod info;
 mod jitter;

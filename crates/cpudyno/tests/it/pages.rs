@@ -31,6 +31,26 @@ fn each_command_has_a_manual_page_with_examples_and_exit_codes() {
 }
 
 #[test]
+fn help_of_every_command_fits_a_page() {
+    const COLUMNS: usize = 100;
+    let folder = tempfile::tempdir().unwrap();
+    finish(cpudyno(&["pages", folder.path().to_str().unwrap()])).success();
+    let page = fs::read_to_string(folder.path().join("cpudyno.md")).unwrap();
+    for line in page.lines() {
+        assert!(line.chars().count() <= COLUMNS, "{line}");
+    }
+    for words in [&["memory", "sweep"][..], &["sst"], &[]] {
+        let mut command = cpudyno(&[words, &["--help"]].concat());
+        command.env("COLUMNS", COLUMNS.to_string());
+        let help = finish(command).success();
+        let help: Vec<&str> = help.lines().map(str::trim_end).collect();
+        let title = [&["cpudyno"], words].concat().join(" ");
+        let part = format!("\n## {title}\n\n```text\n{}\n```\n", help.join("\n"));
+        assert!(page.contains(&part), "{part}");
+    }
+}
+
+#[test]
 fn completions_know_values() {
     for shell in ["bash", "zsh", "fish"] {
         let script = finish(cpudyno(&["completions", shell])).success();

@@ -1,4 +1,4 @@
-//! Completions for shells, and manual pages: both from the commands as they are defined.
+//! Completions for shells, manual pages, and the reference of commands: all from the commands as they are defined.
 
 use std::fs;
 use std::io::{self, Write};
@@ -32,10 +32,10 @@ Examples:
   cpudyno completions zsh > ~/.zfunc/_cpudyno    with `fpath+=~/.zfunc` before compinit
   cpudyno completions fish > ~/.config/fish/completions/cpudyno.fish";
 
-/// Write manual pages and completions into a folder, for packages.
+/// Write manual pages, completions and the reference of commands into a folder.
 #[derive(Debug, Args)]
 pub(crate) struct PagesArgs {
-    /// Folder that gets `man/` and `completions/`.
+    /// Folder that gets `man/`, `completions/` and `cpudyno.md`.
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }
@@ -115,6 +115,7 @@ pub(crate) fn pages(args: &PagesArgs) -> Result<ExitCode, Failure> {
     let written = fs::create_dir_all(&man)
         .and_then(|()| fs::create_dir_all(&completions))
         .and_then(|()| write_manual(&man))
+        .and_then(|()| fs::write(args.folder.join("cpudyno.md"), reference()))
         .and_then(|()| {
             // Each has a command of its own: clap completes it, which can be done but once.
             SHELLS.iter().try_for_each(|&shell| {
@@ -127,6 +128,32 @@ pub(crate) fn pages(args: &PagesArgs) -> Result<ExitCode, Failure> {
             format!("cannot write to `{}`: {}", args.folder.display(), sys::errno::words(&error));
         Failure::new(code::NOT_HERE, text)
     })
+}
+
+/// Columns of the reference, and of help where there is no terminal.
+const COLUMNS: usize = 100;
+
+/// What help prints, command by command, in Markdown.
+fn reference() -> String {
+    let mut command = super::command().term_width(COLUMNS);
+    command.build();
+    let all = super::help::all(&command);
+    let mut page = format!(
+        "# The command line\n\nWhat help prints, command by command.\n\n```text\n{all}```\n"
+    );
+    refer(&mut page, &command);
+    page
+}
+
+fn refer(page: &mut String, command: &Command) {
+    let title = command.get_bin_name().unwrap_or_else(|| command.get_name());
+    let help = command.clone().render_long_help().to_string();
+    let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
+    page.extend(["\n## ", title, "\n\n```text\n", &lines.join("\n"), "\n```\n"]);
+    let shown = command.get_subcommands().filter(|it| !it.is_hide_set());
+    for below in shown.filter(|it| it.get_name() != "help" || !it.has_subcommands()) {
+        refer(page, below);
+    }
 }
 
 /// A page for each command that help shows.
