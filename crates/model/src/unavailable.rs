@@ -59,6 +59,13 @@ impl Unavailable {
         Unavailable { what: what.into(), why: why.into(), remedy: None, obstacle }
     }
 
+    /// A library that the static build of cpudyno does not load, though it may be installed.
+    pub fn in_static_build(library: impl Into<String>) -> Self {
+        let why = "this is the static build of cpudyno, and a static program loads no libraries";
+        let remedy = "use the build of cpudyno for glibc, which is in its packages";
+        Unavailable::new(Obstacle::Cpudyno, library, why).with_remedy(remedy)
+    }
+
     /// Adds what would help.
     #[must_use]
     pub fn with_remedy(mut self, remedy: impl Into<String>) -> Self {

@@ -15,7 +15,7 @@ pub mod file;
 pub mod futex;
 pub mod host;
 pub mod isst;
-mod library;
+pub mod library;
 pub mod memory;
 pub mod openmp;
 pub mod perf_open;

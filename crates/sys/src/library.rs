@@ -5,6 +5,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::ptr::NonNull;
 
+/// Whether this program is a static one: its C library has no loader, so that it calls no other library.
+pub const IS_STATIC: bool = cfg!(target_feature = "crt-static");
+
 /// Why a library cannot be called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotLoaded {
@@ -19,6 +22,9 @@ pub(crate) struct Library(NonNull<c_void>);
 
 impl Library {
     pub(crate) fn open(name: &str) -> Result<Library, NotLoaded> {
+        if IS_STATIC {
+            return Err(NotLoaded::Refused("a static program loads no libraries".to_owned()));
+        }
         let name = CString::new(name).map_err(|error| NotLoaded::Refused(error.to_string()))?;
         // SAFETY: the name ends with zero. What initialises the library is executed, which is what is
         // asked for.

@@ -108,6 +108,9 @@ impl Scout<'_> {
                 _ => missing("it is not installed on this machine".to_owned()),
             };
         }
+        if sys::library::IS_STATIC {
+            return Err(Unavailable::in_static_build(family.id));
+        }
         let Some(program) = &self.machine.worker else { return Err(nobody()) };
         let (mut why, mut is_another) = (None, None);
         let before = self.found.len();

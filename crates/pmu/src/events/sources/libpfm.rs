@@ -20,6 +20,9 @@ pub(super) const ROW: EventSource = EventSource {
 
 /// The library, or why it cannot be asked.
 fn library() -> Result<&'static Pfm, Unavailable> {
+    if sys::library::IS_STATIC {
+        return Err(Unavailable::in_static_build("libpfm4"));
+    }
     Pfm::load().map_err(|error| {
         let why = match error {
             NotLoaded::Refused(why) => why,
