@@ -1,6 +1,9 @@
 //! What a release is built with, besides what checks need.
 
+use xtask::cargo;
 use xtask::needs::{self, Install, Need, Probe};
+
+use super::repeatable;
 
 /// The command that installs all of it.
 const INSTALL_COMMAND: &str = "cargo xtask dist --install";
@@ -75,6 +78,10 @@ pub(super) fn missing(install: bool) -> anyhow::Result<Option<String>> {
     let shared = needs::NEEDS.iter().filter(|need| SHARED.contains(&need.id));
     let all: Vec<_> = shared.chain(NEEDS).collect();
     let missing = needs::missing(&all, install)?;
+    if install {
+        // What is built afterwards needs no network.
+        repeatable::done(cargo::command("cargo fetch --locked"), "what programs are made of")?;
+    }
     let hint = if install {
         "hint: they were installed just now and still cannot be run; see PATH".to_owned()
     } else {

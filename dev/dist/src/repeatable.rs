@@ -1,6 +1,6 @@
 //! Builds whose bytes depend on the sources and the tools alone: not on the folder, the user, or the time.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -25,11 +25,12 @@ pub(super) fn command(line: &str, folder: &Path) -> anyhow::Result<Command> {
 
 /// Runs it; what it is about is named if it fails.
 pub(super) fn done(mut command: Command, what: &str) -> anyhow::Result<()> {
-    let line = format!("{command:?}");
-    let status = command.status().with_context(|| format!("cannot run {line}"))?;
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let line = words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ");
+    let status = command.status().with_context(|| format!("cannot run `{line}`"))?;
     if !status.success() {
         bail!(
-            "cannot build {what}: {line} failed ({status})\n\
+            "cannot build {what}: `{line}` failed ({status})\n\
              hint: its messages stand above; `cargo xtask dist --install` installs what it needs"
         );
     }
