@@ -74,9 +74,11 @@ def main():
     shell, line, *shares = sys.argv[1:]
     with tempfile.TemporaryDirectory() as home:
         rows = {"HOME": home, "TERM": "dumb", "LC_ALL": "C.UTF-8", "COLUMNS": "10000", "XDG_DATA_DIRS": ":".join(shares)}
+        # Fish completes only commands that are there.
+        rows["PATH"] = ":".join([os.environ["PATH"], *(str(pathlib.Path(share).parent / "bin") for share in shares)])
         if shell == "fish":
             shown = subprocess.run(
-                ["fish", "--no-config", "-c", f"complete -C '{line}'"] if False else ["fish", "-c", f"complete -C '{line}'"],
+                ["fish", "--command", f"complete -C '{line}'"],
                 env={**os.environ, **rows}, check=True, capture_output=True, text=True,
             )
             print(*(row.split("\t")[0] for row in shown.stdout.splitlines()))

@@ -51,8 +51,8 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Which of its packages.
 const RELEASE: &str = "1";
 
-/// Who makes packages.
-const MAINTAINER: &str = "The cpudyno authors";
+/// Who makes packages. Forms of packages ask for an address; RFC 2606 keeps this one from being anybody's.
+const MAINTAINER: &str = "The cpudyno authors <nobody@cpudyno.invalid>";
 
 #[derive(Parser)]
 #[command(name = "dist", bin_name = "cargo xtask dist")]

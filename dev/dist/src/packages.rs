@@ -1,17 +1,18 @@
 //! Packages of Debian and of Fedora, of one tree.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use serde_json::{Value, json};
 
 use xtask::cargo;
 
 use super::binaries::Target;
 use super::elf::{self, Needs};
-use super::tree::Tree;
-use super::{MAINTAINER, RELEASE, VERSION, moment};
+use super::tree::{self, Tree};
+use super::{MAINTAINER, RELEASE, VERSION, debian, moment};
 
 /// A form of packages.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -46,7 +47,10 @@ const LIBRARIES: [(&str, &str); 8] = [
     ("libgcc_s.so.1", "libgcc-s1"),
 ];
 
-/// Makes a package in a folder.
+/// What both are.
+const CONFIG: &str = "packaging/nfpm.yaml";
+
+/// Makes a package in a folder; how it is described lies in another.
 pub(super) fn made(
     form: Form,
     target: &Target,
@@ -61,12 +65,10 @@ pub(super) fn made(
         Form::Rpm => format!("cpudyno-{VERSION}-{RELEASE}.{fedora}.rpm"),
     });
     let needs = elf::needs(&tree.common.join("usr/bin/cpudyno"))?;
-    let below = tree.common.parent().context("BUG: a tree lies nowhere")?;
-    let mut nfpm = cargo::command("nfpm package --config packaging/nfpm.yaml --packager");
-    nfpm.arg(form.word()).arg("--target").arg(&file);
-    nfpm.env("ARCH", debian).env("TREE", below);
+    let mut nfpm = cargo::command("nfpm package --packager");
+    nfpm.arg(form.word()).arg("--config").arg(config(form, tree)?).arg("--target").arg(&file);
     nfpm.envs([("VERSION", VERSION), ("RELEASE", RELEASE), ("MAINTAINER", MAINTAINER)]);
-    nfpm.env("HOMEPAGE", env!("CARGO_PKG_REPOSITORY")).env("LICENCE", env!("CARGO_PKG_LICENSE"));
+    nfpm.env("ARCH", debian).env("HOMEPAGE", env!("CARGO_PKG_REPOSITORY"));
     nfpm.env(moment::VARIABLE, moment::seconds()?.to_string());
     nfpm.env("DEBIAN_DEPENDS", debian_depends(&needs)?).envs(rpm_requires(&needs));
     let done = nfpm.output().context("cannot run nfpm")?;
@@ -76,6 +78,81 @@ pub(super) fn made(
     }
     fs::metadata(&file).with_context(|| format!("nfpm left no `{}`", file.display()))?;
     Ok(file)
+}
+
+/// Writes the whole description beside the tree: a file that lies there stands in it by its path.
+fn config(form: Form, tree: &Tree) -> anyhow::Result<PathBuf> {
+    let place = tree.common.with_file_name(format!("{}.yaml", form.word()));
+    let changes = tree.common.with_file_name("changes.yaml");
+    let text = fs::read_to_string(cargo::root().join(CONFIG)).context("no packaging/nfpm.yaml")?;
+    let mut contents = BTreeMap::new();
+    let own = match form {
+        Form::Deb => &tree.debian,
+        Form::Rpm => &tree.others,
+    };
+    for folder in [&tree.common, own] {
+        listed(form, folder, folder, &mut contents)?;
+    }
+    let contents: Vec<_> = contents.into_values().collect();
+    let mut more = json!({ "contents": contents, "license": env!("CARGO_PKG_LICENSE") });
+    if form == Form::Rpm {
+        // JSON is YAML, too.
+        tree::written(&changes, changelog()?.to_string().as_bytes())?;
+        more["changelog"] = changes.display().to_string().into();
+    }
+    // Of an object, members are lines as good as those of the text before.
+    let members = more.as_object().into_iter().flatten();
+    let lines: String = members.map(|(name, value)| format!("{name}: {value}\n")).collect();
+    tree::written(&place, format!("{text}\n{lines}").as_bytes())?;
+    Ok(place)
+}
+
+/// Describes the files below a folder of a tree, and the folders that are the package's own, by their places.
+fn listed(
+    form: Form,
+    folder: &Path,
+    tree: &Path,
+    contents: &mut BTreeMap<PathBuf, Value>,
+) -> anyhow::Result<()> {
+    for file in tree::files(folder)? {
+        let place = file.strip_prefix(tree)?;
+        let destination = Path::new("/").join(place);
+        if !file.is_dir() {
+            let row = json!({ "src": file, "dst": destination, "type": kind(form, place) });
+            contents.insert(destination, row);
+            continue;
+        }
+        if place.iter().any(|name| name == "cpudyno") {
+            let row = json!({ "dst": destination, "type": "dir" });
+            contents.insert(destination, row);
+        }
+        listed(form, &file, tree, contents)?;
+    }
+    Ok(())
+}
+
+/// What a file is to nfpm: only rpm tells apart what is read.
+fn kind(form: Form, place: &Path) -> &'static str {
+    match form {
+        Form::Deb => "file",
+        Form::Rpm if place.starts_with(tree::LICENCES) => "license",
+        Form::Rpm if [tree::DOCUMENTATION, tree::MANUAL].iter().any(|it| place.starts_with(it)) => {
+            "doc"
+        }
+        Form::Rpm => "file",
+    }
+}
+
+/// The changes of this version, as nfpm reads them.
+fn changelog() -> anyhow::Result<Value> {
+    let text = fs::read_to_string(cargo::root().join("CHANGELOG.md")).context("no CHANGELOG.md")?;
+    let changes = debian::newest(&text).into_iter().map(|change| json!({ "note": change }));
+    Ok(json!([{
+        "semver": format!("{VERSION}-{RELEASE}"),
+        "date": moment::of_internet(moment::seconds()?)?,
+        "packager": MAINTAINER,
+        "changes": changes.collect::<Vec<_>>(),
+    }]))
 }
 
 /// Variables of `nfpm.yaml`, the libraries that they are about, and their interfaces.

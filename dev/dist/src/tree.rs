@@ -4,13 +4,14 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail};
 use flate2::{Compression, GzBuilder};
 
 use xtask::cargo;
 
-use super::debian;
+use super::{debian, moment};
 
 /// The files of an installed system, as they lie in its `/`.
 pub(super) struct Tree {
@@ -24,6 +25,9 @@ pub(super) struct Tree {
 
 /// Where documentation lies.
 pub(super) const DOCUMENTATION: &str = "usr/share/doc/cpudyno";
+
+/// Where pages of the manual lie.
+pub(super) const MANUAL: &str = "usr/share/man";
 
 /// Where licences lie, but in Debian.
 pub(super) const LICENCES: &str = "usr/share/licenses/cpudyno";
@@ -91,7 +95,7 @@ pub(super) fn grown(binary: &Path, pages: &Path, folder: &Path) -> anyhow::Resul
     }
     for page in files(&pages.join("man"))? {
         let name = page.file_name().unwrap_or_default().to_string_lossy();
-        let place = tree.common.join(format!("usr/share/man/man1/{name}.gz"));
+        let place = tree.common.join(MANUAL).join(format!("man1/{name}.gz"));
         written(&place, &gzipped(&fs::read(&page)?)?)?;
     }
     let completions = pages.join("completions");
@@ -102,7 +106,23 @@ pub(super) fn grown(binary: &Path, pages: &Path, folder: &Path) -> anyhow::Resul
     complete(&tree.debian, &DEBIAN_COMPLETIONS)?;
     complete(&tree.others, &OTHER_COMPLETIONS)?;
     debian::files_of(&tree.debian)?;
+    let moment = UNIX_EPOCH + Duration::from_secs(moment::seconds()?);
+    for folder in [&tree.common, &tree.debian, &tree.others] {
+        dated(folder, moment)?;
+    }
     Ok(tree)
+}
+
+/// Gives all that is below a folder one time.
+fn dated(folder: &Path, moment: SystemTime) -> anyhow::Result<()> {
+    for file in files(folder)? {
+        if file.is_dir() {
+            dated(&file, moment)?;
+        }
+        let dated = fs::File::open(&file).and_then(|file| file.set_modified(moment));
+        dated.with_context(|| format!("cannot date `{}`", file.display()))?;
+    }
+    Ok(())
 }
 
 /// Packs bytes as `gzip -n -9` does: without a name and without a time.

@@ -28,12 +28,9 @@ pub(super) fn linted(ground: &Ground, form: Form) -> anyhow::Result<()> {
     let packages = ground.offered.iter().flat_map(|made| &made.packages);
     for (_, package) in packages.filter(|(known, _)| *known == form) {
         let said = match form {
-            Form::Deb => said(
-                cargo::command(
-                    "lintian --allow-root --fail-on error,warning,override --show-overrides",
-                )
-                .arg(package),
-            ),
+            Form::Deb => {
+                said(cargo::command("lintian --allow-root --fail-on error,warning").arg(package))
+            }
             Form::Rpm => rpmlint(package),
         };
         said.with_context(|| package.display().to_string())?;
@@ -43,7 +40,7 @@ pub(super) fn linted(ground: &Ground, form: Form) -> anyhow::Result<()> {
 
 /// It fails for errors; its last line counts warnings, too.
 fn rpmlint(package: &Path) -> anyhow::Result<String> {
-    let text = said(cargo::command("rpmlint --rpmlintrc packaging/rpmlintrc").arg(package))?;
+    let text = said(cargo::command("rpmlint --config packaging/rpmlint.toml").arg(package))?;
     if !text.contains(" 0 errors, 0 warnings") {
         bail!("rpmlint: {text}");
     }

@@ -12,7 +12,7 @@ use super::{Ground, said};
 const LINES: [(&str, &str); 4] = [
     ("cpudyno she", "sheet"),
     ("cpudyno turbo --test sca", "scalar_iadd"),
-    ("cpudyno --machine sim:2", "sim:2s-56c"),
+    ("cpudyno sheet --machine sim:2", "sim:2s-28c"),
     ("cpudyno sheet --bud", "--budget"),
 ];
 
