@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Command};
-use clap_complete::Shell;
+use clap_complete::{Generator, Shell};
 use clap_mangen::Man;
 use roff::{Roff, bold, roman};
 
@@ -103,10 +103,37 @@ fn taking(command: Command, option: &str, values: &[String]) -> Command {
 
 /// Prints completions.
 pub(crate) fn completions(args: &CompletionsArgs) -> Result<ExitCode, Failure> {
-    let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut offering(super::command()), "cpudyno", &mut script);
-    output::data(&String::from_utf8_lossy(&script))?;
+    output::data(&script(args.shell))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Bash ends words at `:` and `=`, as in `sim:2s-56c`; the program does not, nor do the completions.
+const BASH_WORDS: &str = r#"
+_cpudyno_words() {
+    local words part before
+    read -ra words <<<"${COMP_LINE:0:COMP_POINT}"
+    [[ "${COMP_LINE:0:COMP_POINT}" == *[[:blank:]] ]] && words+=("")
+    COMP_WORDS=("${words[@]}")
+    COMP_CWORD=$((${#words[@]} - 1))
+    part="${words[COMP_CWORD]}"
+    _cpudyno "$1" "$part" "${words[COMP_CWORD - 1]}"
+    before="${part%"$2"}"
+    COMPREPLY=("${COMPREPLY[@]#"$before"}")
+}
+"#;
+
+/// The completions for a shell.
+fn script(shell: Shell) -> String {
+    let mut script = Vec::new();
+    // Each has a command of its own: clap completes it, which can be done but once.
+    clap_complete::generate(shell, &mut offering(super::command()), "cpudyno", &mut script);
+    let script = String::from_utf8_lossy(&script);
+    match shell {
+        Shell::Bash => {
+            script.replace("complete -F _cpudyno ", "complete -F _cpudyno_words ") + BASH_WORDS
+        }
+        _ => script.into_owned(),
+    }
 }
 
 /// Writes what packages have beside the program.
@@ -117,10 +144,8 @@ pub(crate) fn pages(args: &PagesArgs) -> Result<ExitCode, Failure> {
         .and_then(|()| write_manual(&man))
         .and_then(|()| fs::write(args.folder.join("cpudyno.md"), reference()))
         .and_then(|()| {
-            // Each has a command of its own: clap completes it, which can be done but once.
             SHELLS.iter().try_for_each(|&shell| {
-                let mut command = offering(super::command());
-                clap_complete::generate_to(shell, &mut command, "cpudyno", &completions).map(drop)
+                fs::write(completions.join(shell.file_name("cpudyno")), script(shell))
             })
         });
     written.map(|()| ExitCode::SUCCESS).map_err(|error| {
