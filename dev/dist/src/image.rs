@@ -16,7 +16,7 @@ use super::archives::Contents;
 use super::binaries::Target;
 use super::sums::sha256;
 use super::tree::{self, Tree};
-use super::{VERSION, moment};
+use super::{VERSION, moment, supply};
 
 /// The most bytes that are promised.
 pub(super) const MOST_BYTES: u64 = 25_000_000;
@@ -93,6 +93,11 @@ fn files(target: &Target, tree: &Tree) -> anyhow::Result<Contents> {
     let program = Path::new("usr/bin/cpudyno");
     contents.add(&tree.common.join(program), program)?;
     contents.add(&tree.others.join(tree::LICENCES), Path::new(tree::LICENCES))?;
+    let gathered = Path::new(tree::DOCUMENTATION).join(supply::LICENCES);
+    if tree.common.join(&gathered).exists() {
+        contents
+            .add(&tree.common.join(&gathered), &Path::new(tree::LICENCES).join(supply::LICENCES))?;
+    }
     contents.add_folder(Path::new(EVERYBODY.0), EVERYBODY.1);
     if target.loads {
         for library in libraries(&tree.common.join(program))? {

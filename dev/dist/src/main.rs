@@ -98,8 +98,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let missing = if args.quick { None } else { needs::missing(args.install)? };
-    if let Some(missing) = missing {
+    if let Some(missing) = needs::missing(args.quick, args.test, args.install)? {
         eprintln!("error: {missing}");
         return Ok(ExitCode::from(EXIT_CANNOT));
     }
@@ -117,17 +116,23 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let programs = binaries::built(&targets, args.quick)?;
     let work = cargo::root().join(WORK);
     let pages = tree::pages(&programs[ours], &work)?;
+    let supplied = if args.quick { Vec::new() } else { supply::written(&dist)? };
+    let beside = tree::Beside {
+        pages,
+        licences: supplied.iter().find(|path| path.ends_with(supply::LICENCES)).cloned(),
+    };
     let mut offered = Vec::new();
     for (target, program) in targets.iter().zip(&programs) {
-        let tree = tree::grown(program, &pages, &work.join(target.name))?;
+        let tree = tree::grown(program, &beside, &work.join(target.name))?;
         offered.push(of_target(target, tree, &dist)?);
     }
     let image = image_of(&offered, &dist)?;
     let mut artefacts = artefacts(&offered, &image);
-    artefacts.extend(beside(&targets, args.quick, &dist)?);
+    artefacts.extend(supplied.into_iter().map(|path| Artefact { path, most_bytes: None }));
+    artefacts.extend(sources_and_wheels(&targets, args.quick, &dist)?);
     let is_small = sums::write(&artefacts, &dist)?;
     let is_same = !args.reproduce || reproduce::run(args.only.as_deref(), &dist)?;
-    let ground = proofs::Ground { offered, image, pages, work, quick: args.quick };
+    let ground = proofs::Ground { offered, image, beside, work, quick: args.quick };
     let is_proved = !args.test || proofs::run(&ground);
     let is_good = is_small && is_same && is_proved;
     Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::from(EXIT_NO) })
@@ -150,14 +155,17 @@ fn image_of(offered: &[Made], folder: &Path) -> anyhow::Result<PathBuf> {
     image::made(&wanted.map(|made| (made.target, &made.tree)).collect::<Vec<_>>(), folder)
 }
 
-/// What is of no target's tree: the sources, what programs consist of, wheels.
-fn beside(targets: &[&'static Target], quick: bool, dist: &Path) -> anyhow::Result<Vec<Artefact>> {
+/// What is of no target's tree.
+fn sources_and_wheels(
+    targets: &[&'static Target],
+    quick: bool,
+    dist: &Path,
+) -> anyhow::Result<Vec<Artefact>> {
     let offered = |path| Artefact { path, most_bytes: None };
     let source = source::archive(dist)?;
     let mut artefacts = recipes::written(&source, dist)?;
     artefacts.push(offered(source));
     if !quick {
-        artefacts.extend(supply::written(dist)?.into_iter().map(offered));
         let wheel = |path| Artefact { path, most_bytes: Some(maturin::MOST_BYTES) };
         artefacts.extend(wheels::built(targets, dist)?.into_iter().map(wheel));
     }

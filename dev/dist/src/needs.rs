@@ -9,7 +9,24 @@ use super::repeatable;
 const INSTALL_COMMAND: &str = "cargo xtask dist --install";
 
 /// What checks need, too.
-const SHARED: &[&str] = &["aarch64", "cc", "maturin"];
+const SHARED: &[&str] = &["aarch64", "cc", "maturin", "nfpm"];
+
+/// What is needed to pack what cargo builds for this machine.
+const QUICK: &[&str] = &["cc", "nfpm", "readelf", "git"];
+
+/// What proofs need.
+const PROOFS: &[&str] = &[
+    "lintian",
+    "rpmlint",
+    "rpm",
+    "debootstrap",
+    "skopeo",
+    "man",
+    "systemd-analyze",
+    "bash-completion",
+    "zsh",
+    "fish",
+];
 
 /// The rest.
 const NEEDS: &[Need] = &[
@@ -80,9 +97,12 @@ const NEEDS: &[Need] = &[
 ];
 
 /// What is missing of it, in words, after it was installed if that is asked for.
-pub(super) fn missing(install: bool) -> anyhow::Result<Option<String>> {
-    let shared = needs::NEEDS.iter().filter(|need| SHARED.contains(&need.id));
-    let all: Vec<_> = shared.chain(NEEDS).collect();
+pub(super) fn missing(quick: bool, test: bool, install: bool) -> anyhow::Result<Option<String>> {
+    let is_wanted = |need: &&Need| {
+        let is_built_with = if quick { QUICK.contains(&need.id) } else { is_of_release(need.id) };
+        is_built_with || (test && PROOFS.contains(&need.id))
+    };
+    let all: Vec<_> = needs::NEEDS.iter().chain(NEEDS).filter(is_wanted).collect();
     let missing = needs::missing(&all, install)?;
     if install {
         // What is built afterwards needs no network.
@@ -99,6 +119,10 @@ pub(super) fn missing(install: bool) -> anyhow::Result<Option<String>> {
     Ok((!missing.is_empty()).then(named))
 }
 
+fn is_of_release(id: &str) -> bool {
+    SHARED.contains(&id) || NEEDS.iter().any(|need| need.id == id)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,8 +134,11 @@ mod tests {
             assert_eq!(NEEDS.iter().filter(|other| other.id == need.id).count(), 1, "{}", need.id);
             assert!(needs::NEEDS.iter().all(|other| other.id != need.id), "{}", need.id);
         }
-        for id in SHARED {
+        for id in SHARED.iter().chain(PROOFS) {
             assert!(needs::NEEDS.iter().any(|need| need.id == *id), "{id}");
+        }
+        for id in QUICK {
+            assert!(is_of_release(id), "{id}");
         }
     }
 }

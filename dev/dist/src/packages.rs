@@ -1,6 +1,7 @@
 //! Packages of Debian and of Fedora, of one tree.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -84,7 +85,8 @@ pub(super) fn made(
 fn config(form: Form, tree: &Tree) -> anyhow::Result<PathBuf> {
     let place = tree.common.with_file_name(format!("{}.yaml", form.word()));
     let changes = tree.common.with_file_name("changes.yaml");
-    let text = fs::read_to_string(cargo::root().join(CONFIG)).context("no packaging/nfpm.yaml")?;
+    let mut text =
+        fs::read_to_string(cargo::root().join(CONFIG)).context("no packaging/nfpm.yaml")?;
     let mut contents = BTreeMap::new();
     let own = match form {
         Form::Deb => &tree.debian,
@@ -94,16 +96,16 @@ fn config(form: Form, tree: &Tree) -> anyhow::Result<PathBuf> {
         listed(form, folder, folder, &mut contents)?;
     }
     let contents: Vec<_> = contents.into_values().collect();
+    // JSON is YAML, too.
     let mut more = json!({ "contents": contents, "license": env!("CARGO_PKG_LICENSE") });
     if form == Form::Rpm {
-        // JSON is YAML, too.
         tree::written(&changes, changelog()?.to_string().as_bytes())?;
         more["changelog"] = changes.display().to_string().into();
     }
-    // Of an object, members are lines as good as those of the text before.
-    let members = more.as_object().into_iter().flatten();
-    let lines: String = members.map(|(name, value)| format!("{name}: {value}\n")).collect();
-    tree::written(&place, format!("{text}\n{lines}").as_bytes())?;
+    for (name, value) in more.as_object().into_iter().flatten() {
+        writeln!(text, "{name}: {value}")?;
+    }
+    tree::written(&place, text.as_bytes())?;
     Ok(place)
 }
 
@@ -133,13 +135,11 @@ fn listed(
 
 /// What a file is to nfpm: only rpm tells apart what is read.
 fn kind(form: Form, place: &Path) -> &'static str {
+    let is_below = |folders: &[&str]| folders.iter().any(|folder| place.starts_with(folder));
     match form {
-        Form::Deb => "file",
-        Form::Rpm if place.starts_with(tree::LICENCES) => "license",
-        Form::Rpm if [tree::DOCUMENTATION, tree::MANUAL].iter().any(|it| place.starts_with(it)) => {
-            "doc"
-        }
-        Form::Rpm => "file",
+        Form::Rpm if is_below(&[tree::LICENCES]) => "license",
+        Form::Rpm if is_below(&[tree::DOCUMENTATION, tree::MANUAL]) => "doc",
+        Form::Rpm | Form::Deb => "file",
     }
 }
 

@@ -23,6 +23,14 @@ pub(super) struct Tree {
     pub(super) others: PathBuf,
 }
 
+/// What lies in a tree beside the program, on every architecture.
+pub(super) struct Beside {
+    /// Pages of the manual and completions, as the program wrote them: see [`pages`].
+    pub(super) pages: PathBuf,
+    /// The licences of all that the program consists of, where they were gathered.
+    pub(super) licences: Option<PathBuf>,
+}
+
 /// Where documentation lies.
 pub(super) const DOCUMENTATION: &str = "usr/share/doc/cpudyno";
 
@@ -79,8 +87,8 @@ pub(super) fn pages(program: &Path, folder: &Path) -> anyhow::Result<PathBuf> {
     Ok(pages)
 }
 
-/// Makes the tree in a folder, of a program and of the pages that it, or the same for another machine, wrote.
-pub(super) fn grown(binary: &Path, pages: &Path, folder: &Path) -> anyhow::Result<Tree> {
+/// Makes the tree in a folder, of a program and of what lies beside it.
+pub(super) fn grown(binary: &Path, beside: &Beside, folder: &Path) -> anyhow::Result<Tree> {
     let below = |name: &str| cleared(&folder.join("tree").join(name));
     let tree =
         Tree { common: below("common")?, debian: below("debian")?, others: below("others")? };
@@ -93,12 +101,16 @@ pub(super) fn grown(binary: &Path, pages: &Path, folder: &Path) -> anyhow::Resul
     for licence in LICENCE_TEXTS {
         copied(&root.join(licence), &tree.others.join(LICENCES).join(licence))?;
     }
-    for page in files(&pages.join("man"))? {
+    if let Some(licences) = &beside.licences {
+        let name = licences.file_name().unwrap_or_default();
+        copied(licences, &tree.common.join(DOCUMENTATION).join(name))?;
+    }
+    for page in files(&beside.pages.join("man"))? {
         let name = page.file_name().unwrap_or_default().to_string_lossy();
         let place = tree.common.join(MANUAL).join(format!("man1/{name}.gz"));
         written(&place, &gzipped(&fs::read(&page)?)?)?;
     }
-    let completions = pages.join("completions");
+    let completions = beside.pages.join("completions");
     let complete = |tree: &Path, rows: &[(&str, &str)]| {
         rows.iter().try_for_each(|(name, place)| copied(&completions.join(name), &tree.join(place)))
     };

