@@ -24,9 +24,8 @@ BASH = """
 source /usr/share/bash-completion/bash_completion
 bind '"\\C-t": insert-completions'
 bind 'set enable-bracketed-paste off'
-cpudyno() { printf 'offered''<%s>''offered\\n' "$*"; exit; }
-PS1='ready-to''-type'
-PS1=${PS1}
+cpudyno() { printf 'offered<%s>offered\\n' "$*"; exit; }
+PS1=ready-to-type
 """
 
 ZSH = """
@@ -38,8 +37,8 @@ zstyle ':completion:all-matches:*' insert true
 zle -C all-matches complete-word _generic
 bindkey '^T' all-matches
 unsetopt zle_bracketed_paste prompt_cr prompt_sp
-cpudyno() { print -r -- 'offered''<'"$*"'>''offered'; exit }
-PS1=ready-to''-type
+cpudyno() { print -r -- "offered<$*>offered"; exit }
+PS1=ready-to-type
 """
 
 
