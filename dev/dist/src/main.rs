@@ -20,6 +20,7 @@ mod proofs;
 mod recipes;
 mod repeatable;
 mod reproduce;
+mod site;
 mod source;
 mod sums;
 mod supply;
@@ -129,6 +130,10 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let image = image_of(&offered, &dist)?;
     let mut artefacts = artefacts(&offered, &image);
     artefacts.extend(supplied.into_iter().map(|path| Artefact { path, most_bytes: None }));
+    if !args.quick {
+        let path = site::archive(&programs[ours], &dist)?;
+        artefacts.push(Artefact { path, most_bytes: None });
+    }
     artefacts.extend(sources_and_wheels(&targets, args.quick, &dist)?);
     let is_small = sums::write(&artefacts, &dist)?;
     let is_same = !args.reproduce || reproduce::run(args.only.as_deref(), &dist)?;

