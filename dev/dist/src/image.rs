@@ -36,16 +36,20 @@ const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 /// Makes the image of all these targets.
 pub(super) fn made(targets: &[(&Target, &Tree)], folder: &Path) -> anyhow::Result<PathBuf> {
     let mut contents = Contents::default();
-    let mut manifests = Vec::new();
+    let (mut manifests, mut of_docker) = (Vec::new(), Vec::new());
     for (target, tree) in targets {
-        manifests.push(of_target(target, tree, &mut contents)?);
+        let parts = of_target(target, tree, &mut contents)?;
+        manifests.push(parts.manifest);
+        of_docker.push(parts.of_docker);
     }
+    // Docker before 25 reads this list, and no index; it knows one architecture.
+    of_docker.truncate(1);
+    contents.add_bytes(Value::from(of_docker).to_string().into_bytes(), Path::new("manifest.json"));
     // Who pulls an image of several architectures takes the list of them by its name.
-    let named = match manifests.as_slice() {
+    let mut named = match manifests.as_slice() {
         [one] => one.clone(),
         several => blob(&mut contents, INDEX, index(several).to_string().into_bytes()),
     };
-    let mut named = named;
     named["annotations"] = json!({ "org.opencontainers.image.ref.name": VERSION });
     let layout = json!({ "imageLayoutVersion": LAYOUT });
     contents.add_bytes(layout.to_string().into_bytes(), Path::new("oci-layout"));
@@ -55,8 +59,16 @@ pub(super) fn made(targets: &[(&Target, &Tree)], folder: &Path) -> anyhow::Resul
     Ok(file)
 }
 
-/// The manifest of one target, and what it names.
-fn of_target(target: &Target, tree: &Tree, contents: &mut Contents) -> anyhow::Result<Value> {
+/// What names the parts of one target's image.
+struct Parts {
+    /// As a list of manifests does.
+    manifest: Value,
+    /// As Docker's own archives do.
+    of_docker: Value,
+}
+
+/// Adds the parts of one target's image.
+fn of_target(target: &Target, tree: &Tree, contents: &mut Contents) -> anyhow::Result<Parts> {
     let layer = files(target, tree)?.tar()?;
     let unpacked = format!("sha256:{}", sha256(&layer));
     let layer = blob(contents, LAYER, tree::gzipped(&layer)?);
@@ -76,6 +88,12 @@ fn of_target(target: &Target, tree: &Tree, contents: &mut Contents) -> anyhow::R
         "history": [{ "created": created, "created_by": "cargo xtask dist" }],
     });
     let config = blob(contents, CONFIG, config.to_string().into_bytes());
+    let path = |blob: &Value| json!(blob_path(blob["digest"].as_str().unwrap_or_default()));
+    let of_docker = json!({
+        "Config": path(&config),
+        "RepoTags": [format!("cpudyno:{VERSION}")],
+        "Layers": [path(&layer)],
+    });
     let manifest = json!({
         "schemaVersion": 2,
         "mediaType": MANIFEST,
@@ -84,7 +102,7 @@ fn of_target(target: &Target, tree: &Tree, contents: &mut Contents) -> anyhow::R
     });
     let mut manifest = blob(contents, MANIFEST, manifest.to_string().into_bytes());
     manifest["platform"] = json!({ "architecture": architecture, "os": "linux" });
-    Ok(manifest)
+    Ok(Parts { manifest, of_docker })
 }
 
 /// What the container sees as `/`.
@@ -142,9 +160,65 @@ fn index(manifests: &[Value]) -> Value {
 
 /// Puts bytes where their hash says, and describes them.
 fn blob(contents: &mut Contents, kind: &str, bytes: Vec<u8>) -> Value {
-    let hash = sha256(&bytes);
-    let described =
-        json!({ "mediaType": kind, "digest": format!("sha256:{hash}"), "size": bytes.len() });
-    contents.add_bytes(bytes, &Path::new("blobs/sha256").join(hash));
+    let digest = format!("sha256:{}", sha256(&bytes));
+    let described = json!({ "mediaType": kind, "digest": digest, "size": bytes.len() });
+    contents.add_bytes(bytes, &blob_path(&digest));
     described
+}
+
+/// Where it lies.
+fn blob_path(digest: &str) -> PathBuf {
+    Path::new("blobs").join(digest.replace(':', "/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+
+    const X86: Target =
+        Target { name: "x86_64-linux-musl", triple: "x86_64-unknown-linux-musl", loads: false };
+    const ARM: Target =
+        Target { name: "aarch64-linux-musl", triple: "aarch64-unknown-linux-musl", loads: false };
+
+    fn json_of(file: &Path, path: &Path) -> Value {
+        let mut archive = tar::Archive::new(std::fs::File::open(file).unwrap());
+        let mut entries = archive.entries().unwrap().map(Result::unwrap);
+        let mut entry = entries.find(|entry| entry.path().unwrap() == path).unwrap();
+        let mut text = String::new();
+        entry.read_to_string(&mut text).unwrap();
+        serde_json::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn an_image_of_two_architectures_is_one_list_of_them() {
+        let folder = std::env::temp_dir().join(format!("cpudyno-image-{}", std::process::id()));
+        let below = |name: &str| folder.join(name);
+        let tree =
+            Tree { common: below("common"), debian: below("debian"), others: below("others") };
+        tree::written(&tree.common.join("usr/bin/cpudyno"), b"program").unwrap();
+        tree::written(&tree.others.join(tree::LICENCES).join("LICENSE"), b"licence").unwrap();
+        let file = made(&[(&X86, &tree), (&ARM, &tree)], &folder).unwrap();
+        let index = json_of(&file, Path::new("index.json"));
+        assert_eq!(index["manifests"].as_array().unwrap().len(), 1);
+        assert_eq!(index["manifests"][0]["mediaType"], INDEX);
+        let digest = index["manifests"][0]["digest"].as_str().unwrap();
+        let list = json_of(&file, &blob_path(digest));
+        for (manifest, architecture) in [(0, "amd64"), (1, "arm64")] {
+            let manifest = &list["manifests"][manifest];
+            assert_eq!(manifest["platform"]["architecture"], architecture);
+            let manifest = json_of(&file, &blob_path(manifest["digest"].as_str().unwrap()));
+            let config = manifest["config"]["digest"].as_str().unwrap();
+            let config = json_of(&file, &blob_path(config));
+            assert_eq!(config["architecture"], architecture);
+            assert_eq!(config["config"]["User"], USER);
+        }
+        let first = std::fs::read(&file).unwrap();
+        assert_eq!(
+            first,
+            std::fs::read(made(&[(&X86, &tree), (&ARM, &tree)], &folder).unwrap()).unwrap()
+        );
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }

@@ -24,10 +24,14 @@ pub(super) fn image(ground: &Ground) -> anyhow::Result<()> {
     if config["config"]["User"] != image::USER {
         bail!("it does not run as {}: {config}", image::USER);
     }
+    said(
+        cargo::command("skopeo inspect").arg(format!("docker-archive:{}", ground.image.display())),
+    )
+    .context("as an archive of Docker")?;
     // A copy holds each part against its hash.
     let folder = tree::cleared(&ground.work.join("image"))?;
     let copied = format!("dir:{}", folder.display());
-    said(cargo::command("skopeo copy --insecure-policy --quiet").arg(&archive).arg(&copied))?;
+    said(cargo::command("skopeo copy --all --insecure-policy --quiet").arg(&archive).arg(&copied))?;
     let layer = shown["Layers"][0].as_str().and_then(|digest| digest.strip_prefix("sha256:"));
     let layer = folder.join(layer.context("it has no layer")?);
     let room = tree::cleared(&ground.work.join("room"))?;
