@@ -59,6 +59,10 @@ fn completions_know_values() {
             assert!(script.contains(value), "{shell} does not know {value}");
         }
     }
+    // Bash ends words at the colon of `sim:2s-56c`; clap's function alone would complete the rest as a word.
+    let bash = finish(cpudyno(&["completions", "bash"])).success();
+    assert_eq!(bash.matches("complete -F _cpudyno_words ").count(), 2);
+    assert!(!bash.contains("complete -F _cpudyno "));
     let refused = finish(cpudyno(&["completions", "csh"]));
     assert_eq!(refused.code, Some(2));
     assert!(refused.stderr.contains("bash, elvish, fish"), "{}", refused.stderr);
