@@ -153,10 +153,11 @@ fn of_target(target: &'static Target, tree: Tree, folder: &Path) -> anyhow::Resu
     Ok(Made { target, tree, packages, archive })
 }
 
-/// The image: of static programs, where some were built.
+/// The image: of static programs; where none was built, of this machine's, whose libraries are here.
 fn image_of(offered: &[Made], folder: &Path) -> anyhow::Result<PathBuf> {
     let any_static = offered.iter().any(|made| !made.target.loads);
-    let wanted = offered.iter().filter(|made| made.target.loads != any_static);
+    let is_wanted = |target: &Target| if any_static { !target.loads } else { target.runs_here() };
+    let wanted = offered.iter().filter(|made| is_wanted(made.target));
     image::made(&wanted.map(|made| (made.target, &made.tree)).collect::<Vec<_>>(), folder)
 }
 
