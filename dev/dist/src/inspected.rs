@@ -2,14 +2,18 @@
 
 use std::fs;
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, bail, ensure};
 use flate2::read::ZlibDecoder;
 
+use xtask::cargo;
+
 use super::binaries::{GLIBC, Target};
 use super::elf::{self, Version};
+use super::repeatable;
 
 /// The section that `cargo auditable` leaves in programs: JSON, packed by zlib.
 const DEPENDENCIES: &str = ".dep-v0";
@@ -21,6 +25,7 @@ pub(super) fn program(program: &Path, target: &Target) -> anyhow::Result<()> {
     } else {
         is_static(program)?;
     }
+    is_of_nowhere(program)?;
     let names = dependencies(program)?;
     ensure!(
         names.iter().any(|name| name == "cpudyno") && names.len() > 1,
@@ -56,6 +61,21 @@ fn is_static(program: &Path) -> anyhow::Result<()> {
         None => Ok(()),
         Some(line) => bail!("`{}` is not static: {}", program.display(), line.trim()),
     }
+}
+
+/// No path of sources is of this machine: another one would build other bytes.
+fn is_of_nowhere(program: &Path) -> anyhow::Result<()> {
+    let bytes = fs::read(program).with_context(|| format!("no `{}`", program.display()))?;
+    for folder in [cargo::root().join("crates/"), repeatable::home()?.join("registry/")] {
+        let folder = folder.as_os_str().as_bytes();
+        ensure!(
+            !bytes.windows(folder.len()).any(|part| part == folder),
+            "`{}` names the folder {} of this machine",
+            program.display(),
+            String::from_utf8_lossy(folder)
+        );
+    }
+    Ok(())
 }
 
 /// The names of the packages that a program was made of, by its own list.
@@ -138,10 +158,12 @@ mod tests {
     }
 
     #[test]
-    fn a_program_without_its_list_or_with_a_loader_is_refused() {
+    fn a_program_that_any_build_makes_is_refused() {
         let ours = std::env::current_exe().unwrap();
         let error = dependencies(&ours).unwrap_err().to_string();
         assert!(error.contains("cargo auditable"), "{error}");
+        let error = is_of_nowhere(&ours).unwrap_err().to_string();
+        assert!(error.contains("of this machine"), "{error}");
         let error = is_static(&ours).unwrap_err().to_string();
         assert!(error.contains("is not static"), "{error}");
     }

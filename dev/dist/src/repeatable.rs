@@ -55,7 +55,7 @@ fn remapped(folder: &Path) -> anyhow::Result<OsString> {
 }
 
 /// Where cargo keeps the sources of dependencies.
-fn home() -> anyhow::Result<PathBuf> {
+pub(super) fn home() -> anyhow::Result<PathBuf> {
     let named = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let by_default = || std::env::home_dir().map(|home| home.join(".cargo"));
     named
