@@ -120,12 +120,20 @@ fn listed(
         let place = file.strip_prefix(tree)?;
         let destination = Path::new("/").join(place);
         if !file.is_dir() {
-            let row = json!({ "src": file, "dst": destination, "type": kind(form, place) });
+            // Not as the tree's, which is the umask of whoever builds.
+            let is_run = place.starts_with("usr/bin");
+            let mode = if is_run { 0o755 } else { 0o644 };
+            let kind = kind(form, place);
+            let row = json!({
+                "src": file, "dst": destination, "type": kind, "file_info": { "mode": mode }
+            });
             contents.insert(destination, row);
             continue;
         }
         if place.iter().any(|name| name == "cpudyno") {
-            let row = json!({ "dst": destination, "type": "dir" });
+            let row = json!({
+                "dst": destination, "type": "dir", "file_info": { "mode": 0o755 }
+            });
             contents.insert(destination, row);
         }
         listed(form, &file, tree, contents)?;

@@ -107,17 +107,29 @@ pub(crate) fn completions(args: &CompletionsArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Bash ends words at `:` and `=`, as in `sim:2s-56c`; the program does not, nor do the completions.
+/// Bash ends words at `:` and `=`, as in `sim:2s-56c`; the program does not, nor do the completions, to which the value
+/// of `--option=value` is a word of its own.
 const BASH_WORDS: &str = r#"
 _cpudyno_words() {
-    local words part before
-    read -ra words <<<"${COMP_LINE:0:COMP_POINT}"
-    [[ "${COMP_LINE:0:COMP_POINT}" == *[[:blank:]] ]] && words+=("")
+    local words=() rest="$COMP_LINE" i word apart last=-1 at=0 before
+    for ((i = 0; i < ${#COMP_WORDS[@]}; i++)); do
+        word="${COMP_WORDS[i]}"
+        apart="${rest%%[![:blank:]]*}"
+        rest="${rest#"$apart"}"
+        rest="${rest#"$word"}"
+        if [[ $last -lt 0 || -n "$apart" ]]; then
+            words[++last]="$word"
+        elif [[ "$word" == "=" && "${words[last]}" == -* ]]; then
+            words[++last]=""
+        else
+            words[last]+="$word"
+        fi
+        ((i == COMP_CWORD)) && at=$last
+    done
     COMP_WORDS=("${words[@]}")
-    COMP_CWORD=$((${#words[@]} - 1))
-    part="${words[COMP_CWORD]}"
-    _cpudyno "$1" "$part" "${words[COMP_CWORD - 1]}"
-    before="${part%"$2"}"
+    COMP_CWORD=$at
+    _cpudyno "$1" "${words[at]}" "${words[at - 1]}"
+    before="${words[at]%"$2"}"
     COMPREPLY=("${COMPREPLY[@]#"$before"}")
 }
 "#;
@@ -183,48 +195,67 @@ fn refer(page: &mut String, command: &Command) {
 
 /// A page for each command that help shows.
 fn write_manual(folder: &Path) -> io::Result<()> {
-    let mut command = super::command().term_width(0);
+    // The help of each command is its page.
+    let command = super::command().mut_subcommand("help", |help| help.hide(true));
+    let mut command = command.term_width(0);
     command.build();
-    write_page(&command, folder)
+    write_page(&command, &[], folder)
 }
 
-fn write_page(command: &Command, folder: &Path) -> io::Result<()> {
-    let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned();
-    let page = page(command.clone(), &name)?;
-    fs::write(folder.join(format!("{name}.1")), page)?;
+/// Writes the page of a command and of those below it; `above` are those that it is below.
+fn write_page(command: &Command, above: &[&Command], folder: &Path) -> io::Result<()> {
+    fs::write(folder.join(format!("{}.1", name(command))), page(command, above)?)?;
+    let all = [above, &[command]].concat();
     let below = command.get_subcommands().filter(|it| !it.is_hide_set());
-    below.filter(|it| it.get_name() != "help").try_for_each(|below| write_page(below, folder))
+    below.into_iter().try_for_each(|below| write_page(below, &all, folder))
+}
+
+/// What its page is called.
+fn name(command: &Command) -> &str {
+    command.get_display_name().unwrap_or_else(|| command.get_name())
 }
 
 /// One page: what clap knows, then the examples, and the codes that all commands end with.
-fn page(mut command: Command, name: &str) -> io::Result<Vec<u8>> {
-    let usage = command.render_usage().to_string();
+fn page(command: &Command, above: &[&Command]) -> io::Result<Vec<u8>> {
+    let usage = command.clone().render_usage().to_string();
     let usage = usage.trim_start_matches("Usage:").trim().to_owned();
-    let is_above = command.get_subcommands().any(|below| !below.is_hide_set());
-    let after = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
-    let man = Man::new(command.override_usage(usage)).title(name).manual("cpudyno");
-    let mut page = Vec::new();
-    man.render_title(&mut page)?;
+    let man = Man::new(command.clone().override_usage(usage));
+    // Longer names do not fit beside each other at the top of a page.
+    let title = above.get(1).copied().unwrap_or(command);
+    let version = env!("CARGO_PKG_VERSION");
+    let mut page =
+        format!(".TH \"{}\" 1 \"\" \"cpudyno {version}\" \"cpudyno\"\n", name(title)).into_bytes();
     man.render_name_section(&mut page)?;
     man.render_synopsis_section(&mut page)?;
     man.render_description_section(&mut page)?;
     man.render_options_section(&mut page)?;
-    if is_above {
+    if command.get_subcommands().any(|below| !below.is_hide_set()) {
         man.render_subcommands_section(&mut page)?;
     }
     let mut rest = Roff::new();
-    let above = name.rsplit_once('-').map(|(above, _)| above);
-    match above {
-        Some(_) => sections(&mut rest, &after),
-        None => sections(&mut rest, &format!("Examples:\n{}", super::help::questions())),
-    }
+    sections(&mut rest, &examples(command, above));
     sections(&mut rest, EXIT_CODES);
-    if let Some(above) = above {
+    if let Some(above) = above.last() {
         rest.control("SH", ["SEE ALSO"]);
-        rest.text([bold(above), roman("(1)")]);
+        rest.text([bold(name(above)), roman("(1)")]);
     }
     page.write_all(rest.render().as_bytes())?;
     Ok(page)
+}
+
+/// The examples of a command: its own, or those of a command above that are of it.
+fn examples(command: &Command, above: &[&Command]) -> String {
+    let after = |of: &Command| of.get_after_long_help().map(ToString::to_string);
+    if above.is_empty() {
+        return format!("Examples:\n{}", super::help::questions());
+    }
+    if let Some(own) = after(command) {
+        return own;
+    }
+    let typed = format!("{} ", command.get_bin_name().unwrap_or_default());
+    let all = above.iter().rev().filter_map(|above| after(above)).collect::<Vec<_>>().join("\n");
+    let of_it: Vec<&str> = all.lines().filter(|line| format!("{line} ").contains(&typed)).collect();
+    if of_it.is_empty() { String::new() } else { format!("Examples:\n{}", of_it.join("\n")) }
 }
 
 /// Text as help shows it: what stands at the left with a colon is a heading, the rest keeps its lines.
