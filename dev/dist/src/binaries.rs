@@ -1,6 +1,6 @@
 //! The program for each target.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread;
 use std::time::Instant;
 
@@ -69,14 +69,10 @@ pub(super) fn built(targets: &[&'static Target], quick: bool) -> anyhow::Result<
         repeatable::done(cargo::command("cargo build --release --locked"), "the program")?;
         return Ok(vec![cargo::root().join("target/release/cpudyno")]);
     }
-    side_by_side(targets, |target, jobs| {
-        let program = program(target, jobs, &[])?;
-        inspected::program(&program, target)?;
-        Ok(program)
-    })
+    side_by_side(targets, |target, jobs| program(target, jobs, &[]))
 }
 
-/// Builds the program for a target, with these arguments of cargo.
+/// Builds the program for a target, with these arguments of cargo, and inspects it.
 pub(super) fn program(target: &Target, jobs: usize, with: &[&str]) -> anyhow::Result<PathBuf> {
     let line = "cargo auditable zigbuild --quiet --locked --package cpudyno --bin cpudyno";
     let folder = target.folder();
@@ -84,11 +80,9 @@ pub(super) fn program(target: &Target, jobs: usize, with: &[&str]) -> anyhow::Re
     command.args(["--profile", PROFILE, "--target", &target.of_zig()]);
     command.args(["--jobs", &jobs.to_string()]).args(with);
     repeatable::done(command, &format!("the program for {}", target.name))?;
-    Ok(program_in(&folder, target))
-}
-
-fn program_in(folder: &Path, target: &Target) -> PathBuf {
-    folder.join(target.triple).join(PROFILE).join("cpudyno")
+    let program = folder.join(target.triple).join(PROFILE).join("cpudyno");
+    inspected::program(&program, target)?;
+    Ok(program)
 }
 
 /// Does work for each target, for two at a time: what takes longest, to optimise a program as one piece, keeps one

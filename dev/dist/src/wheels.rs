@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Mutex;
 
 use anyhow::{Context, anyhow, ensure};
 
-use xtask::maturin::{self, COMMAND, SMALLER};
+use xtask::cargo;
+use xtask::maturin::{self, COMMAND, PACKAGE, SMALLER};
 
 use super::binaries::{self, GLIBC, PROFILE, Target};
 use super::repeatable;
@@ -14,41 +16,46 @@ use super::repeatable;
 /// Builds them into a folder.
 pub(super) fn built(targets: &[&'static Target], folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let targets: Vec<_> = targets.iter().copied().filter(|target| target.loads).collect();
+    let root = cargo::root().join(PACKAGE);
+    fs::create_dir_all(root.join("cpudyno.data"))
+        .context("cannot make a folder for the command")?;
     // The command lies in one place while it is packed.
     let packing = Mutex::new(());
     binaries::side_by_side(&targets, |target, jobs| {
         let program = binaries::program(target, jobs, &[COMMAND.as_slice(), &SMALLER].concat())?;
+        // It compiles, which is what takes minutes. What it packs may have the command of another target.
+        let mut compiling = building(target, jobs)?;
+        compiling.arg("--out").arg(target.folder().with_file_name("not-a-wheel"));
+        repeatable::done(compiling, &format!("the Python package for {}", target.name))?;
         let _packing = packing.lock().map_err(|_| anyhow!("BUG: packing a wheel panicked"))?;
-        let wheel = packed(&program, target)?;
-        let name = wheel.file_name().context("BUG: a wheel without a name")?;
-        let path = folder.join(name);
-        fs::copy(&wheel, &path).with_context(|| format!("cannot copy `{}`", wheel.display()))?;
-        Ok(path)
+        let wheel = maturin::packed(
+            &program,
+            building(target, jobs)?,
+            &target.folder().with_file_name("wheel"),
+        )?;
+        kept(&wheel, target, folder)
     })
 }
 
-/// Packs it; its name says what it is installed on.
-fn packed(program: &Path, target: &Target) -> anyhow::Result<PathBuf> {
-    let tag = tag(target);
-    let built = target.folder();
-    let mut command = repeatable::command(&maturin::line(), &built)?;
-    command.args([
-        "--profile",
-        PROFILE,
-        "--target",
-        target.triple,
-        "--zig",
-        "--compatibility",
-        "manylinux2014",
-    ]);
-    command.args(SMALLER);
-    let wheel = maturin::packed(program, command, &built.with_file_name("wheel"))?;
-    let name = wheel.file_name().unwrap_or_default().to_string_lossy().into_owned();
+/// What builds one, but for where to.
+fn building(target: &Target, jobs: usize) -> anyhow::Result<Command> {
+    let mut command = repeatable::command(&maturin::line(), &target.folder())?;
+    command.args(["--quiet", "--zig", "--compatibility", "manylinux2014", "--profile", PROFILE]);
+    command.args(["--target", target.triple, "--jobs", &jobs.to_string()]).args(SMALLER);
+    Ok(command)
+}
+
+/// Copies one to where it is offered, if its name says what it can be installed on.
+fn kept(wheel: &Path, target: &Target, folder: &Path) -> anyhow::Result<PathBuf> {
+    let (tag, name) = (tag(target), wheel.file_name().unwrap_or_default());
+    let words = name.to_string_lossy();
     ensure!(
-        name.contains(&tag) && name.contains("-abi3-"),
-        "the wheel `{name}` is not of `{tag}` and abi3"
+        words.contains(&tag) && words.contains("-abi3-"),
+        "the wheel `{words}` is not of `{tag}` and abi3"
     );
-    Ok(wheel)
+    let path = folder.join(name);
+    fs::copy(wheel, &path).with_context(|| format!("cannot copy `{}`", wheel.display()))?;
+    Ok(path)
 }
 
 /// What names of wheels say of a target: PEP 600.
@@ -60,6 +67,16 @@ fn tag(target: &Target) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_wheel_of_another_system_is_refused() {
+        let [target] = binaries::targets(false, Some("x86_64-linux")).unwrap()[..] else {
+            panic!()
+        };
+        let wheel = Path::new("/nowhere/cpudyno-0.2.0-cp39-abi3-manylinux_2_34_x86_64.whl");
+        let error = kept(wheel, target, Path::new("/nowhere")).unwrap_err().to_string();
+        assert!(error.contains("is not of `manylinux_2_17_x86_64`"), "{error}");
+    }
 
     #[test]
     fn wheels_say_which_glibc_they_start_with() {
