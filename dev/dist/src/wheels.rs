@@ -39,7 +39,10 @@ pub(super) fn built(targets: &[&'static Target], folder: &Path) -> anyhow::Resul
 
 /// What builds one, but for where to.
 fn building(target: &Target, jobs: usize) -> anyhow::Result<Command> {
-    let mut command = repeatable::command(&maturin::line(), &target.folder())?;
+    // Not where programs are: without the compiler's wrapper of `cargo auditable` all would be compiled anew there,
+    // and with it again afterwards.
+    let folder = target.folder().with_file_name("package");
+    let mut command = repeatable::command(&maturin::line(), &folder)?;
     command.args(["--quiet", "--zig", "--compatibility", "manylinux2014", "--profile", PROFILE]);
     command.args(["--target", target.triple, "--jobs", &jobs.to_string()]).args(SMALLER);
     Ok(command)
