@@ -43,6 +43,9 @@ use tree::Tree;
 /// Where everything is put, from the root.
 const DIST: &str = "dist";
 
+/// Where a quick build is put: it is nothing to be released, and leaves alone what is.
+const QUICK: &str = "target/dist-quick";
+
 /// Where it is made, from the root: a folder for each target in it.
 const WORK: &str = "target/dist-work";
 
@@ -103,17 +106,17 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
         eprintln!("error: {missing}");
         return Ok(ExitCode::from(EXIT_CANNOT));
     }
-    if args.reproduce {
+    if !args.quick {
         reproduce::all_is_committed()?;
     }
-    let dist = cargo::root().join(DIST);
+    let targets = binaries::targets(args.quick, args.only.as_deref())?;
+    let ours = targets.iter().position(|target| target.runs_here());
+    let ours = ours.context("cannot write manual pages: no program of this machine is built")?;
+    let dist = cargo::root().join(if args.quick { QUICK } else { DIST });
     if dist.exists() {
         fs::remove_dir_all(&dist).context("cannot clear dist/")?;
     }
     fs::create_dir_all(&dist).context("cannot make dist/")?;
-    let targets = binaries::targets(args.quick, args.only.as_deref())?;
-    let ours = targets.iter().position(|target| target.runs_here());
-    let ours = ours.context("cannot write manual pages: no program of this machine is built")?;
     let programs = binaries::built(&targets, args.quick)?;
     let work = cargo::root().join(WORK);
     let pages = tree::pages(&programs[ours], &work)?;

@@ -51,6 +51,23 @@ const LIBRARIES: [(&str, &str); 8] = [
 /// What both are.
 const CONFIG: &str = "packaging/nfpm.yaml";
 
+/// What it does, in a line.
+const SUMMARY: &str = "measures what the CPUs of a machine really do";
+
+/// And in some more.
+const DESCRIPTION: &str = "packaging/description.txt";
+
+/// The description as a form has it: Debian's begins with the line, and has no empty ones.
+fn description(form: Form) -> anyhow::Result<String> {
+    let text = fs::read_to_string(cargo::root().join(DESCRIPTION))
+        .with_context(|| format!("no {DESCRIPTION}"))?;
+    let text = text.trim_end();
+    Ok(match form {
+        Form::Deb => format!("{SUMMARY}\n{}", text.replace("\n\n", "\n.\n")),
+        Form::Rpm => text.to_owned(),
+    })
+}
+
 /// Makes a package in a folder; how it is described lies in another.
 pub(super) fn made(
     form: Form,
@@ -97,7 +114,11 @@ fn config(form: Form, tree: &Tree) -> anyhow::Result<PathBuf> {
     }
     let contents: Vec<_> = contents.into_values().collect();
     // JSON is YAML, too.
-    let mut more = json!({ "contents": contents, "license": env!("CARGO_PKG_LICENSE") });
+    let mut more = json!({
+        "contents": contents,
+        "license": env!("CARGO_PKG_LICENSE"),
+        "description": description(form)?,
+    });
     if form == Form::Rpm {
         tree::written(&changes, changelog()?.to_string().as_bytes())?;
         more["changelog"] = changes.display().to_string().into();

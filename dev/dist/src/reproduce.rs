@@ -32,11 +32,17 @@ pub(super) fn run(only: Option<&str>, dist: &Path) -> anyhow::Result<bool> {
 
 /// What is committed would not be what was built.
 pub(super) fn all_is_committed() -> anyhow::Result<()> {
-    let shown = cargo::command("git status --porcelain").output().context("cannot run git")?;
-    let shown = String::from_utf8_lossy(&shown.stdout);
+    let asked = cargo::command("git status --porcelain").output().context("cannot run git")?;
+    let shown = String::from_utf8_lossy(&asked.stdout);
+    let hint = "hint: a release is built of a commit; `--quick` builds what lies here";
+    ensure!(
+        asked.status.success(),
+        "cannot see what is committed: {}\n{hint}",
+        String::from_utf8_lossy(&asked.stderr).trim()
+    );
     ensure!(
         shown.trim().is_empty(),
-        "cannot build the same twice, because files are not committed:\n{shown}hint: commit them first"
+        "cannot build a release, because files are not committed:\n{shown}{hint}"
     );
     Ok(())
 }

@@ -15,7 +15,7 @@ const NAME: &str = concat!("cpudyno-", env!("CARGO_PKG_VERSION"));
 
 /// Writes it into a folder.
 pub(super) fn archive(folder: &Path) -> anyhow::Result<PathBuf> {
-    let line = format!("git archive --format=tar --prefix={NAME}/ HEAD");
+    let line = format!("git -c tar.umask=0022 archive --format=tar --prefix={NAME}/ HEAD");
     let packed = cargo::command(&line).stderr(Stdio::inherit()).output();
     let packed = packed.context("cannot run git")?;
     ensure!(packed.status.success(), "cannot pack the source: `{line}` failed ({})", packed.status);

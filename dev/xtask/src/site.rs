@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use anyhow::{Context, bail};
 
@@ -35,10 +35,11 @@ pub(crate) fn run(program: Option<&Path>) -> anyhow::Result<ExitCode> {
     }
     fs::rename(source.join("docs/SUMMARY.md"), source.join("SUMMARY.md"))?;
     fs::rename(source.join("docs/book.toml"), site.join("book.toml"))?;
-    let mut pages = match program {
-        Some(program) => cargo::command(&format!("{} pages", program.display())),
-        None => cargo::command(COMMANDS),
-    };
+    let mut pages = cargo::command(COMMANDS);
+    if let Some(program) = program {
+        pages = Command::new(program);
+        pages.arg("pages");
+    }
     let written = pages.arg(&site).status().context("cannot run what writes the help")?;
     if !written.success() {
         bail!("the help of commands was not written: {written}");

@@ -26,6 +26,16 @@ fn each_command_has_a_manual_page_with_examples_and_exit_codes() {
     }
     assert!(seen > 20, "{all}");
     assert!(folder.path().join("man/cpudyno-memory-sweep.1").exists());
+    for page in fs::read_dir(folder.path().join("man")).unwrap() {
+        let text = fs::read_to_string(page.unwrap().path()).unwrap();
+        // `cpudyno-sst(1)`, which stands in roff as `cpudyno\-sst(1)`, or in bold before `(1)`.
+        let text = text.replace("\\-", "-").replace("\\fR(1)", "(1)").replace("\\fB", "");
+        for (before, _) in text.match_indices("(1)") {
+            let name = text[..before].rsplit(|c: char| !c.is_alphanumeric() && c != '-').next();
+            let referred = folder.path().join(format!("man/{}.1", name.unwrap()));
+            assert!(referred.exists(), "{text}\nno {}", referred.display());
+        }
+    }
     let first = fs::read_to_string(folder.path().join("man/cpudyno.1")).unwrap();
     assert_eq!(first.matches(".SH \"EXIT STATUS\"").count(), 1, "{first}");
 }
