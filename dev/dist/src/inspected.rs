@@ -78,7 +78,7 @@ fn is_of_nowhere(program: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The names of the packages that a program was made of, by its own list.
+/// The names of the packages that are in a program, by its own list.
 pub(super) fn dependencies(program: &Path) -> anyhow::Result<Vec<String>> {
     let shown = readelf(&["--section-headers"], program)?;
     let (offset, size) = place(&shown, DEPENDENCIES).with_context(|| {
@@ -96,7 +96,9 @@ pub(super) fn dependencies(program: &Path) -> anyhow::Result<Vec<String>> {
         .context("a list of dependencies is damaged")?;
     let list: serde_json::Value = serde_json::from_str(&text)?;
     let packages = list["packages"].as_array().context("a list of dependencies has no packages")?;
-    Ok(packages.iter().filter_map(|package| Some(package["name"].as_str()?.to_owned())).collect())
+    // Those that only built it are said to be so.
+    let inside = packages.iter().filter(|package| package["kind"] != "build");
+    Ok(inside.filter_map(|package| Some(package["name"].as_str()?.to_owned())).collect())
 }
 
 /// Where a section lies in its file, and its size, in bytes.

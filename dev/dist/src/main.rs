@@ -120,7 +120,7 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let programs = binaries::built(&targets, args.quick)?;
     let work = cargo::root().join(WORK);
     let pages = tree::pages(&programs[ours], &work)?;
-    let supplied = if args.quick { Vec::new() } else { supply::written(&dist)? };
+    let supplied = if args.quick { Vec::new() } else { supply::written(&programs[ours], &dist)? };
     let beside = tree::Beside {
         pages,
         licences: supplied.iter().find(|path| path.ends_with(supply::LICENCES)).cloned(),
