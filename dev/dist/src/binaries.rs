@@ -66,7 +66,7 @@ pub(super) fn targets(quick: bool, only: Option<&str>) -> anyhow::Result<Vec<&'s
 /// Builds the programs, and says where they lie.
 pub(super) fn built(targets: &[&'static Target], quick: bool) -> anyhow::Result<Vec<PathBuf>> {
     if quick {
-        repeatable::done(cargo::command("cargo build --release --locked"), "the program")?;
+        cargo::done(&mut cargo::command("cargo build --release --locked"), "the program")?;
         return Ok(vec![cargo::root().join("target/release/cpudyno")]);
     }
     side_by_side(targets, |target, jobs| program(target, jobs, &[]))
@@ -79,7 +79,7 @@ pub(super) fn program(target: &Target, jobs: usize, with: &[&str]) -> anyhow::Re
     let mut command = repeatable::command(line, &folder)?;
     command.args(["--profile", PROFILE, "--target", &target.of_zig()]);
     command.args(["--jobs", &jobs.to_string()]).args(with);
-    repeatable::done(command, &format!("the program for {}", target.name))?;
+    cargo::done(&mut command, &format!("the program for {}", target.name))?;
     let program = folder.join(target.triple).join(PROFILE).join("cpudyno");
     inspected::program(&program, target)?;
     Ok(program)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, ensure};
 
 /// Each library that a program needs, with the newest version of each of its interfaces, as `GLIBC` and `2.17`.
 pub(super) type Needs = BTreeMap<String, BTreeMap<String, Version>>;
@@ -29,13 +29,16 @@ impl std::fmt::Display for Version {
 
 /// Reads them from a program, by readelf(1).
 pub(super) fn needs(program: &Path) -> anyhow::Result<Needs> {
+    Ok(needed(&readelf(&["--version-info"], program)?))
+}
+
+/// What readelf(1) shows of a program.
+pub(super) fn readelf(what: &[&str], program: &Path) -> anyhow::Result<String> {
     let mut readelf = Command::new("readelf");
-    let shown = readelf.args(["--wide", "--version-info"]).arg(program).env("LC_ALL", "C").output();
+    let shown = readelf.arg("--wide").args(what).arg(program).env("LC_ALL", "C").output();
     let shown = shown.context("cannot run readelf")?;
-    if !shown.status.success() {
-        bail!("readelf cannot read `{}`", program.display());
-    }
-    Ok(needed(&String::from_utf8_lossy(&shown.stdout)))
+    ensure!(shown.status.success(), "readelf cannot read `{}`", program.display());
+    Ok(String::from_utf8_lossy(&shown.stdout).into_owned())
 }
 
 /// The section of what is needed: each library, and after it its interfaces.

@@ -193,13 +193,13 @@ mod tests {
 
     #[test]
     fn an_image_of_two_architectures_is_one_list_of_them() {
-        let folder = std::env::temp_dir().join(format!("cpudyno-image-{}", std::process::id()));
-        let below = |name: &str| folder.join(name);
+        let folder = tempfile::tempdir().unwrap();
+        let below = |name: &str| folder.path().join(name);
         let tree =
             Tree { common: below("common"), debian: below("debian"), others: below("others") };
         tree::written(&tree.common.join("usr/bin/cpudyno"), b"program").unwrap();
         tree::written(&tree.others.join(tree::LICENCES).join("LICENSE"), b"licence").unwrap();
-        let file = made(&[(&X86, &tree), (&ARM, &tree)], &folder).unwrap();
+        let file = made(&[(&X86, &tree), (&ARM, &tree)], folder.path()).unwrap();
         let index = json_of(&file, Path::new("index.json"));
         assert_eq!(index["manifests"].as_array().unwrap().len(), 1);
         assert_eq!(index["manifests"][0]["mediaType"], INDEX);
@@ -217,8 +217,7 @@ mod tests {
         let first = std::fs::read(&file).unwrap();
         assert_eq!(
             first,
-            std::fs::read(made(&[(&X86, &tree), (&ARM, &tree)], &folder).unwrap()).unwrap()
+            std::fs::read(made(&[(&X86, &tree), (&ARM, &tree)], folder.path()).unwrap()).unwrap()
         );
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -12,7 +12,7 @@ use flate2::read::ZlibDecoder;
 use xtask::cargo;
 
 use super::binaries::{GLIBC, Target};
-use super::elf::{self, Version};
+use super::elf::{self, Version, readelf};
 use super::repeatable;
 
 /// The section that `cargo auditable` leaves in programs: JSON, packed by zlib.
@@ -124,14 +124,6 @@ fn starts(program: &Path) -> anyhow::Result<()> {
         shown.status
     );
     Ok(())
-}
-
-fn readelf(what: &[&str], program: &Path) -> anyhow::Result<String> {
-    let mut readelf = Command::new("readelf");
-    let shown = readelf.arg("--wide").args(what).arg(program).env("LC_ALL", "C").output();
-    let shown = shown.context("cannot run readelf")?;
-    ensure!(shown.status.success(), "readelf cannot read `{}`", program.display());
-    Ok(String::from_utf8_lossy(&shown.stdout).into_owned())
 }
 
 #[cfg(test)]

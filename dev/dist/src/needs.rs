@@ -3,8 +3,6 @@
 use xtask::cargo;
 use xtask::needs::{self, Install, Need, Probe};
 
-use super::repeatable;
-
 /// The command that installs all of it.
 const INSTALL_COMMAND: &str = "cargo xtask dist --install";
 
@@ -100,7 +98,10 @@ pub(super) fn missing(quick: bool, test: bool, install: bool) -> anyhow::Result<
     let missing = needs::missing(&all, install)?;
     if install {
         // What is built afterwards needs no network.
-        repeatable::done(cargo::command("cargo fetch --locked"), "what programs are made of")?;
+        cargo::done(
+            &mut cargo::command("cargo fetch --locked"),
+            "a copy of what programs are made of",
+        )?;
     }
     let hint = if install {
         "hint: they were installed just now and still cannot be run; see PATH".to_owned()

@@ -1,10 +1,10 @@
 //! Builds whose bytes depend on the sources and the tools alone: not on the folder, the user, or the time.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 
 use xtask::cargo::{self, TOOLS};
 
@@ -21,20 +21,6 @@ pub(super) fn command(line: &str, folder: &Path) -> anyhow::Result<Command> {
         .env("CARGO_ZIGBUILD_ZIG_PATH", cargo::root().join(TOOLS).join("ziglang/zig"))
         .env(moment::VARIABLE, moment::seconds()?.to_string());
     Ok(command)
-}
-
-/// Runs it; what it is about is named if it fails.
-pub(super) fn done(mut command: Command, what: &str) -> anyhow::Result<()> {
-    let words = std::iter::once(command.get_program()).chain(command.get_args());
-    let line = words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ");
-    let status = command.status().with_context(|| format!("cannot run `{line}`"))?;
-    if !status.success() {
-        bail!(
-            "cannot build {what}: `{line}` failed ({status})\n\
-             hint: its messages stand above; `cargo xtask dist --install` installs what it needs"
-        );
-    }
-    Ok(())
 }
 
 /// Flags of rustc after which messages of programs name no folder of this machine. Cargo leaves them out of

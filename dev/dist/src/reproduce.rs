@@ -9,7 +9,7 @@ use anyhow::{Context, ensure};
 
 use xtask::cargo::{self, TOOLS};
 
-use super::{DIST, WORK, repeatable};
+use super::{DIST, WORK, tree};
 
 /// Builds what is committed once more, in a clone, and compares what both made: whether all is the same.
 pub(super) fn run(only: Option<&str>, dist: &Path) -> anyhow::Result<bool> {
@@ -19,10 +19,10 @@ pub(super) fn run(only: Option<&str>, dist: &Path) -> anyhow::Result<bool> {
     for ours in ["CARGO_TARGET_DIR", "CARGO_MANIFEST_DIR"] {
         command.env_remove(ours);
     }
-    repeatable::done(command, "the release once more")?;
+    cargo::done(&mut command, "the release once more")?;
     let different = different(dist, &clone.join(DIST))?;
     for name in &different {
-        println!("{name}: its bytes are others when it is built in another folder");
+        println!("{}: its bytes are others when it is built in another folder", name.display());
     }
     if different.is_empty() {
         println!("built in another folder, every file has the same bytes");
@@ -55,7 +55,7 @@ fn cloned() -> anyhow::Result<PathBuf> {
     }
     let mut command = cargo::command("git clone --quiet --no-hardlinks .");
     command.arg(&clone);
-    repeatable::done(command, "a clone")?;
+    cargo::done(&mut command, "a clone")?;
     let tools = clone.join(TOOLS);
     fs::create_dir_all(tools.parent().unwrap_or(&clone)).context("cannot make target/")?;
     symlink(cargo::root().join(TOOLS), &tools).context("cannot link to the tools")?;
@@ -63,28 +63,13 @@ fn cloned() -> anyhow::Result<PathBuf> {
 }
 
 /// The files of two folders that differ, or that one of them lacks.
-fn different(one: &Path, other: &Path) -> anyhow::Result<BTreeSet<String>> {
-    let names: BTreeSet<String> = names(one)?.union(&names(other)?).cloned().collect();
-    let is_same = |name: &String| {
+fn different(one: &Path, other: &Path) -> anyhow::Result<BTreeSet<PathBuf>> {
+    let names: BTreeSet<PathBuf> = tree::below(one)?.union(&tree::below(other)?).cloned().collect();
+    let is_same = |name: &PathBuf| {
         let read = |folder: &Path| fs::read(folder.join(name)).ok();
         matches!((read(one), read(other)), (Some(one), Some(other)) if one == other)
     };
     Ok(names.into_iter().filter(|name| !is_same(name)).collect())
-}
-
-/// The files below a folder, by their paths from there.
-fn names(folder: &Path) -> anyhow::Result<BTreeSet<String>> {
-    let mut all = BTreeSet::new();
-    for entry in fs::read_dir(folder).with_context(|| format!("no `{}`", folder.display()))? {
-        let path = entry?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if path.is_dir() {
-            all.extend(names(&path)?.into_iter().map(|inner| format!("{name}/{inner}")));
-        } else {
-            all.insert(name);
-        }
-    }
-    Ok(all)
 }
 
 #[cfg(test)]
@@ -93,8 +78,8 @@ mod tests {
 
     #[test]
     fn files_that_differ_or_are_missing_are_named() {
-        let folder = std::env::temp_dir().join(format!("cpudyno-different-{}", std::process::id()));
-        let [one, other] = ["one", "other"].map(|name| folder.join(name));
+        let folder = tempfile::tempdir().unwrap();
+        let [one, other] = ["one", "other"].map(|name| folder.path().join(name));
         for folder in [&one, &other] {
             fs::create_dir_all(folder.join("in")).unwrap();
             fs::write(folder.join("same"), "a").unwrap();
@@ -104,7 +89,6 @@ mod tests {
         fs::write(other.join("in/other"), "b").unwrap();
         fs::write(other.join("more"), "").unwrap();
         let names: Vec<_> = different(&one, &other).unwrap().into_iter().collect();
-        assert_eq!(names, ["in/other", "more"]);
-        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(names, ["in/other", "more"].map(PathBuf::from));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use xtask::{cargo, maturin::done};
+use xtask::cargo;
 
 use super::archives::Contents;
 use super::{VERSION, moment, tree};
@@ -10,7 +10,8 @@ use super::{VERSION, moment, tree};
 /// Builds it with the help of a program, and packs it into a folder.
 pub(super) fn archive(program: &Path, folder: &Path) -> anyhow::Result<PathBuf> {
     let mut site = cargo::command("cargo run --quiet --locked --package xtask -- site --program");
-    done(site.arg(program).env(moment::VARIABLE, moment::seconds()?.to_string()))?;
+    site.arg(program).env(moment::VARIABLE, moment::seconds()?.to_string());
+    cargo::done(&mut site, "the documentation site")?;
     let name = format!("cpudyno-{VERSION}-site");
     let mut contents = Contents::default();
     contents.add(&cargo::root().join("target/site/book"), Path::new(&name))?;

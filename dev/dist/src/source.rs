@@ -1,14 +1,14 @@
 //! The archive of the source: what is committed, in bytes that depend on nothing else.
 
 use std::fs::{self, File};
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use anyhow::{Context, ensure};
-use flate2::{Compression, GzBuilder};
 
 use xtask::cargo;
+
+use super::tree;
 
 /// The folder in the archive, and the beginning of its name.
 const NAME: &str = concat!("cpudyno-", env!("CARGO_PKG_VERSION"));
@@ -20,11 +20,8 @@ pub(super) fn archive(folder: &Path) -> anyhow::Result<PathBuf> {
     let packed = packed.context("cannot run git")?;
     ensure!(packed.status.success(), "cannot pack the source: `{line}` failed ({})", packed.status);
     let path = folder.join(format!("{NAME}.tar.gz"));
-    let cannot = || format!("cannot write `{}`", path.display());
-    let file = File::create(&path).with_context(cannot)?;
-    // Neither a name nor a time stands in its head: git's own packing depends on the gzip that is installed.
-    let mut gz = GzBuilder::new().write(file, Compression::best());
-    gz.write_all(&packed.stdout).and_then(|()| gz.finish().map(drop)).with_context(cannot)?;
+    // git's own packing depends on the gzip that is installed.
+    tree::written(&path, &tree::gzipped(&packed.stdout)?)?;
     Ok(path)
 }
 
@@ -48,13 +45,12 @@ mod tests {
 
     #[test]
     fn the_source_is_packed_into_the_same_bytes_and_unpacks_to_a_workspace() {
-        let folder = std::env::temp_dir().join(format!("cpudyno-source-{}", std::process::id()));
-        let root = unpacked(&folder).unwrap();
-        let first = fs::read(archive(&folder).unwrap()).unwrap();
-        assert_eq!(first, fs::read(archive(&folder).unwrap()).unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let root = unpacked(folder.path()).unwrap();
+        let first = fs::read(archive(folder.path()).unwrap()).unwrap();
+        assert_eq!(first, fs::read(archive(folder.path()).unwrap()).unwrap());
         // No flags, and no time: RFC 1952, 2.3.
         assert_eq!(first[..8], [0x1f, 0x8b, 8, 0, 0, 0, 0, 0]);
         assert!(root.join("Cargo.lock").is_file() && !root.join("target").exists());
-        fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -7,7 +7,7 @@ use anyhow::{Context, bail, ensure};
 
 use xtask::cargo;
 
-use super::{WORK, inspected, moment, repeatable, source};
+use super::{WORK, inspected, moment, source};
 
 /// The bill of materials: <https://cyclonedx.org/docs/1.5/json/>.
 const BILL: &str = concat!("cpudyno-", env!("CARGO_PKG_VERSION"), ".cdx.json");
@@ -32,7 +32,7 @@ fn bill(program: &Path, folder: &Path) -> anyhow::Result<PathBuf> {
                 --target x86_64-unknown-linux-gnu --override-filename bill --manifest-path";
     let mut command = cargo::command(line);
     command.arg(source.join(MANIFEST)).env(moment::VARIABLE, moment::seconds()?.to_string());
-    repeatable::done(command, "the bill of materials")?;
+    cargo::done(&mut command, "the bill of materials")?;
     let path = source.join(MANIFEST).with_file_name("bill.json");
     let text = fs::read_to_string(&path).with_context(|| format!("no `{}`", path.display()))?;
     // Names of our own crates begin with the folder that they lie in.
@@ -77,7 +77,7 @@ fn licences(folder: &Path) -> anyhow::Result<PathBuf> {
                 packaging/licences.hbs --manifest-path";
     let mut command = cargo::command(line);
     command.arg(MANIFEST).arg("--output-file").arg(&path);
-    repeatable::done(command, "the list of licences")?;
+    cargo::done(&mut command, "the list of licences")?;
     Ok(path)
 }
 

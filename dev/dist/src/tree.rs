@@ -1,5 +1,6 @@
 //! The files of an installed system: packages, archives and images all hold this tree.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -159,6 +160,20 @@ pub(super) fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
     files.sort();
     Ok(files)
+}
+
+/// The files below a folder, by their paths from there.
+pub(super) fn below(folder: &Path) -> anyhow::Result<BTreeSet<PathBuf>> {
+    let mut all = BTreeSet::new();
+    for file in files(folder)? {
+        let name = PathBuf::from(file.file_name().unwrap_or_default());
+        if file.is_dir() {
+            all.extend(below(&file)?.into_iter().map(|inner| name.join(inner)));
+        } else {
+            all.insert(name);
+        }
+    }
+    Ok(all)
 }
 
 /// Makes a folder that is empty, and says where.

@@ -26,7 +26,7 @@ pub(super) fn built(targets: &[&'static Target], folder: &Path) -> anyhow::Resul
         // It compiles, which is what takes minutes. What it packs may have the command of another target.
         let mut compiling = building(target, jobs)?;
         compiling.arg("--out").arg(target.folder().with_file_name("not-a-wheel"));
-        repeatable::done(compiling, &format!("the Python package for {}", target.name))?;
+        cargo::done(&mut compiling, &format!("the Python package for {}", target.name))?;
         let _packing = packing.lock().map_err(|_| anyhow!("BUG: packing a wheel panicked"))?;
         let wheel = maturin::packed(
             &program,

@@ -1,8 +1,10 @@
 //! Calling cargo, and other programs.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use anyhow::{Context, ensure};
 
 /// The repository's root: where the workspace's manifest is.
 pub fn root() -> PathBuf {
@@ -23,6 +25,22 @@ pub fn command(line: &str) -> Command {
     let mut command = Command::new(ours.unwrap_or_else(|| program.into()));
     command.args(words).current_dir(root()).env("PATH", path());
     command
+}
+
+/// Runs a command that has to succeed; what it makes is named if it does not.
+///
+/// # Errors
+/// If it cannot be run, or fails.
+pub fn done(command: &mut Command, what: &str) -> anyhow::Result<()> {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let line = words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ");
+    let status = command.status().with_context(|| format!("cannot run `{line}`"))?;
+    ensure!(
+        status.success(),
+        "cannot make {what}: `{line}` failed ({status})\n\
+         hint: its messages stand above; `--install` of `cargo xtask check` and `dist` installs what they need"
+    );
+    Ok(())
 }
 
 /// Where programs are looked for: in the tools' folder, then where the user has them.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 
 use crate::cargo;
 
@@ -34,7 +34,7 @@ pub fn packed(program: &Path, mut maturin: Command, folder: &Path) -> anyhow::Re
             fs::remove_file(old).context("cannot remove an earlier wheel")?;
         }
     }
-    done(maturin.arg("--out").arg(folder))?;
+    cargo::done(maturin.arg("--out").arg(folder), "the wheel")?;
     wheels(folder)?.pop().context("maturin made no wheel")
 }
 
@@ -50,16 +50,4 @@ fn wheels(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
         entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
     files.retain(|file| file.extension().is_some_and(|end| end == "whl"));
     Ok(files)
-}
-
-/// Runs a command that has to succeed.
-pub fn done(command: &mut Command) -> anyhow::Result<()> {
-    let line = format!("{command:?}");
-    let status = command.status().with_context(|| format!("cannot run {line}"))?;
-    if !status.success() {
-        bail!(
-            "{line} failed ({status})\nhint: `cargo xtask check --install` installs what it needs"
-        );
-    }
-    Ok(())
 }

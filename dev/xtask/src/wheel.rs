@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode};
 use anyhow::Context;
 use clap::Args;
 
-use xtask::maturin::{self, COMMAND, MOST_BYTES, PACKAGE, SMALLER, done};
+use xtask::maturin::{self, COMMAND, MOST_BYTES, PACKAGE, SMALLER};
 use xtask::{EXIT_NO, cargo};
 
 /// Where wheels are put, from the root.
@@ -58,7 +58,7 @@ fn built(profile: &str, folder: &Path) -> anyhow::Result<PathBuf> {
         // Both at once: their features are those of the whole workspace, which is built already.
         command.args(["--package", "cpudyno-python"]);
     }
-    done(command.args(["--profile", profile]).args(SMALLER))?;
+    cargo::done(command.args(["--profile", profile]).args(SMALLER), "the command")?;
     let output = if profile == "dev" { "debug" } else { profile };
     let program = target(&root).join(output).join("cpudyno");
     let mut command = cargo::command(&maturin::line());
@@ -70,10 +70,10 @@ fn built(profile: &str, folder: &Path) -> anyhow::Result<PathBuf> {
 fn tested(wheel: &Path, folder: &Path) -> anyhow::Result<ExitCode> {
     let root = cargo::root();
     let home = folder.join("venv");
-    done(cargo::command("python3 -m venv --clear").arg(&home))?;
+    cargo::done(cargo::command("python3 -m venv --clear").arg(&home), "a fresh environment")?;
     let python = home.join("bin/python");
     let install = ["-m", "pip", "install", "--quiet", "--no-index", "--no-deps"];
-    done(Command::new(&python).args(install).arg(wheel))?;
+    cargo::done(Command::new(&python).args(install).arg(wheel), "an installed wheel")?;
     let tools = TOOLS.map(|tools| root.join(tools));
     let status = Command::new(&python)
         .args(["-m", "pytest", "-q", "-rs"])

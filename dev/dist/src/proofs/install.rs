@@ -70,22 +70,10 @@ fn all_there(printed: &str, trees: &[&PathBuf]) -> anyhow::Result<()> {
         printed.lines().filter(|line| line.starts_with('/')).map(PathBuf::from).collect();
     let mut wanted = BTreeSet::new();
     for tree in trees {
-        below(tree, tree, &mut wanted)?;
+        wanted.extend(tree::below(tree)?.into_iter().map(|file| Path::new("/").join(file)));
     }
     if let Some(file) = wanted.symmetric_difference(&installed).next() {
         bail!("`{}` is not where the tree has it", file.display());
-    }
-    Ok(())
-}
-
-/// The files below a folder, as they lie in `/`.
-fn below(folder: &Path, tree: &Path, all: &mut BTreeSet<PathBuf>) -> anyhow::Result<()> {
-    for file in tree::files(folder)? {
-        if file.is_dir() {
-            below(&file, tree, all)?;
-        } else {
-            all.insert(Path::new("/").join(file.strip_prefix(tree)?));
-        }
     }
     Ok(())
 }
