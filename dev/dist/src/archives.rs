@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
+use xtask::files;
+
 use super::binaries::Target;
 use super::tree::{self, Tree};
 use super::{VERSION, moment};
@@ -31,7 +33,7 @@ impl Contents {
     /// Adds a file, or a folder with all in it.
     pub(super) fn add(&mut self, from: &Path, path: &Path) -> anyhow::Result<()> {
         if from.is_dir() {
-            for file in tree::files(from)? {
+            for file in files::files(from)? {
                 self.add(&file, &path.join(file.file_name().unwrap_or_default()))?;
             }
             return Ok(());

@@ -137,7 +137,7 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let path = site::archive(&programs[ours], &dist)?;
         artefacts.push(Artefact { path, most_bytes: None });
     }
-    artefacts.extend(sources_and_wheels(&targets, args.quick, &dist)?);
+    artefacts.extend(sources_and_wheels(&targets, &offered[ours].tree, args.quick, &dist)?);
     let is_small = sums::write(&artefacts, &dist)?;
     let is_same = !args.reproduce || reproduce::run(args.only.as_deref(), &dist)?;
     let ground = proofs::Ground { offered, image, beside, work, quick: args.quick };
@@ -167,6 +167,7 @@ fn image_of(offered: &[Made], folder: &Path) -> anyhow::Result<PathBuf> {
 /// What is of no target's tree.
 fn sources_and_wheels(
     targets: &[&'static Target],
+    tree: &Tree,
     quick: bool,
     dist: &Path,
 ) -> anyhow::Result<Vec<Artefact>> {
@@ -176,7 +177,8 @@ fn sources_and_wheels(
     artefacts.push(offered(source));
     if !quick {
         let wheel = |path| Artefact { path, most_bytes: Some(maturin::MOST_BYTES) };
-        artefacts.extend(wheels::built(targets, dist)?.into_iter().map(wheel));
+        let share = wheels::share(tree)?;
+        artefacts.extend(wheels::built(targets, &share, dist)?.into_iter().map(wheel));
     }
     Ok(artefacts)
 }

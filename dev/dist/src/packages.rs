@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 
-use xtask::cargo;
+use xtask::{cargo, files};
 
 use super::binaries::Target;
 use super::elf::{self, Needs};
@@ -137,7 +137,7 @@ fn listed(
     tree: &Path,
     contents: &mut BTreeMap<PathBuf, Value>,
 ) -> anyhow::Result<()> {
-    for file in tree::files(folder)? {
+    for file in files::files(folder)? {
         let place = file.strip_prefix(tree)?;
         let destination = Path::new("/").join(place);
         if !file.is_dir() {

@@ -73,12 +73,17 @@ fn is_bill(text: &str, listed: &[String]) -> anyhow::Result<()> {
 /// Writes the licences of all that is compiled into the program, into a folder.
 fn licences(folder: &Path) -> anyhow::Result<PathBuf> {
     let path = folder.join(LICENCES);
+    licences_of(MANIFEST, &path)?;
+    Ok(path)
+}
+
+/// Writes the licences of all that is compiled into a crate.
+pub(super) fn licences_of(manifest: &str, path: &Path) -> anyhow::Result<()> {
     let line = "cargo about generate --locked --offline --fail --config packaging/about.toml \
                 packaging/licences.hbs --manifest-path";
     let mut command = cargo::command(line);
-    command.arg(MANIFEST).arg("--output-file").arg(&path);
-    cargo::done(&mut command, "the list of licences")?;
-    Ok(path)
+    command.arg(manifest).arg("--output-file").arg(path);
+    cargo::done(&mut command, "the list of licences")
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use anyhow::{Context, bail};
 use flate2::{Compression, GzBuilder};
 
 use xtask::cargo;
+use xtask::files::{copied, files};
 
 use super::{debian, moment};
 
@@ -154,14 +155,6 @@ pub(super) fn written(place: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     fs::write(place, bytes).with_context(|| format!("cannot write `{}`", place.display()))
 }
 
-/// The files of a folder, by name.
-pub(super) fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(folder).with_context(|| format!("no `{}`", folder.display()))?;
-    let mut files = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
-    files.sort();
-    Ok(files)
-}
-
 /// The files below a folder, by their paths from there.
 pub(super) fn below(folder: &Path) -> anyhow::Result<BTreeSet<PathBuf>> {
     let mut all = BTreeSet::new();
@@ -184,20 +177,4 @@ pub(super) fn cleared(folder: &Path) -> anyhow::Result<PathBuf> {
     }
     fs::create_dir_all(folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
     Ok(folder.to_owned())
-}
-
-/// Copies a file, or a folder with all in it; rights are those of the file.
-fn copied(from: &Path, to: &Path) -> anyhow::Result<()> {
-    if from.is_dir() {
-        for file in files(from)? {
-            copied(&file, &to.join(file.file_name().unwrap_or_default()))?;
-        }
-        return Ok(());
-    }
-    if let Some(folder) = to.parent() {
-        fs::create_dir_all(folder)
-            .with_context(|| format!("cannot make `{}`", folder.display()))?;
-    }
-    fs::copy(from, to).with_context(|| format!("cannot copy `{}`", from.display()))?;
-    Ok(())
 }

@@ -8,13 +8,39 @@ use std::sync::Mutex;
 use anyhow::{Context, anyhow, ensure};
 
 use xtask::cargo;
+use xtask::files::copied;
 use xtask::maturin::{self, COMMAND, PACKAGE, SMALLER};
 
 use super::binaries::{self, GLIBC, PROFILE, Target};
-use super::repeatable;
+use super::tree::{self, Tree};
+use super::{WORK, repeatable, supply};
+
+/// What of a tree goes with the package, whatever the target: pages of the manual, completions, licences.
+const SHARED: [&str; 6] =
+    ["man", "bash-completion", "fish", "zsh", "licenses", "doc/cpudyno/THIRD-PARTY-LICENSES.txt"];
+
+/// Gathers it in a folder.
+pub(super) fn share(tree: &Tree) -> anyhow::Result<PathBuf> {
+    let share = tree::cleared(&cargo::root().join(WORK).join("share"))?;
+    for name in SHARED {
+        for part in [&tree.common, &tree.others] {
+            let from = part.join("usr/share").join(name);
+            if from.exists() {
+                copied(&from, &share.join(name))?;
+            }
+        }
+    }
+    let licences = share.join("licenses/cpudyno/THIRD-PARTY-LICENSES-python.txt");
+    supply::licences_of(&format!("{PACKAGE}/Cargo.toml"), &licences)?;
+    Ok(share)
+}
 
 /// Builds them into a folder.
-pub(super) fn built(targets: &[&'static Target], folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+pub(super) fn built(
+    targets: &[&'static Target],
+    share: &Path,
+    folder: &Path,
+) -> anyhow::Result<Vec<PathBuf>> {
     let targets: Vec<_> = targets.iter().copied().filter(|target| target.loads).collect();
     let root = cargo::root().join(PACKAGE);
     fs::create_dir_all(root.join("cpudyno.data"))
@@ -30,6 +56,7 @@ pub(super) fn built(targets: &[&'static Target], folder: &Path) -> anyhow::Resul
         let _packing = packing.lock().map_err(|_| anyhow!("BUG: packing a wheel panicked"))?;
         let wheel = maturin::packed(
             &program,
+            Some(share),
             building(target, jobs)?,
             &target.folder().with_file_name("wheel"),
         )?;

@@ -8,6 +8,7 @@
 )]
 
 pub mod cargo;
+pub mod files;
 pub mod maturin;
 pub mod needs;
 

@@ -7,6 +7,7 @@ use std::process::Command;
 use anyhow::Context;
 
 use crate::cargo;
+use crate::files::copied;
 
 /// The package, from the root.
 pub const PACKAGE: &str = "crates/python";
@@ -22,13 +23,22 @@ pub const SMALLER: [&str; 2] = ["--config", "profile.dist.package.cpudyno-fleet.
 pub const COMMAND: [&str; 5] =
     ["--no-default-features", "--features", "command", "--config", "profile.dist.opt-level=\"z\""];
 
-/// Packs a program and what maturin builds, with these arguments more, into a folder of wheels; those that were there
-/// are removed.
-pub fn packed(program: &Path, mut maturin: Command, folder: &Path) -> anyhow::Result<PathBuf> {
-    let scripts = cargo::root().join(PACKAGE).join("cpudyno.data/scripts");
-    fs::create_dir_all(&scripts).context("cannot make a folder for the command")?;
-    fs::copy(program, scripts.join("cpudyno"))
-        .with_context(|| format!("cannot copy `{}`", program.display()))?;
+/// Packs a program, what of its `share/` there is, and what maturin builds, into a folder of wheels; those that were
+/// there are removed.
+pub fn packed(
+    program: &Path,
+    share: Option<&Path>,
+    mut maturin: Command,
+    folder: &Path,
+) -> anyhow::Result<PathBuf> {
+    let data = cargo::root().join(PACKAGE).join("cpudyno.data");
+    if data.exists() {
+        fs::remove_dir_all(&data).context("cannot clear what goes with the package")?;
+    }
+    copied(program, &data.join("scripts/cpudyno"))?;
+    if let Some(share) = share {
+        copied(share, &data.join("data/share"))?;
+    }
     if folder.exists() {
         for old in wheels(folder)? {
             fs::remove_file(old).context("cannot remove an earlier wheel")?;

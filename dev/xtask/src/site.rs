@@ -8,6 +8,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, bail};
 
 use xtask::cargo;
+use xtask::files::copied;
 
 use crate::ancestors;
 
@@ -29,7 +30,7 @@ pub(crate) fn run(program: Option<&Path>) -> anyhow::Result<ExitCode> {
         fs::remove_dir_all(&source).context("cannot clear the site")?;
     }
     // Links between texts hold, because their places to each other stay.
-    copy(&root.join("docs"), &source.join("docs"))?;
+    copied(&root.join("docs"), &source.join("docs"))?;
     for page in PAGES {
         fs::copy(root.join(page), source.join(page)).with_context(|| format!("no {page}"))?;
     }
@@ -81,18 +82,4 @@ fn for_programs(source: &Path, book: &Path) -> anyhow::Result<usize> {
     list += "\n## Optional\n\n- [JSON schema of records](docs/reference/record.schema.json)\n";
     fs::write(book.join("llms.txt"), list)?;
     Ok(pages)
-}
-
-fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from).with_context(|| format!("no {}", from.display()))? {
-        let entry = entry?;
-        let to = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy(&entry.path(), &to)?;
-        } else {
-            fs::copy(entry.path(), to)?;
-        }
-    }
-    Ok(())
 }

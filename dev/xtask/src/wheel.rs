@@ -63,7 +63,7 @@ fn built(profile: &str, folder: &Path) -> anyhow::Result<PathBuf> {
     let program = target(&root).join(output).join("cpudyno");
     let mut command = cargo::command(&maturin::line());
     command.args(["--profile", profile]).args(SMALLER);
-    maturin::packed(&program, command, folder)
+    maturin::packed(&program, None, command, folder)
 }
 
 /// Installs the wheel where nothing else is, and runs the tests.

@@ -6,6 +6,8 @@ use std::process::Command;
 
 use anyhow::{Context, bail};
 
+use xtask::files;
+
 use super::super::tree;
 use super::super::{image_of, of_target};
 use super::{Ground, said};
@@ -14,7 +16,7 @@ use super::{Ground, said};
 const WIDTH: &str = "80";
 
 pub(super) fn manual(ground: &Ground) -> anyhow::Result<()> {
-    let pages = tree::files(&ground.ours()?.tree.common.join("usr/share/man/man1"))?;
+    let pages = files::files(&ground.ours()?.tree.common.join("usr/share/man/man1"))?;
     for page in &pages {
         let mut man = Command::new("man");
         man.args(["--warnings", "-l"]).arg(page).env("MANWIDTH", WIDTH).env("LC_ALL", "C.UTF-8");
@@ -35,7 +37,7 @@ pub(super) fn units(ground: &Ground) -> anyhow::Result<()> {
     let program = tree.join("usr/bin/cpudyno");
     let folder = tree::cleared(&ground.work.join("units"))?;
     let mut all = Vec::new();
-    for unit in tree::files(&tree.join(tree::UNITS))? {
+    for unit in files::files(&tree.join(tree::UNITS))? {
         let text = fs::read_to_string(&unit)?;
         // Programs are looked for on this machine, where ours is not installed.
         let here = text.replace("/usr/bin/cpudyno", &program.display().to_string());
@@ -60,7 +62,7 @@ pub(super) fn archive(ground: &Ground) -> anyhow::Result<()> {
     for made in &ground.offered {
         let folder = tree::cleared(&ground.work.join("unpacked"))?;
         said(Command::new("tar").arg("-xzf").arg(&made.archive).arg("-C").arg(&folder))?;
-        let [top] = tree::files(&folder)?.try_into().ok().context("an archive has one folder")?;
+        let [top] = files::files(&folder)?.try_into().ok().context("an archive has one folder")?;
         for wanted in ["README.md", "LICENSE-MIT", "LICENSE-APACHE", "share/man/man1/cpudyno.1.gz"]
         {
             let file: &Path = &top.join(wanted);
