@@ -22,6 +22,7 @@ const ELSEWHERE: &[&str] = &[
     "src/bench.rs",
     "msr/tsc/",
     "target/",
+    "dist/",
     "docs/reference/cpudyno.md",
     "docs/reference/ancestors.md",
 ];
