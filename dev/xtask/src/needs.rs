@@ -222,21 +222,21 @@ pub const NEEDS: &[Need] = &[
     Need {
         id: "pytest",
         purpose: "runs the tests of the Python package",
-        probe: Probe::Runs("env PYTHONPATH=target/tools/pytest python3 -c __import__('pytest')"),
+        probe: Probe::Runs("env PYTHONPATH=target/tools/pytest python3 -S -c __import__('pytest')"),
         install: Install::Application { package: "pytest", version: "9.2.0", folder: "pytest" },
     },
     Need {
         id: "mypy",
         purpose: "holds the types of the Python package against its code",
         probe: Probe::Runs(
-            "env PYTHONPATH=target/tools/mypy python3 -c __import__('mypy.stubtest')",
+            "env PYTHONPATH=target/tools/mypy python3 -S -c __import__('mypy.stubtest')",
         ),
         install: Install::Application { package: "mypy", version: "2.4.1", folder: "mypy" },
     },
     Need {
         id: "pandas",
         purpose: "makes data frames of what the Python package hands over",
-        probe: Probe::Runs("env PYTHONPATH=target/tools/pandas python3 -c __import__('pandas')"),
+        probe: Probe::Runs("env PYTHONPATH=target/tools/pandas python3 -S -c __import__('pandas')"),
         install: Install::Application { package: "pandas", version: "3.1.1", folder: "pandas" },
     },
     Need {
@@ -277,7 +277,9 @@ pub const NEEDS: &[Need] = &[
     Need {
         id: "reframe",
         purpose: "runs the test that is shipped for it",
-        probe: Probe::Runs("env PYTHONPATH=target/tools/reframe python3 -c __import__('reframe')"),
+        probe: Probe::Runs(
+            "env PYTHONPATH=target/tools/reframe python3 -S -c __import__('reframe')",
+        ),
         // Without what draws tables of its history, which needs another Polars.
         install: Install::Application {
             package: "reframe-hpc[no-analytics]",
