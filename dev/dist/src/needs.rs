@@ -12,20 +12,6 @@ const SHARED: &[&str] = &["aarch64", "cc", "maturin", "nfpm", "mdbook"];
 /// What is needed to pack what cargo builds for this machine.
 const QUICK: &[&str] = &["cc", "nfpm", "readelf", "git"];
 
-/// What proofs need.
-const PROOFS: &[&str] = &[
-    "lintian",
-    "rpmlint",
-    "rpm",
-    "debootstrap",
-    "skopeo",
-    "man",
-    "systemd-analyze",
-    "bash-completion",
-    "zsh",
-    "fish",
-];
-
 /// The rest.
 const NEEDS: &[Need] = &[
     Need {
@@ -92,7 +78,7 @@ const NEEDS: &[Need] = &[
 pub(super) fn missing(quick: bool, test: bool, install: bool) -> anyhow::Result<Option<String>> {
     let is_wanted = |need: &&Need| {
         let is_built_with = if quick { QUICK.contains(&need.id) } else { is_of_release(need.id) };
-        is_built_with || (test && PROOFS.contains(&need.id))
+        is_built_with || (test && needs::PACKAGES.contains(&need.id))
     };
     let all: Vec<_> = needs::NEEDS.iter().chain(NEEDS).filter(is_wanted).collect();
     let missing = needs::missing(&all, install)?;
@@ -129,7 +115,7 @@ mod tests {
             assert_eq!(NEEDS.iter().filter(|other| other.id == need.id).count(), 1, "{}", need.id);
             assert!(needs::NEEDS.iter().all(|other| other.id != need.id), "{}", need.id);
         }
-        for id in SHARED.iter().chain(PROOFS) {
+        for id in SHARED.iter().chain(needs::PACKAGES) {
             assert!(needs::NEEDS.iter().any(|need| need.id == *id), "{id}");
         }
         for id in QUICK {

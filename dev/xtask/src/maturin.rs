@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::Context;
 
 use crate::cargo;
-use crate::files::copied;
+use crate::files::{copied, files};
 
 /// The package, from the root.
 pub const PACKAGE: &str = "crates/python";
@@ -55,9 +55,7 @@ pub fn line() -> String {
 
 /// The wheels in a folder.
 fn wheels(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(folder).with_context(|| format!("no `{}`", folder.display()))?;
-    let mut files: Vec<PathBuf> =
-        entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
+    let mut files = files(folder)?;
     files.retain(|file| file.extension().is_some_and(|end| end == "whl"));
     Ok(files)
 }

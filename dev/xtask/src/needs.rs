@@ -74,6 +74,22 @@ const PIP: Need = Need {
     install: Install::Apt("python3-pip"),
 };
 
+/// What packages are made and proved with.
+pub const PACKAGES: &[&str] = &[
+    "cc",
+    "nfpm",
+    "lintian",
+    "rpmlint",
+    "rpm",
+    "debootstrap",
+    "skopeo",
+    "man",
+    "systemd-analyze",
+    "bash-completion",
+    "zsh",
+    "fish",
+];
+
 /// Everything that the checks need.
 pub const NEEDS: &[Need] = &[
     Need {
