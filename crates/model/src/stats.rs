@@ -3,6 +3,7 @@
 pub mod modes;
 pub mod normal;
 pub mod paired;
+pub mod steps;
 pub mod welch;
 
 use std::collections::BTreeMap;

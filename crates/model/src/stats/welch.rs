@@ -10,24 +10,58 @@
 /// B. L. Welch, The generalization of Student's problem when several different population variances are
 /// involved, Biometrika 34, 1947.
 pub fn welch(a: &[f64], b: &[f64]) -> Option<f64> {
-    let moments = |values: &[f64]| {
+    let (a, b) = (Logs::of(a)?, Logs::of(b)?);
+    if a.count.min(b.count) < 2.0 {
+        return None;
+    }
+    let [error_a, error_b] = [&a, &b].map(|it| it.squares / (it.count - 1.0) / it.count);
+    let error = error_a + error_b;
+    let freedom =
+        error.powi(2) / (error_a.powi(2) / (a.count - 1.0) + error_b.powi(2) / (b.count - 1.0));
+    Some(chance(a.mean - b.mean, error, freedom))
+}
+
+/// The same where both groups scatter alike, which is asked of few numbers: Student's test. One number is a group, too.
+///
+/// # Source
+/// Student, The probable error of a mean, Biometrika 6, 1908; e.g. Welch as above.
+pub fn student_of(a: &[f64], b: &[f64]) -> Option<f64> {
+    let (a, b) = (Logs::of(a)?, Logs::of(b)?);
+    let freedom = a.count + b.count - 2.0;
+    if freedom < 1.0 {
+        return None;
+    }
+    let error = (a.squares + b.squares) / freedom * (1.0 / a.count + 1.0 / b.count);
+    Some(chance(a.mean - b.mean, error, freedom))
+}
+
+/// Logarithms of numbers, summed up.
+struct Logs {
+    count: f64,
+    mean: f64,
+    /// The sum of the squares of what each is away from the mean.
+    squares: f64,
+}
+
+impl Logs {
+    fn of(values: &[f64]) -> Option<Logs> {
         let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
-        let count = logs.len() as f64;
-        if logs.len() < 2 || !logs.iter().all(|log| log.is_finite()) {
+        if logs.is_empty() || !logs.iter().all(|log| log.is_finite()) {
             return None;
         }
+        let count = logs.len() as f64;
         let mean = logs.iter().sum::<f64>() / count;
-        let squares = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>();
-        Some((mean, squares / (count - 1.0) / count, count))
-    };
-    let ((mean_a, error_a, count_a), (mean_b, error_b, count_b)) = (moments(a)?, moments(b)?);
-    let (difference, error) = ((mean_a - mean_b).abs(), error_a + error_b);
-    if error <= 0.0 {
-        return Some(if difference > 0.0 { 0.0 } else { 1.0 });
+        let squares = logs.iter().map(|log| (log - mean).powi(2)).sum();
+        Some(Logs { count, mean, squares })
     }
-    let freedom =
-        error.powi(2) / (error_a.powi(2) / (count_a - 1.0) + error_b.powi(2) / (count_b - 1.0));
-    Some(student(difference / error.sqrt(), freedom))
+}
+
+/// How likely a difference as large is, by its squared error.
+fn chance(difference: f64, error: f64, freedom: f64) -> f64 {
+    if error <= 0.0 {
+        return if difference.abs() > 0.0 { 0.0 } else { 1.0 };
+    }
+    student(difference.abs() / error.sqrt(), freedom)
 }
 
 /// The chance that Student's t is beyond that number, on either side.
