@@ -9,6 +9,7 @@ pub mod counts;
 pub mod digest;
 pub mod features;
 pub mod gate;
+pub mod history;
 pub mod hostlist;
 pub mod metrics;
 pub mod pack;

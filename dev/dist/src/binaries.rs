@@ -1,10 +1,8 @@
 //! The program for each target.
 
 use std::path::PathBuf;
-use std::thread;
-use std::time::Instant;
 
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 
 use xtask::cargo;
 
@@ -40,11 +38,6 @@ impl Target {
         self.name.starts_with(std::env::consts::ARCH)
     }
 
-    /// Where it is built.
-    pub(super) fn folder(&self) -> PathBuf {
-        cargo::root().join(WORK).join(self.name).join("target")
-    }
-
     /// Its name for zig, which links for the oldest glibc.
     pub(super) fn of_zig(&self) -> String {
         if self.loads { format!("{}.{GLIBC}", self.triple) } else { self.triple.to_owned() }
@@ -69,49 +62,25 @@ pub(super) fn built(targets: &[&'static Target], quick: bool) -> anyhow::Result<
         cargo::done(&mut cargo::command("cargo build --release --locked"), "the program")?;
         return Ok(vec![cargo::root().join("target/release/cpudyno")]);
     }
-    side_by_side(targets, |target, jobs| program(target, jobs, &[]))
+    programs(targets, &[])
 }
 
-/// Builds the program for a target, with these arguments of cargo, and inspects it.
-pub(super) fn program(target: &Target, jobs: usize, with: &[&str]) -> anyhow::Result<PathBuf> {
+/// Builds the program for each target, with these arguments of cargo, and inspects it. Cargo builds for all targets at
+/// once: what takes longest, to optimise a program as one piece, keeps one CPU busy.
+pub(super) fn programs(targets: &[&'static Target], with: &[&str]) -> anyhow::Result<Vec<PathBuf>> {
     let line = "cargo auditable zigbuild --quiet --locked --package cpudyno --bin cpudyno";
-    let folder = target.folder();
+    let folder = cargo::root().join(WORK).join("target");
     let mut command = repeatable::command(line, &folder)?;
-    command.args(["--profile", PROFILE, "--target", &target.of_zig()]);
-    command.args(["--jobs", &jobs.to_string()]).args(with);
-    cargo::done(&mut command, &format!("the program for {}", target.name))?;
-    let program = folder.join(target.triple).join(PROFILE).join("cpudyno");
-    inspected::program(&program, target)?;
-    Ok(program)
-}
-
-/// Does work for each target, for two at a time: what takes longest, to optimise a program as one piece, keeps one
-/// CPU busy. The work hears how many jobs cargo may run.
-pub(super) fn side_by_side<T: Send>(
-    targets: &[&'static Target],
-    work: impl Fn(&'static Target, usize) -> anyhow::Result<T> + Sync,
-) -> anyhow::Result<Vec<T>> {
-    let cpus = thread::available_parallelism()?.get();
-    let timed = |target: &'static Target, jobs| {
-        let begun = Instant::now();
-        let done = work(target, jobs)?;
-        println!("{}: built in {:.0} s", target.name, begun.elapsed().as_secs_f64());
-        Ok(done)
-    };
-    let mut all = Vec::new();
-    for two in targets.chunks(2) {
-        let jobs = (cpus / two.len()).max(1);
-        let done: Vec<anyhow::Result<T>> = thread::scope(|scope| {
-            let started: Vec<_> =
-                two.iter().map(|&target| scope.spawn(move || timed(target, jobs))).collect();
-            let joined = |thread: thread::ScopedJoinHandle<'_, anyhow::Result<T>>| {
-                thread.join().unwrap_or_else(|_| Err(anyhow!("BUG: a build panicked")))
-            };
-            started.into_iter().map(joined).collect()
-        });
-        all.extend(done.into_iter().collect::<anyhow::Result<Vec<T>>>()?);
+    command.args(["--profile", PROFILE]).args(with);
+    for target in targets {
+        command.args(["--target", &target.of_zig()]);
     }
-    Ok(all)
+    cargo::done(&mut command, "the programs")?;
+    let inspected = |target: &&'static Target| {
+        let program = folder.join(target.triple).join(PROFILE).join("cpudyno");
+        inspected::program(&program, target).map(|()| program)
+    };
+    targets.iter().map(inspected).collect()
 }
 
 #[cfg(test)]
@@ -133,12 +102,5 @@ mod tests {
     fn the_quick_one_is_of_this_machine() {
         let [only] = targets(true, None).unwrap()[..] else { panic!() };
         assert!(only.loads && only.runs_here());
-    }
-
-    #[test]
-    fn work_is_done_for_each_target_in_order() {
-        let all = targets(false, None).unwrap();
-        let names = side_by_side(&all, |target, jobs| Ok((target.name, jobs > 0))).unwrap();
-        assert_eq!(names, all.iter().map(|target| (target.name, true)).collect::<Vec<_>>());
     }
 }

@@ -3,13 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
 
-use anyhow::{Context, anyhow, ensure};
+use anyhow::{Context, ensure};
 
 use xtask::cargo;
 use xtask::files::copied;
-use xtask::maturin::{self, COMMAND, PACKAGE, SMALLER};
+use xtask::maturin::{self, COMMAND, PACKAGE};
 
 use super::binaries::{self, GLIBC, PROFILE, Target};
 use super::tree::{self, Tree};
@@ -45,33 +44,23 @@ pub(super) fn built(
     let root = cargo::root().join(PACKAGE);
     fs::create_dir_all(root.join("cpudyno.data"))
         .context("cannot make a folder for the command")?;
-    // The command lies in one place while it is packed.
-    let packing = Mutex::new(());
-    binaries::side_by_side(&targets, |target, jobs| {
-        let program = binaries::program(target, jobs, &[COMMAND.as_slice(), &SMALLER].concat())?;
-        // It compiles, which is what takes minutes. What it packs may have the command of another target.
-        let mut compiling = building(target, jobs)?;
-        compiling.arg("--out").arg(target.folder().with_file_name("not-a-wheel"));
-        cargo::done(&mut compiling, &format!("the Python package for {}", target.name))?;
-        let _packing = packing.lock().map_err(|_| anyhow!("BUG: packing a wheel panicked"))?;
-        let wheel = maturin::packed(
-            &program,
-            Some(share),
-            building(target, jobs)?,
-            &target.folder().with_file_name("wheel"),
-        )?;
+    let programs = binaries::programs(&targets, &COMMAND)?;
+    let made = |(target, program): (&&Target, &PathBuf)| {
+        let made_in = cargo::root().join(WORK).join(target.name).join("wheel");
+        let wheel = maturin::packed(program, Some(share), building(target)?, &made_in)?;
         kept(&wheel, target, folder)
-    })
+    };
+    targets.iter().zip(&programs).map(made).collect()
 }
 
 /// What builds one, but for where to.
-fn building(target: &Target, jobs: usize) -> anyhow::Result<Command> {
+fn building(target: &Target) -> anyhow::Result<Command> {
     // Not where programs are: without the compiler's wrapper of `cargo auditable` all would be compiled anew there,
     // and with it again afterwards.
-    let folder = target.folder().with_file_name("package");
-    let mut command = repeatable::command(&maturin::line(), &folder)?;
+    let mut command =
+        repeatable::command(&maturin::line(), &cargo::root().join(WORK).join("package"))?;
     command.args(["--quiet", "--zig", "--compatibility", "manylinux2014", "--profile", PROFILE]);
-    command.args(["--target", target.triple, "--jobs", &jobs.to_string()]).args(SMALLER);
+    command.args(["--target", target.triple]);
     Ok(command)
 }
 

@@ -15,13 +15,8 @@ pub const PACKAGE: &str = "crates/python";
 /// The largest wheel that is shipped, in bytes.
 pub const MOST_BYTES: u64 = 12_000_000;
 
-/// What keeps it below that, for cargo: code of fleets that is optimised for size here, too.
-pub const SMALLER: [&str; 2] = ["--config", "profile.dist.package.cpudyno-fleet.opt-level=\"s\""];
-
-/// The command that is shipped in it, for cargo: without Parquet, of which Python has writers of its own, and smaller by a
-/// tenth, for which its pages take a third longer.
-pub const COMMAND: [&str; 5] =
-    ["--no-default-features", "--features", "command", "--config", "profile.dist.opt-level=\"z\""];
+/// The command that is shipped in it, for cargo: without Parquet, of which Python has writers of its own.
+pub const COMMAND: [&str; 3] = ["--no-default-features", "--features", "command"];
 
 /// Packs a program, what of its `share/` there is, and what maturin builds, into a folder of wheels; those that were
 /// there are removed.

@@ -504,6 +504,12 @@ enum Root {
     BySudo,
 }
 
+/// What a tool is compiled with that runs once or twice.
+const SOON: &str = "env CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_LTO=off";
+
+/// Where tools are compiled: they share dependencies.
+const COMPILED: &str = "target/tools-compiled";
+
 /// The commands that install `missing`: packages in one go, and nothing that is not missing.
 fn commands(missing: &[&Need], root: Root) -> Vec<String> {
     let apt = match root {
@@ -519,7 +525,7 @@ fn commands(missing: &[&Need], root: Root) -> Vec<String> {
                 "python3 -m pip install --upgrade --target {TOOLS}/{folder} {package}=={version}"
             )),
             Install::Crate { package, version, features } => rest.push(format!(
-                "cargo install --locked --force --root {TOOLS} --features={features} {package}@{version}"
+                "{SOON} cargo install --locked --force --root {TOOLS} --target-dir {COMPILED} --features={features} {package}@{version}"
             )),
             Install::RustupComponent(name) => rest.push(format!("rustup component add {name}")),
             Install::RustupTarget(name) => rest.push(format!("rustup target add {name}")),
@@ -631,7 +637,8 @@ mod tests {
     fn programs_that_are_compiled_come_as_they_are_locked() {
         let install = Install::Crate { package: "a", version: "1.2.3", features: "cli" };
         let need = Need { id: "a", purpose: "is a test", probe: Probe::Runs("a"), install };
-        let line = "cargo install --locked --force --root target/tools --features=cli a@1.2.3";
+        let line = "env CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_LTO=off cargo install --locked --force --root target/tools \
+                    --target-dir target/tools-compiled --features=cli a@1.2.3";
         assert_eq!(commands(&[&need], Root::Already), [line]);
     }
 

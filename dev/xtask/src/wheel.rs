@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode};
 use anyhow::Context;
 use clap::Args;
 
-use xtask::maturin::{self, COMMAND, MOST_BYTES, PACKAGE, SMALLER};
+use xtask::maturin::{self, COMMAND, MOST_BYTES, PACKAGE};
 use xtask::{EXIT_NO, cargo};
 
 /// Where wheels are put, from the root.
@@ -58,11 +58,11 @@ fn built(profile: &str, folder: &Path) -> anyhow::Result<PathBuf> {
         // Both at once: their features are those of the whole workspace, which is built already.
         command.args(["--package", "cpudyno-python"]);
     }
-    cargo::done(command.args(["--profile", profile]).args(SMALLER), "the command")?;
+    cargo::done(command.args(["--profile", profile]), "the command")?;
     let output = if profile == "dev" { "debug" } else { profile };
     let program = target(&root).join(output).join("cpudyno");
     let mut command = cargo::command(&maturin::line());
-    command.args(["--profile", profile]).args(SMALLER);
+    command.args(["--profile", profile]);
     maturin::packed(&program, None, command, folder)
 }
 

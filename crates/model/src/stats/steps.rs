@@ -1,15 +1,15 @@
 //! Where the level of a series steps: from which run on a machine is faster or slower.
 
 use super::median;
-use super::welch::student_of;
+use super::welch::{chance, student_of};
 
 /// A step of a series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Step {
     /// The place of the first number of the new level.
     pub at: usize,
-    /// The new level over the one before: medians.
-    pub ratio: f64,
+    /// The level before and the new one: medians.
+    pub levels: [f64; 2],
     /// How likely a step as clear as this one is, anywhere in a series of its length that has none.
     pub chance: f64,
 }
@@ -26,91 +26,187 @@ pub struct StepRules {
 /// So many numbers a level has, at least: one alone is an outlier until the next one confirms it.
 const LEVEL_MIN: usize = 2;
 
+/// The same of a level with others before and after it: two outliers in a row are no level.
+const INNER_MIN: usize = 3;
+
+/// What is usual is known from so many numbers, at least.
+const USUAL_MIN: usize = 4;
+
 /// The steps of a series of numbers above zero, in their order.
 ///
-/// The series is cut where both parts together scatter least around their means of logarithms, if Student's test, as often
-/// as there are cuts, takes the parts for different; then each part is. Single outliers are drawn to their neighbours
-/// before.
+/// The series is cut into the levels around whose means its logarithms scatter least, where each further level has its
+/// price. Then levels are joined whose difference is small, or which Student's test, as often as there are places for a
+/// step, does not take for different. Single outliers are put among their neighbours before.
 ///
 /// # Source
-/// Binary segmentation: Scott and Knott, Biometrics 30, 1974. Outliers: Hampel, Journal of the American Statistical
-/// Association 69, 1974.
+/// Cuts: Jackson et al., An algorithm for optimal partitioning of data on an interval, IEEE Signal Processing Letters 12,
+/// 2005. Outliers: Hampel, Journal of the American Statistical Association 69, 1974.
 pub fn steps(series: &[f64], rules: &StepRules) -> Vec<Step> {
-    let smooth = without_outliers(series);
-    let mut cuts = Vec::new();
-    cut(&smooth, 0, rules, &mut cuts);
-    cuts.sort_by_key(|&(at, _)| at);
-    let ends = cuts.iter().map(|&(at, _)| at).chain([series.len()]);
-    let mut begun = 0;
-    let levels: Vec<f64> = ends
-        .map(|end| {
-            let level = median(&series[begun..end]).unwrap_or(f64::NAN);
-            begun = end;
-            level
-        })
-        .collect();
-    let ratios = levels.windows(2).map(|pair| pair[1] / pair[0]);
-    let steps = cuts.iter().zip(ratios).map(|(&(at, chance), ratio)| Step { at, ratio, chance });
-    steps.filter(|step| step.ratio.ln().abs() >= rules.least.ln_1p()).collect()
-}
-
-/// Cuts a part that begins there, and what comes of it.
-fn cut(part: &[f64], begin: usize, rules: &StepRules, cuts: &mut Vec<(usize, f64)>) {
-    let Some(at) = best_cut(part) else { return };
-    let (before, after) = part.split_at(at);
-    let tried = part.len() + 1 - 2 * LEVEL_MIN;
-    let Some(chance) = student_of(before, after).map(|chance| (chance * tried as f64).min(1.0))
-    else {
-        return;
-    };
-    let levels = median(before).zip(median(after));
-    let is_large = levels.is_some_and(|(a, b)| (b / a).ln().abs() >= rules.least.ln_1p());
-    if chance > rules.chance || !is_large {
-        return;
+    let logs: Vec<f64> = without_outliers(series).iter().map(|value| value.ln()).collect();
+    if !logs.iter().all(|log| log.is_finite()) {
+        return Vec::new();
     }
-    cuts.push((begin + at, chance));
-    cut(before, begin, rules, cuts);
-    cut(after, begin + at, rules, cuts);
+    let mut cuts = cuts(&logs);
+    loop {
+        let steps = between(series, &logs, &cuts);
+        let doubt = |step: &Step| if step.is_large(rules) { step.chance } else { f64::INFINITY };
+        let worst = steps.iter().enumerate().max_by(|a, b| doubt(a.1).total_cmp(&doubt(b.1)));
+        match worst {
+            Some((place, step)) if doubt(step) > rules.chance => cuts.remove(place),
+            _ => return steps,
+        };
+    }
 }
 
-/// Where both parts together scatter least.
-fn best_cut(part: &[f64]) -> Option<usize> {
-    let logs: Vec<f64> = part.iter().map(|value| value.ln()).collect();
-    let sum: f64 = logs.iter().sum();
-    let count = logs.len() as f64;
-    let mut before: f64 = logs.iter().take(LEVEL_MIN - 1).sum();
-    let mut best: Option<(usize, f64)> = None;
-    for at in LEVEL_MIN..=part.len().checked_sub(LEVEL_MIN)? {
-        before += logs[at - 1];
-        let (left, right) = (at as f64, count - at as f64);
-        // What the squares around both means are less than those around one.
-        let gain = before * before / left + (sum - before).powi(2) / right;
-        if best.is_none_or(|(_, most)| gain > most) {
-            best = Some((at, gain));
+/// The steps at these cuts.
+fn between(series: &[f64], logs: &[f64], cuts: &[usize]) -> Vec<Step> {
+    let ends = [0].into_iter().chain(cuts.iter().copied()).chain([series.len()]);
+    let ends: Vec<usize> = ends.collect();
+    let sums = Sums::of(logs);
+    let levels = || ends.windows(2).map(|ends| (ends[0], ends[1]));
+    let squares: f64 = levels().map(|(from, to)| sums.squares(from, to)).sum();
+    // A step may be anywhere; a level between two of them may begin and end anywhere.
+    let places = (logs.len() + 1).saturating_sub(2 * LEVEL_MIN) as f64;
+    let tried = if cuts.len() > 1 { places * places / 2.0 } else { places };
+    // All levels scatter alike.
+    let freedom = logs.len() as f64 - cuts.len() as f64 - 1.0;
+    let step = |(before, after): ((usize, usize), (usize, usize))| {
+        let ((from, at), (_, to)) = (before, after);
+        let (left, right) = ((at - from) as f64, (to - at) as f64);
+        let error = squares / freedom * (1.0 / left + 1.0 / right);
+        let difference = sums.mean(at, to) - sums.mean(from, at);
+        let [old, new] = [(from, at), (at, to)].map(|(from, to)| median(&series[from..to]));
+        let chance = (chance(difference, error, freedom) * tried).min(1.0);
+        Some(Step { at, levels: [old?, new?], chance })
+    };
+    levels().zip(levels().skip(1)).filter_map(step).collect()
+}
+
+/// Sums of numbers and of their squares, from the first to each.
+struct Sums(Vec<(f64, f64)>);
+
+impl Sums {
+    fn of(values: &[f64]) -> Sums {
+        // What is near zero is summed up without loss.
+        let middle = median(values).unwrap_or(0.0);
+        let add = |sums: &mut (f64, f64), value: &f64| {
+            let value = value - middle;
+            *sums = (sums.0 + value, sums.1 + value * value);
+            Some(*sums)
+        };
+        Sums([(0.0, 0.0)].into_iter().chain(values.iter().scan((0.0, 0.0), add)).collect())
+    }
+
+    /// The mean of a part, away from the median of all.
+    fn mean(&self, from: usize, to: usize) -> f64 {
+        (self.0[to].0 - self.0[from].0) / (to - from) as f64
+    }
+
+    /// The squares of a part around its mean.
+    fn squares(&self, from: usize, to: usize) -> f64 {
+        let squares = self.0[to].1 - self.0[from].1;
+        (squares - self.mean(from, to).powi(2) * (to - from) as f64).max(0.0)
+    }
+}
+
+/// Where the levels end that are cheapest together.
+fn cuts(logs: &[f64]) -> Vec<usize> {
+    /// The price of a level, in variances and logarithms of the length: Zhang and Siegmund, Biometrics 63, 2007.
+    const PRICE: f64 = 3.0;
+    let count = logs.len();
+    if count < 2 * LEVEL_MIN {
+        return Vec::new();
+    }
+    let price = PRICE * (count as f64).ln() * variance(logs);
+    let sums = Sums::of(logs);
+    // Of the first so many: their price, and where their last level begins.
+    let mut best = vec![(f64::INFINITY, 0); count + 1];
+    best[0].0 = 0.0;
+    for end in LEVEL_MIN..=count {
+        for begin in 0..=end - LEVEL_MIN {
+            let is_inner = begin > 0 && end < count;
+            if is_inner && end - begin < INNER_MIN {
+                continue;
+            }
+            let all = best[begin].0 + price + sums.squares(begin, end);
+            if all < best[end].0 {
+                best[end] = (all, begin);
+            }
         }
     }
-    best.map(|(at, _)| at)
+    let mut cuts = Vec::new();
+    let mut end = best[count].1;
+    while end > 0 {
+        cuts.push(end);
+        end = best[end].1;
+    }
+    cuts.reverse();
+    cuts
 }
 
-/// Each number, drawn to where its neighbours' scatter ends.
+/// The variance of noise, which steps do not widen: by the median distance of neighbours.
+fn variance(values: &[f64]) -> f64 {
+    (neighbours(values).unwrap_or(0.0) * DEVIATION).powi(2)
+}
+
+/// The standard deviation of normal noise over the median distance of neighbours.
+const DEVIATION: f64 = 1.0 / 0.953_87;
+
+/// The median distance of neighbours.
+fn neighbours(values: &[f64]) -> Option<f64> {
+    let distances: Vec<f64> = values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
+    median(&distances)
+}
+
+/// How the last number of a series stands apart from the level before it, if it does: the next number says whether that
+/// is a step or an outlier.
+pub fn apart(series: &[f64], rules: &StepRules) -> Option<Step> {
+    let begun = steps(series, rules).last().map_or(0, |step| step.at);
+    let (last, level) =
+        series[begun..].split_last().filter(|(_, level)| level.len() >= USUAL_MIN)?;
+    let step = Step {
+        at: series.len() - 1,
+        levels: [median(level)?, *last],
+        chance: student_of(level, &[*last])?,
+    };
+    (step.chance <= rules.chance && step.is_large(rules)).then_some(step)
+}
+
+impl Step {
+    /// The new level over the one before.
+    pub fn ratio(&self) -> f64 {
+        self.levels[1] / self.levels[0]
+    }
+
+    fn is_large(&self, rules: &StepRules) -> bool {
+        self.ratio().ln().abs() >= rules.least.ln_1p()
+    }
+}
+
+/// The numbers, where each that lies far beyond its neighbours' scatter is their median.
 fn without_outliers(series: &[f64]) -> Vec<f64> {
     /// The median of so many on each side, and itself, which a step does not move.
     const REACH: usize = 2;
     /// So many standard deviations are no outlier.
     const FAR: f64 = 6.0;
-    /// The standard deviation of normal noise over the median distance of neighbours.
-    const DEVIATION: f64 = 1.0 / 0.953_87;
-    let distances: Vec<f64> = series.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
-    let distance = median(&distances).filter(|distance| *distance > 0.0);
+    let distance = neighbours(series).filter(|distance| *distance > 0.0);
     let Some(distance) = distance else { return series.to_vec() };
     let far = FAR * DEVIATION * distance;
     let last = series.len() - 1;
     let around = |at: usize| {
-        // At an end there are neighbours on one side alone.
-        let (from, to) = (at.saturating_sub(REACH), (at + REACH).min(last));
+        // The last two of a new level are two of three.
+        let (from, to) = match (at, last - at) {
+            (0 | 1, _) => (0, REACH.min(last)),
+            (_, 0 | 1) => (last.saturating_sub(REACH), last),
+            _ => (at - REACH, at + REACH),
+        };
         median(&series[from..=to]).unwrap_or(series[at])
     };
-    (0..series.len()).map(|at| series[at].clamp(around(at) - far, around(at) + far)).collect()
+    let drawn = |at: usize| {
+        let around = around(at);
+        if (series[at] - around).abs() > far { around } else { series[at] }
+    };
+    (0..series.len()).map(drawn).collect()
 }
 
 #[cfg(test)]
@@ -157,7 +253,34 @@ mod tests {
         series[20..40].iter_mut().for_each(|value| *value *= 1.08);
         let steps = steps(&series, &RULES);
         assert_eq!(steps.iter().map(|step| step.at).collect::<Vec<_>>(), [20, 40]);
-        assert!((steps[0].ratio - 1.08).abs() < 0.01 && (steps[1].ratio - 1.0 / 1.08).abs() < 0.01);
+        assert!(
+            (steps[0].ratio() - 1.08).abs() < 0.01 && (steps[1].ratio() - 1.0 / 1.08).abs() < 0.01
+        );
+    }
+
+    #[test]
+    fn the_last_number_stands_apart_until_another_one_says_more() {
+        let mut series = noise(20, 0.005, 6);
+        assert_eq!(apart(&series, &RULES), None);
+        series.push(90.0);
+        assert_eq!(apart(&series, &RULES).map(|step| step.at), Some(20));
+        assert_eq!(steps(&series, &RULES), []);
+        series.push(90.2);
+        assert_eq!(apart(&series, &RULES), None);
+        assert_eq!(steps(&series, &RULES).iter().map(|step| step.at).collect::<Vec<_>>(), [20]);
+        for few in [&[][..], &[1.0], &[1.0, 1.0, 1.0, 2.0]] {
+            assert_eq!(apart(few, &RULES), None);
+        }
+    }
+
+    #[test]
+    fn hardly_any_last_number_stands_apart_by_chance() {
+        for count in [5, 10, 40] {
+            let alarms =
+                (0..400).filter(|&seed| apart(&noise(count, 0.02, seed), &RULES).is_some());
+            let alarms = alarms.count();
+            assert!(alarms <= 30, "{count} runs: {alarms} of 400");
+        }
     }
 
     #[test]

@@ -57,7 +57,7 @@ impl Logs {
 }
 
 /// How likely a difference as large is, by its squared error.
-fn chance(difference: f64, error: f64, freedom: f64) -> f64 {
+pub(super) fn chance(difference: f64, error: f64, freedom: f64) -> f64 {
     if error <= 0.0 {
         return if difference.abs() > 0.0 { 0.0 } else { 1.0 };
     }

@@ -1,0 +1,198 @@
+use model::record::Digest;
+
+use super::{Entry, History, Kept, Move};
+use crate::simulate::{FAULTS, PlantedFault, SimulatedFleet, normal};
+use crate::testing::{blank, place, say, series};
+
+/// A run of a small machine: facts that faults change, results that they move.
+pub(super) fn base() -> Digest {
+    let mut record = blank();
+    place(&mut record, &["0-3"]);
+    record.run.simulated = Some("it".to_owned());
+    for (id, text) in [
+        ("cpu.brand", "SIMULATED"),
+        ("kernel.release", "6.1.0-simulated"),
+        ("memory.total", "512 GiB"),
+        ("cpufreq.limits", "0.8 to 3.8 GHz"),
+        ("disturbance.thermal_package", "none"),
+    ] {
+        say(&mut record, id, text);
+    }
+    let all = |area, workload, quantity, value: f64| {
+        ["0", "0-3"].map(|cpus| series([area, workload, quantity], cpus, &[], &[&[value]]))
+    };
+    record.series = [
+        all("turbo", "scalar_iadd", "clock", 3.8e9),
+        all("turbo", "avx256_fma", "clock", 3.4e9),
+        all("memory", "triad", "bandwidth", 3e11),
+        all("memory", "chase", "latency", 1e-7),
+        all("wake", "futex", "round_trip", 1e-5),
+        all("openmp", "libgomp", "loop_time", 3e-5),
+    ]
+    .concat();
+    let mut digest = crate::digest::of(&record);
+    // As on a large machine: all of its cores are 112.
+    let results = std::mem::take(&mut digest.results).into_iter();
+    digest.results = results
+        .map(|(mut key, result)| {
+            key.active = if key.active == 4 { 112 } else { key.active };
+            (key, result)
+        })
+        .collect();
+    digest
+}
+
+/// So many boots of one machine, a day each, with what is asked for from that boot on. From run to run all of a quantity
+/// moves a little, which no spread within a run shows.
+fn boots(count: usize, seed: u64, fault: Option<(&str, usize)>) -> Vec<Entry> {
+    let base = base();
+    let planted = fault.map(|(name, at)| {
+        let fault = FAULTS.iter().find(|fault| fault.name == name).unwrap();
+        (PlantedFault { fault, count: Some(1) }, at)
+    });
+    let mut random = fastrand::Rng::with_seed(seed ^ 0x5eed);
+    let on_day = |day: usize| {
+        let faults: Vec<PlantedFault> =
+            planted.iter().filter(|(_, at)| day >= *at).map(|(fault, _)| *fault).collect();
+        let machine = SimulatedFleet::new(base.clone(), 1, seed, &faults).on_day(day as u64);
+        let digest = shaken(machine.digest(0), &mut random);
+        Entry { boot: Some(format!("boot{day}")), digest }
+    };
+    (0..count).map(on_day).collect()
+}
+
+/// Another run: each result is off by as much as it varies within a run, and one of a hundred by six times that.
+fn shaken(mut digest: Digest, random: &mut fastrand::Rng) -> Digest {
+    for (key, result) in &mut digest.results {
+        let Ok(measured) = &result.outcome else { continue };
+        let spread = match key.quantity.as_str() {
+            "clock" => 0.001,
+            "bandwidth" | "latency" => 0.006,
+            _ => 0.02,
+        };
+        let wide = if random.f64() < 0.01 { 6.0 } else { 1.0 };
+        let factor = (wide * spread * normal(random)).exp();
+        let blocks: Vec<f64> = measured.blocks().iter().map(|block| block * factor).collect();
+        result.outcome = Ok(model::record::Measured::of(&blocks, 0.0).unwrap());
+    }
+    digest
+}
+
+fn told(entries: Vec<Entry>) -> History {
+    History::of(Kept { entries, skipped: Vec::new() }, None)
+}
+
+fn moved_at(history: &History) -> Vec<usize> {
+    let moved = history.boots.iter().enumerate().filter(|(_, boot)| !boot.moved.is_empty());
+    moved.map(|(place, _)| place).collect()
+}
+
+/// Of so many histories, those that find this at the right boot, and only there.
+fn found(fault: &str, is_it: impl Fn(&Move) -> bool, fact: &str) -> usize {
+    let is_found = |seed: &u64| {
+        let at = 20 + (*seed as usize * 13) % 160;
+        let history = told(boots(200, *seed, Some((fault, at))));
+        let boot = &history.boots[at];
+        let is_said = boot.changed.iter().any(|change| change.id == fact);
+        let elsewhere = history.boots.iter().enumerate().filter(|(place, _)| *place != at);
+        let is_alone = elsewhere.clone().all(|(_, boot)| !boot.moved.iter().any(&is_it));
+        let quiet = elsewhere.clone().all(|(_, boot)| boot.changed.is_empty());
+        is_said && boot.moved.iter().any(&is_it) && is_alone && quiet
+    };
+    (0..100).filter(is_found).count()
+}
+
+#[test]
+fn a_capped_clock_is_found_at_its_boot() {
+    let is_clock = |it: &Move| it.what.quantity == "clock" && it.speed < 0.8 && it.confirmed;
+    let found = found("clock-cap", is_clock, "cpufreq.limits");
+    assert!(found >= 95, "{found} of 100");
+}
+
+#[test]
+fn a_missing_dimm_is_found_at_its_boot() {
+    let is_bandwidth =
+        |it: &Move| it.what.quantity == "bandwidth" && it.speed < 0.9 && it.confirmed;
+    let found = found("missing-dimm", is_bandwidth, "memory.total");
+    assert!(found >= 95, "{found} of 100");
+}
+
+#[test]
+fn unchanged_machines_have_no_history_in_nineteen_of_twenty() {
+    for count in [4, 10, 50, 200] {
+        let alarms = (0..200).filter(|seed| !moved_at(&told(boots(count, *seed, None))).is_empty());
+        let alarms = alarms.count();
+        assert!(alarms <= 10, "{count} boots: {alarms} of 200");
+    }
+}
+
+/// A kernel that wakes threads later.
+fn with_new_kernel(entry: &mut Entry) {
+    let kernel = entry.digest.facts.iter_mut().find(|fact| fact.id == "kernel.release");
+    kernel.unwrap().text = Some("6.2.0-simulated".to_owned());
+    for (key, result) in &mut entry.digest.results {
+        if let (Ok(measured), "wake") = (&mut result.outcome, &*key.area) {
+            measured.median *= 1.4;
+        }
+    }
+}
+
+#[test]
+fn a_new_kernel_is_found_at_its_boot_with_what_it_costs() {
+    let is_found = |seed: &u64| {
+        let at = 20 + (*seed as usize * 13) % 160;
+        let mut entries = boots(200, *seed, None);
+        entries[at..].iter_mut().for_each(with_new_kernel);
+        let history = told(entries);
+        let changed: Vec<usize> =
+            (0..200).filter(|it| !history.boots[*it].changed.is_empty()).collect();
+        let moved: Vec<&Move> = history.boots[at].moved.iter().collect();
+        let causes = history.boots[at].causes(&moved);
+        moved_at(&history) == [at] && changed == [at] && causes.len() == 1
+    };
+    let found = (0..100).filter(is_found).count();
+    assert!(found >= 95, "{found} of 100");
+}
+
+#[test]
+fn the_newest_boot_is_told_before_another_one_confirms_it() {
+    let mut entries = boots(30, 3, Some(("clock-cap", 29)));
+    let history = told(entries.clone());
+    let newest = history.boots.last().unwrap();
+    let clocks = || newest.moved.iter().filter(|it| it.what.quantity == "clock");
+    assert!(clocks().count() > 0 && clocks().all(|it| !it.confirmed), "{newest:?}");
+    let slower = history.slower_than(0.05);
+    assert!(!slower.is_empty() && slower[0].1 < 0.8);
+    // Another run of the same boot confirms it.
+    let again = boots(31, 3, Some(("clock-cap", 29))).pop().unwrap();
+    entries.push(Entry { boot: Some("boot29".to_owned()), ..again });
+    let history = told(entries);
+    assert_eq!(history.boots.len(), 30);
+    let newest = history.boots.last().unwrap();
+    assert_eq!(newest.runs.len(), 2);
+    let mut clocks = newest.moved.iter().filter(|it| it.what.quantity == "clock");
+    assert!(clocks.all(|it| it.confirmed));
+}
+
+#[test]
+fn what_is_as_fast_as_at_the_beginning_is_not_slower() {
+    let mut entries = boots(60, 5, Some(("clock-cap", 20)));
+    let well = boots(60, 5, None);
+    entries[40..].clone_from_slice(&well[40..]);
+    let history = told(entries.clone());
+    assert_eq!(moved_at(&history), [20, 40]);
+    assert_eq!(history.slower_than(0.05), []);
+    let kept = Kept { entries: entries[..40].to_vec(), skipped: Vec::new() };
+    assert!(!History::of(kept, None).slower_than(0.05).is_empty());
+    // Of the last ten boots nothing is otherwise than at their beginning.
+    let kept = Kept { entries: entries[..40].to_vec(), skipped: Vec::new() };
+    assert_eq!(moved_at(&History::of(kept, Some(10))), [0; 0]);
+}
+
+#[test]
+fn few_runs_and_none_say_nothing() {
+    for count in 0..4 {
+        let history = told(boots(count, 1, Some(("clock-cap", 2))));
+        assert_eq!((history.boots.len(), history.results.len()), (count, 0));
+    }
+}
