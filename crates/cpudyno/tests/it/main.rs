@@ -15,6 +15,7 @@ mod fleet;
 mod fleet_bad;
 mod gate;
 mod guide;
+mod history;
 mod info;
 mod jitter;
 mod launch;

@@ -136,11 +136,13 @@ struct Differs {
 
 fn check(example: &Example<'_>, folder: &Path) -> Result<(), Differs> {
     let Example { command, output, .. } = example;
-    // Records and captures are those that simulated machines have made before.
+    // Records, captures and histories are those that simulated machines have made before.
     let named = command.split_once("--machine ").and_then(|(_, rest)| rest.split(' ').next());
     let simulated = match named {
         Some(machine) => machine.starts_with("sim:") || folder.join(machine).exists(),
-        None => ["cpudyno show ", "cpudyno compare "].iter().any(|it| command.starts_with(it)),
+        None => ["cpudyno show ", "cpudyno compare ", "cpudyno history --store "]
+            .iter()
+            .any(|it| command.starts_with(it)),
     };
     assert!(simulated, "{command}: other machines are shown in blocks `text`");
     let finished = shell(command, folder);

@@ -14,7 +14,7 @@ use model::stats::paired::Better;
 use serde::Serialize;
 
 pub use self::page::page;
-pub use self::store::{Entry, Kept, Skipped, Store, StoreError};
+pub use self::store::{Entry, KeptRuns, Skipped, Store, StoreError};
 use crate::compare::{can_be_chosen, known_cause};
 use crate::digest::AFTER;
 
@@ -43,14 +43,14 @@ pub struct Boot {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub simulated: Option<String>,
     /// What the machine says otherwise than before, what somebody can choose first.
-    pub changed: Vec<Change>,
+    pub changed: Vec<FactChange>,
     /// What moved with it, the dearest first.
     pub moved: Vec<Move>,
 }
 
 /// What a machine says otherwise than before.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Change {
+pub struct FactChange {
     /// The fact's id.
     pub id: String,
     /// What people call it.
@@ -95,8 +95,8 @@ pub struct ResultSeries {
 
 impl History {
     /// What runs say, the oldest first. Where a number is given, no more than so many of the newest boots count.
-    pub fn of(kept: Kept, last: Option<usize>) -> History {
-        let Kept { entries, skipped } = kept;
+    pub fn of(kept: KeptRuns, last: Option<usize>) -> History {
+        let KeptRuns { entries, skipped } = kept;
         let all: Vec<&[Entry]> = entries.chunk_by(is_one_boot).collect();
         let all = &all[all.len().saturating_sub(last.unwrap_or(usize::MAX))..];
         let runs: Vec<&Digest> = all.iter().copied().flatten().map(|it| &it.digest).collect();
@@ -152,8 +152,8 @@ impl Boot {
     }
 
     /// Why what changed may move results of these areas, where that is known.
-    fn causes<'a>(&'a self, moved: &[&Move]) -> Vec<(&'a Change, &'static str)> {
-        let why = |change: &Change| {
+    fn causes<'a>(&'a self, moved: &[&Move]) -> Vec<(&'a FactChange, &'static str)> {
+        let why = |change: &FactChange| {
             moved.iter().find_map(|it| Some(known_cause(&change.id, &it.what.area)?.1))
         };
         self.changed.iter().filter_map(|change| Some((change, why(change)?))).collect()
@@ -171,7 +171,7 @@ fn is_lasting(id: &str) -> bool {
 }
 
 /// What each run says otherwise than the last one before it that knew.
-fn changes(runs: &[&Digest]) -> Vec<(usize, Change)> {
+fn changes(runs: &[&Digest]) -> Vec<(usize, FactChange)> {
     let mut known: BTreeMap<&str, &str> = BTreeMap::new();
     let mut found = Vec::new();
     for (run, digest) in runs.iter().enumerate() {
@@ -186,7 +186,10 @@ fn changes(runs: &[&Digest]) -> Vec<(usize, Change)> {
                 continue;
             };
             let (id, label) = (fact.id.clone(), fact.label.clone());
-            found.push((run, Change { id, label, before: before.to_owned(), now: now.to_owned() }));
+            found.push((
+                run,
+                FactChange { id, label, before: before.to_owned(), now: now.to_owned() },
+            ));
         }
     }
     found

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use model::areas::result_name;
 use model::page::{Block, Lines, Mark, Page, Remark, Scale, Table, Text, Tone, si, tally};
 
-use super::{Boot, Change, History, Move, RUNS_MIN, ResultSeries};
+use super::{Boot, FactChange, History, Move, RUNS_MIN, ResultSeries};
 
 /// Boots that are told of in a sentence; the table has all.
 const TOLD: usize = 3;
@@ -24,7 +24,6 @@ pub fn page(history: &History, verbosity: u8) -> Page {
     let mut blocks = vec![title(history), Block::List(answer(history, verbosity))];
     blocks.extend(remark(history));
     if !history.boots.is_empty() {
-        blocks.push(Block::Heading("Boots".to_owned()));
         blocks.push(Block::Table(table(history, verbosity)));
     }
     if let Some(lines) = drawn(history) {
@@ -147,8 +146,15 @@ fn table(history: &History, verbosity: u8) -> Table {
         let plain = (place..count).take_while(|it| is_plain(*it)).count();
         if verbosity == 0 && plain > 1 {
             let last = place + plain;
+            let runs: usize = history.boots[place..last].iter().map(|boot| boot.runs.len()).sum();
             let boots = format!("{} to {last}", place + 1);
-            rows.push(vec![boots.into(), "".into(), "".into(), "".into(), "".into()]);
+            rows.push(vec![
+                boots.into(),
+                "as before".into(),
+                runs.to_string().into(),
+                "".into(),
+                "".into(),
+            ]);
             place = last;
             continue;
         }
@@ -199,7 +205,10 @@ fn drawn(history: &History) -> Option<Lines> {
     let marks =
         marks.map(|(place, boot)| Mark { at: (place + 1) as f64, text: listed(&boot.changed, 1) });
     (!lines.is_empty()).then(|| Lines {
-        caption: "each run, over the level at the beginning".to_owned(),
+        caption: match lines.as_slice() {
+            [(name, _)] => format!("{name}: each run, over the level at the beginning"),
+            _ => "each run, over the level at the beginning".to_owned(),
+        },
         x: "boot".to_owned(),
         y: "%".to_owned(),
         x_scale: Scale::Linear,
@@ -242,11 +251,11 @@ fn named(it: &Move) -> String {
     format!("{}, {cpus}", result_name(&it.what))
 }
 
-fn said(Change { label, before, now, .. }: &Change) -> String {
+fn said(FactChange { label, before, now, .. }: &FactChange) -> String {
     format!("{label}: {} -> {}", short(before), short(now))
 }
 
-fn listed(changes: &[Change], most: usize) -> String {
+fn listed(changes: &[FactChange], most: usize) -> String {
     let mut words: Vec<String> = changes.iter().take(most).map(said).collect();
     if changes.len() > most {
         words.push(format!("{} more", changes.len() - most));

@@ -43,7 +43,7 @@ pub struct Entry {
 
 /// What a history holds.
 #[derive(Debug, Default)]
-pub struct Kept {
+pub struct KeptRuns {
     /// The runs, the oldest first.
     pub entries: Vec<Entry>,
     /// What is no run.
@@ -103,8 +103,8 @@ impl Store {
     }
 
     /// The runs that are kept. There is none where there is no file.
-    pub fn read(&self) -> Result<Kept, StoreError> {
-        let mut kept = Kept::default();
+    pub fn read(&self) -> Result<KeptRuns, StoreError> {
+        let mut kept = KeptRuns::default();
         for file in [self.former(), self.file.clone()] {
             let bytes =
                 content(&file).map_err(|why| StoreError::Read { file: file.clone(), why })?;

@@ -1,6 +1,6 @@
 use model::record::Digest;
 
-use super::{Entry, History, Kept, Move};
+use super::{Entry, History, KeptRuns, Move};
 use crate::simulate::{FAULTS, PlantedFault, SimulatedFleet, normal};
 use crate::testing::{blank, place, say, series};
 
@@ -79,7 +79,7 @@ fn shaken(mut digest: Digest, random: &mut fastrand::Rng) -> Digest {
 }
 
 fn told(entries: Vec<Entry>) -> History {
-    History::of(Kept { entries, skipped: Vec::new() }, None)
+    History::of(KeptRuns { entries, skipped: Vec::new() }, None)
 }
 
 fn moved_at(history: &History) -> Vec<usize> {
@@ -182,10 +182,10 @@ fn what_is_as_fast_as_at_the_beginning_is_not_slower() {
     let history = told(entries.clone());
     assert_eq!(moved_at(&history), [20, 40]);
     assert_eq!(history.slower_than(0.05), []);
-    let kept = Kept { entries: entries[..40].to_vec(), skipped: Vec::new() };
+    let kept = KeptRuns { entries: entries[..40].to_vec(), skipped: Vec::new() };
     assert!(!History::of(kept, None).slower_than(0.05).is_empty());
     // Of the last ten boots nothing is otherwise than at their beginning.
-    let kept = Kept { entries: entries[..40].to_vec(), skipped: Vec::new() };
+    let kept = KeptRuns { entries: entries[..40].to_vec(), skipped: Vec::new() };
     assert_eq!(moved_at(&History::of(kept, Some(10))), [0; 0]);
 }
 

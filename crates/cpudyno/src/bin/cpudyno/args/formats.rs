@@ -15,6 +15,7 @@ const NOT_OFFERED: &[(&[&str], &[Format])] = &[
     (&["ab"], &[Format::Csv]),
     (&["quiet"], &[Format::Csv]),
     (&["compare"], &[Format::Csv]),
+    (&["history"], &[Format::Csv]),
     (&["sst"], &[Format::Csv]),
     (&["pmu", "list"], &[Format::Csv]),
     (&["pmu", "kernel"], &[Format::Csv]),

@@ -11,6 +11,7 @@ mod fleet;
 mod formats;
 mod gate;
 mod help;
+mod history;
 mod info;
 mod jitter;
 mod lessons;
@@ -43,6 +44,7 @@ pub(crate) use doctor::DoctorArgs;
 pub(crate) use fleet::{AskedFault, FleetArgs, FleetCommand, PackArgs, SimulateArgs, Since};
 pub(crate) use gate::{Bounded, GateArgs};
 pub(crate) use help::HelpArgs;
+pub(crate) use history::{HistoryAddArgs, HistoryArgs, HistoryCommand, StoreArgs};
 pub(crate) use info::InfoArgs;
 pub(crate) use jitter::JitterArgs;
 pub(crate) use memory::{KernelArg, MemoryArgs, OriginalArgs, QuestionArgs, Switch};
@@ -113,8 +115,8 @@ pub(crate) struct Cli {
 const EXIT_CODES: &str = "\
 Exit codes:
   0    done
-  1    the answer is no: doctor --require, gate, compare --fail-on, pmu selftest, pmu check;
-       or the machine does not obey: set, sst
+  1    the answer is no: doctor --require, gate, pmu selftest, pmu check, and --fail-on of
+       compare, history, fleet; or the machine does not obey: set, sst
   2    wrong arguments, or a file that is no record
   3    cannot be measured, or decided, here
   4    refused: missing rights, a lock, or a change that cannot be undone
@@ -148,6 +150,7 @@ pub(crate) enum Command {
     Quiet(QuietArgs),
     Gate(Box<GateArgs>),
     Compare(CompareArgs),
+    History(Box<HistoryArgs>),
     Fleet(Box<FleetArgs>),
     Capture(CaptureArgs),
     Show(ShowArgs),
@@ -177,10 +180,13 @@ impl Command {
 
     /// Whether it has no use for a machine: `NOT_TAKEN` keeps the options that name one out of its help.
     pub(crate) fn reads_no_machine(&self) -> bool {
-        matches!(
-            self,
-            Command::Show(_) | Command::Compare(_) | Command::Fleet(_) | Command::Streams(_)
-        )
+        match self {
+            Command::Show(_) | Command::Compare(_) | Command::Fleet(_) | Command::Streams(_) => {
+                true
+            }
+            Command::History(args) => args.command.is_none(),
+            _ => false,
+        }
     }
 }
 
@@ -210,6 +216,7 @@ const NOT_TAKEN: &[(&[&str], &[&str])] = &[
     (&["wake", "timer"], &["methods", "pairs"]),
     (&["show"], &["machine", "root"]),
     (&["compare"], &["machine", "root"]),
+    (&["history"], &["machine", "root"]),
     (&["fleet"], &["machine", "root"]),
     (&["fleet", "pack"], &["machine", "root"]),
     (&["fleet", "plan"], &["machine", "root", "json", "html"]),

@@ -10,6 +10,7 @@ mod delivery;
 mod doctor;
 mod fleet;
 mod gate;
+mod history;
 mod info;
 mod jitter;
 mod launch;
@@ -44,7 +45,7 @@ use model::record::{PageKind, Presentation};
 pub(crate) use self::compat::compat;
 use self::delivery::{Delivery, Sinks, broken, sinks, sinks_beside, text, unrecorded};
 pub(crate) use self::gate::misused;
-use crate::args::{self, Cli, Colour, Command, PresentationArgs};
+use crate::args::{self, Cli, Colour, Command, HistoryCommand, PresentationArgs};
 use crate::failure::Failure;
 
 /// Does what was asked.
@@ -86,6 +87,10 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Capture(args) => capture::run(&machine(name, root)?, &args),
         Command::Show(args) => show::run(args),
         Command::Compare(args) => compare::run(args),
+        Command::History(args) => match args.command {
+            Some(HistoryCommand::Add(args)) => history::add(&machine(name, root)?, args),
+            None => history::run(*args),
+        },
         Command::Fleet(args) => fleet::run(*args),
         Command::Streams(args) => lists::streams(&args.look),
     }
@@ -148,6 +153,7 @@ const PATHS: &[&str] = &[
     "--bounds",
     "--learn",
     "--metrics",
+    "--store",
 ];
 
 /// The command as the record keeps it: without paths, which may name people (invariant I10).

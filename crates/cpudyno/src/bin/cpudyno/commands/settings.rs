@@ -447,20 +447,25 @@ pub(super) fn shelf(machine: &Machine) -> Result<JournalLocation, Failure> {
         };
         return Ok(JournalLocation { shelf: JournalDir::new(path, machine), _folder: folder });
     }
-    let folder = match std::env::var_os(STATE) {
-        Some(folder) => PathBuf::from(folder),
-        None if sys::host::effective_user() == 0 => PathBuf::from(SYSTEM),
-        None => {
-            let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/state"));
-            let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).or_else(home);
-            let none = || {
-                Failure::new(code::NOT_HERE, "cannot keep a journal: there is no HOME")
-                    .hint(format!("name a folder: {STATE}=DIR"))
-            };
-            state.ok_or_else(none)?.join("cpudyno")
-        }
-    };
+    let folder = state_folder("a journal", &format!("{STATE}=DIR"))?;
     Ok(JournalLocation { shelf: JournalDir::new(folder, machine).with_lock(LOCK), _folder: None })
+}
+
+/// Where this user keeps what outlives a run; where there is no place, what names one.
+pub(super) fn state_folder(what: &str, named_by: &str) -> Result<PathBuf, Failure> {
+    if let Some(folder) = std::env::var_os(STATE) {
+        return Ok(PathBuf::from(folder));
+    }
+    if sys::host::effective_user() == 0 {
+        return Ok(PathBuf::from(SYSTEM));
+    }
+    let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/state"));
+    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).or_else(home);
+    let none = || {
+        Failure::new(code::NOT_HERE, format!("cannot keep {what}: there is no HOME"))
+            .hint(format!("name another place: {named_by}"))
+    };
+    Ok(state.ok_or_else(none)?.join("cpudyno"))
 }
 
 /// A plan that was not made: the hint says what became of the part that was.
