@@ -1,9 +1,9 @@
 //! The area's key figures: a parallel region whose threads spin between regions, and one whose threads sleep.
 
-use model::Unit;
 use model::areas::openmp::AREA;
 use model::page::tally;
-use model::record::{Outcome, Record};
+use model::record::{Outcome, Record, Series};
+use model::{Obstacle, Unit};
 
 use super::read::{Cell, libraries, teams};
 use crate::figure::KeyFigure;
@@ -29,14 +29,43 @@ pub(super) fn figures(record: &Record) -> Vec<KeyFigure> {
 
 /// Why no runtime has a number, where one was looked for.
 fn missing(record: &Record) -> Option<KeyFigure> {
-    let why = record.series_of(AREA, "loop_time").find_map(|series| match &series.outcome {
-        Outcome::Unavailable { unavailable } => Some(unavailable.why.as_str()),
+    let reason = |series: &'_ Series| match &series.outcome {
+        Outcome::Unavailable { unavailable } => Some(unavailable.clone()),
         Outcome::Measured { .. } => None,
-    });
-    why.map(|why| KeyFigure::absent("OpenMP loop", why))
+    };
+    let all = || record.series_of(AREA, "loop_time").filter_map(reason);
+    // Of a runtime that is there says more than of one that is not.
+    let why = all().find(|why| why.obstacle == Obstacle::Measurement).or_else(|| all().next());
+    why.map(|why| KeyFigure::absent("OpenMP loop", why.why))
 }
 
 /// Whether a setting sends threads to sleep at once.
 fn is_sleeping(setting: &str) -> bool {
     setting.contains("passive") || setting.ends_with("BLOCKTIME=0")
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Unavailable;
+
+    use super::*;
+    use crate::testing::{blank, series};
+
+    #[test]
+    fn a_runtime_that_is_there_says_why_before_one_that_is_not() {
+        let absent = |runtime: &str, obstacle, why: &str| {
+            let unavailable = Unavailable::new(obstacle, runtime, why);
+            let outcome = Outcome::Unavailable { unavailable };
+            Series { outcome, ..series([AREA, runtime, "loop_time"], "0-1", &[], &[&[1.0]]) }
+        };
+        let mut record = blank();
+        record.series = vec![
+            absent("libiomp5", Obstacle::Permission, "it is another name of libomp"),
+            absent("libgomp", Obstacle::Measurement, "there was no time for it"),
+        ];
+        let told = |record: &Record| figures(record).pop().unwrap().values.unwrap_err();
+        assert_eq!(told(&record), "there was no time for it");
+        record.series.pop();
+        assert_eq!(told(&record), "it is another name of libomp");
+    }
 }
