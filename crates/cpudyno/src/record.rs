@@ -115,6 +115,7 @@ pub fn page(record: &Record, presentation: Presentation) -> Page {
         PageKind::Jitter => report::areas::jitter::page(record, verbosity),
         PageKind::Openmp => report::areas::openmp::page(record, verbosity),
         PageKind::Wait => report::areas::wait::page(record, verbosity),
+        PageKind::Threads => advice::threads::page(record, verbosity),
         PageKind::Settings => report::settings::settings(record, verbosity),
         PageKind::Ab => report::ab::page(record, verbosity),
         PageKind::Quiet => report::quiet::page(record, verbosity),

@@ -12,3 +12,4 @@ pub mod proof;
 pub mod quiet;
 pub mod run;
 pub mod sheet;
+pub mod threads;

@@ -30,6 +30,7 @@ fn title(outline: &Outline) -> Block {
         PageKind::Wake => "what waking a thread costs",
         PageKind::Openmp => "what parallel regions cost",
         PageKind::Jitter => "interruptions of busy CPUs",
+        PageKind::Threads => "numbers of threads",
         PageKind::Sheet => "a data sheet",
         _ => "a run",
     };

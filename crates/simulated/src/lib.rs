@@ -65,6 +65,7 @@ const MACHINES: &[(&str, &str)] = &[
     ("sapphire-locked", include_str!("machines/sapphire-locked.toml")),
     ("granite", include_str!("machines/granite.toml")),
     ("epyc", include_str!("machines/epyc.toml")),
+    ("quota", include_str!("machines/quota.toml")),
     ("sierra", include_str!("machines/sierra.toml")),
     ("vm-2c", include_str!("machines/vm-2c.toml")),
 ];

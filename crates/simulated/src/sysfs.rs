@@ -555,7 +555,8 @@ fn put_platform(files: &mut Files, model: &Model) {
     }
     files.put("/proc/loadavg", "0.00 0.00 0.00 1/100 1");
     files.put("/proc/self/cgroup", "0::/");
-    files.put("/sys/fs/cgroup/cpu.max", "max 100000");
+    let quota = model.topology.quota_cpus.map(|cpus| format!("{:.0} 100000", cpus * 1e5));
+    files.put("/sys/fs/cgroup/cpu.max", quota.as_deref().unwrap_or("max 100000"));
     let nodes: CpuSet = (0..model.nodes()).map(CpuId).collect();
     let status = format!("CapEff:\t0000000000000000\nSeccomp:\t0\nMems_allowed_list:\t{nodes}");
     files.put("/proc/self/status", &status);

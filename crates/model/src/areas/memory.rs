@@ -10,6 +10,8 @@ pub const AREA: &str = "memory";
 pub const CHASE: &str = "chase";
 /// The kernel that the sheet measures on ever more cores.
 pub const ALONE: &str = "copy";
+/// The kernel of teams of threads, of which it is asked how many move most.
+pub const TEAMS: &str = "triad";
 /// What a number was measured for: the parameter `question`.
 pub const QUESTION: &str = "question";
 /// Elements and bytes of what others move beside a chase.

@@ -202,6 +202,15 @@ fn label_of(
     format!("{what} of {stream}{which}")
 }
 
+/// The parameter of teams of threads that grow: in which order CPUs join them.
+pub const ORDER: &str = "order";
+/// One CPU of each core first, far from each other: nodes and last-level caches take turns.
+pub const SPREAD: &str = "spread";
+/// One CPU of each core first, near to each other.
+pub const COMPACT: &str = "compact";
+/// The cores of one type alone.
+pub const OF_TYPE: &str = "type";
+
 /// The area that only reads what others measured.
 pub const WAIT: &str = "wait";
 

@@ -8,6 +8,9 @@ use crate::{Seconds, Unit};
 /// Its id.
 pub const AREA: &str = "openmp";
 
+/// The barrier of our own at which threads spin.
+pub const SPINNING: &str = "spin_barrier";
+
 /// Empty regions that the first thread sleeps after, as the ancestor has them: how many.
 pub const SMALL_REGIONS: u32 = 25;
 /// How long it sleeps after each.

@@ -517,6 +517,8 @@ pub enum PageKind {
     Gate,
     /// What interrupts busy CPUs.
     Jitter,
+    /// How many threads, and on which CPUs.
+    Threads,
 }
 
 /// How the name of a hypervisor ends for the kernel that it leaves the machine to.

@@ -63,6 +63,8 @@ impl Model {
             ),
             ("noise.steal_share", "must be a share", share(noise.steal_share)),
             ("noise.quota_share", "must be a share", share(noise.quota_share)),
+            ("topology.smt_yield", "must be positive", layout.smt_yield.is_none_or(positive)),
+            ("topology.quota_cpus", "must be positive", layout.quota_cpus.is_none_or(positive)),
         ];
         for (key, why, met) in expectations {
             if !met {

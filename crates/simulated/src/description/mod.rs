@@ -245,6 +245,19 @@ pub struct Layout {
     /// CPUs 2k and 2k+1 share a core, although the kernel says that they do not.
     #[serde(default)]
     pub secretly_shared_cores: bool,
+    /// What two threads of a core that saturate its units do together, over what one does alone; absent: as much.
+    #[serde(default)]
+    pub smt_yield: Option<f64>,
+    /// The time of so many CPUs is what the control group has in each period of 100 ms; absent: there is no quota.
+    #[serde(default)]
+    pub quota_cpus: Option<f64>,
+}
+
+impl Layout {
+    /// For how much longer than they work so many threads are stopped by the quota.
+    pub fn stopped_by_quota(&self, threads: usize) -> f64 {
+        self.quota_cpus.map_or(0.0, |cpus| (threads as f64 / cpus - 1.0).max(0.0))
+    }
 }
 
 /// Sizes of the caches and of memory, in bytes.

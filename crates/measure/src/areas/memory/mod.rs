@@ -12,9 +12,12 @@ pub use size::Length;
 
 use kernels::memory::{MemoryKernel, find};
 use model::areas::Quantity;
-pub(super) use model::areas::memory::{ALONE, CHASE};
+pub(super) use model::areas::memory::{ALONE, CHASE, TEAMS};
 use model::areas::memory::{AREA, QUANTITIES};
 
+use model::{CpuId, Obstacle, Unavailable};
+
+use crate::run::Error;
 use crate::run::area::{Area, Names};
 use crate::run::plan::{Planning, Proposal};
 use rig::collect::{Take, Taken};
@@ -63,4 +66,21 @@ fn names() -> Names {
 
 fn proposal(plan: &Planning<'_>) -> Proposal {
     request::in_brief(plan)
+}
+
+/// How much these teams of threads move, each with one kernel.
+pub(crate) fn of_teams(plan: &Planning<'_>, teams: &[Vec<CpuId>]) -> Proposal {
+    let options = MemoryOptions::about(Question::Scaling);
+    let asked = options.scope(plan, 1.0).and_then(|scope| scope.of_teams(teams));
+    match asked {
+        Ok(mut proposal) => {
+            cells::asked(&mut proposal.cells, Question::Scaling.word());
+            proposal
+        }
+        Err(Error::Unavailable(reason) | Error::Asked(reason)) => Proposal::without(TEAMS, reason),
+        Err(other) => {
+            let why = other.to_string();
+            Proposal::without(TEAMS, Unavailable::new(Obstacle::Measurement, TEAMS, why))
+        }
+    }
 }

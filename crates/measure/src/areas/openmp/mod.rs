@@ -6,6 +6,7 @@
 mod found;
 mod request;
 
+pub(crate) use request::of_teams;
 pub(super) use request::to_advise;
 pub use request::{OpenmpOptions, names};
 

@@ -261,6 +261,24 @@ fn brief(plan: &Planning<'_>, waits: impl Fn(RuntimeKind) -> Vec<Waiting>) -> Pr
     Proposal { cells: teams.into_iter().map(cell).collect(), absent }
 }
 
+/// The loop and the cost of a region on each of these teams, whose threads spin at barriers of our own: a program
+/// that goes from barrier to barrier.
+pub(crate) fn of_teams(plan: &Planning<'_>, teams: &[Vec<CpuId>]) -> Proposal {
+    let looped = Looped { elements: INNER - 1, regions_max: OUTER, time: Seconds(0.02) };
+    let effort = Effort {
+        warm_up: Seconds(0.01),
+        looped: Some(looped),
+        construct: Some(Seconds(0.004)),
+        rest: None,
+        small: None,
+    };
+    let spinning = own().find(|own| own.id == model::areas::openmp::SPINNING);
+    let cells = spinning.iter().flat_map(|own| {
+        teams.iter().map(move |cpus| cell(plan, own, Waiting::Default, cpus, effort, OUTER))
+    });
+    Proposal::from(cells.collect::<Vec<_>>())
+}
+
 /// Why settings of waiting are not compared.
 fn one_thread() -> Unavailable {
     let what = "settings of waiting (KMP_BLOCKTIME, OMP_WAIT_POLICY, GOMP_SPINCOUNT)";
@@ -275,7 +293,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 
 /// Barriers of our own.
 fn own() -> impl Iterator<Item = FoundRuntime> {
-    let rows = [("spin_barrier", Team::Spinning), ("futex_barrier", Team::Sleeping)];
+    let rows = [(model::areas::openmp::SPINNING, Team::Spinning), ("futex_barrier", Team::Sleeping)];
     rows.into_iter().enumerate().map(|(place, (id, team))| FoundRuntime {
         order: FAMILIES.len() + place,
         id,

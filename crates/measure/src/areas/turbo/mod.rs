@@ -28,7 +28,7 @@ pub(super) const CLOCKS: Needs = {
 /// The stream that other areas report.
 const NOT_HERE: &str = "pause_only";
 
-pub(super) fn phases(row: &StreamRow) -> Vec<Phase> {
+pub(crate) fn phases(row: &StreamRow) -> Vec<Phase> {
     if is_heavy(row) { protocol::heavy() } else { protocol::serial() }
 }
 

@@ -95,7 +95,10 @@ impl Simulated {
         self.model.left_by(cpu, &self.busy())
     }
 
-    fn checked(&self, cpus: &[CpuId]) -> Result<(), RunError> {
+    fn checked(&mut self, cpus: &[CpuId]) -> Result<(), RunError> {
+        if self.model.topology.quota_cpus.is_some() {
+            self.model.noise.quota_share = self.model.topology.stopped_by_quota(cpus.len());
+        }
         if self.stop.asked() {
             return Err(RunError::Interrupted);
         }
@@ -275,6 +278,9 @@ fn budgets(model: &Model, members: &[Member], neighbours: &[Neighbour]) -> BTree
 
 /// The hypervisor, or a quota, takes the CPU away for about this long at once.
 const AWAY: f64 = 1e-3;
+
+/// The period of a quota, as descriptions have it.
+const QUOTA_PERIOD: f64 = 0.1;
 
 /// Time passing on one CPU.
 struct CpuTimeline<'a> {
@@ -496,7 +502,7 @@ impl<'a> SimulatedCore<'a> {
         let model = self.line.model;
         let per_op = self.cost(load).cycles_per_op;
         let slowdown = match self.sibling_busy {
-            true if load.saturates => 2.0,
+            true if load.saturates => 2.0 / model.topology.smt_yield.unwrap_or(1.0),
             true if load.id == self.tools.witness.id => {
                 1.0 + model.noise.sibling_busy_witness_slowdown
             }
@@ -594,9 +600,13 @@ impl CpuTimeline<'_> {
         let stolen = hits(&mut self.random, noise.steal_share / AWAY);
         // Where nobody is stopped no chance is drawn: all other numbers stay as they are.
         let is_stopped = noise.quota_share > 0.0;
+        let once = self.model.topology.quota_cpus.map_or(AWAY, |_| {
+            // Once in each period, for all of it that is left.
+            QUOTA_PERIOD * noise.quota_share / (1.0 + noise.quota_share)
+        });
         let stopped =
-            if is_stopped { hits(&mut self.random, noise.quota_share / AWAY) } else { 0.0 };
-        Seconds(interrupted * noise.interrupt_seconds + (stolen + stopped) * AWAY)
+            if is_stopped { hits(&mut self.random, noise.quota_share / once) } else { 0.0 };
+        Seconds(interrupted * noise.interrupt_seconds + stolen * AWAY + stopped * once)
     }
 
     fn watch(&mut self, duration: Seconds, gaps: &mut Gaps) -> Interval {

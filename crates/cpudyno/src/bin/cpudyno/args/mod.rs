@@ -28,6 +28,7 @@ mod show;
 mod sst;
 mod start;
 mod streams;
+mod threads;
 mod top;
 mod turbo;
 mod version;
@@ -65,6 +66,7 @@ pub(crate) use sst::{
 };
 pub(crate) use start::{StartArgs, StartTime};
 pub(crate) use streams::StreamsArgs;
+pub(crate) use threads::{KindOfWork, ThreadsArgs};
 pub(crate) use top::TopArgs;
 pub(crate) use turbo::{MixPart, Test, TurboArgs};
 pub(crate) use wait::WaitArgs;
@@ -102,7 +104,7 @@ pub(crate) struct Cli {
     ///
     /// `cpudyno capture FILE` writes a capture; NAME is its file. A simulated machine is a description that
     /// answers like a machine; everything printed or recorded says SIMULATED. There are sim:1c, sim:4c, sim:laptop, sim:hybrid, sim:container,
-    /// sim:2s-28c, sim:2s-56c, sim:epyc, sim:vm-2c, and with Speed Select sim:guide, sim:icelake, sim:sapphire,
+    /// sim:2s-28c, sim:2s-56c, sim:epyc, sim:quota, sim:vm-2c, and with Speed Select sim:guide, sim:icelake, sim:sapphire,
     /// sim:sapphire-dimm, sim:sapphire-locked, sim:granite and sim:sierra.
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) machine: Option<String>,
@@ -137,6 +139,7 @@ pub(crate) enum Command {
     Wake(WakeArgs),
     Openmp(OpenmpArgs),
     Jitter(JitterArgs),
+    Threads(ThreadsArgs),
     Wait(WaitArgs),
     Pmu(PmuArgs),
     Top(TopArgs),

@@ -29,6 +29,7 @@ mod sheet;
 mod show;
 mod sst;
 mod start;
+mod threads;
 mod top;
 mod turbo;
 mod wait;
@@ -71,6 +72,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Wake(args) => wake::run(&machine(name, root)?, args),
         Command::Wait(args) => wait::run(&machine(name, root)?, args),
         Command::Jitter(args) => jitter::run(&machine(name, root)?, args),
+        Command::Threads(args) => threads::run(&machine(name, root)?, args),
         Command::Openmp(args) => openmp::run(&machine(name, root)?, args),
         Command::Top(args) => top::run(&machine(name, root)?, args),
         Command::Sst(args) => sst::run(machine(name, root)?, args),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use kernels::memory::{MemoryKernel, find};
 use model::{CpuId, Seconds};
 
-use super::super::ALONE;
+use super::super::{ALONE, TEAMS};
 use super::super::cells::{Effort, Which};
 use super::super::size;
 use super::{QuestionContext, Thinning, limit, part_of, some_cells};
@@ -72,6 +72,12 @@ impl QuestionContext<'_> {
                 alone.chain([all.to_vec()]).collect()
             }
         }
+    }
+
+    /// One kernel on each of these teams, the best of the widest variants.
+    pub(in super::super) fn of_teams(&self, teams: &[Vec<CpuId>]) -> Result<Proposal, Error> {
+        let kernels: Vec<_> = find(TEAMS).into_iter().collect();
+        self.of_groups(&kernels, teams, &[Which::Widest])
     }
 
     fn of_groups(

@@ -1,0 +1,94 @@
+//! Lines to paste: a team as programs and systems take it.
+
+use model::CpuSet;
+use model::record::Topology;
+
+use super::{Advice, Proposal, Work};
+
+/// What it is for, and the line.
+pub(super) fn lines(advice: &Advice, topology: &Topology) -> Vec<(String, String)> {
+    let mut lines = Vec::new();
+    let compute = advice.of(Work::Vector);
+    let moving = advice.of(Work::Bandwidth);
+    let steps = advice.proposals.iter().find(|it| matches!(it.work, Work::Steps(_)));
+    let split = advice.of(Work::EqualParts).or(compute);
+    if let Some(it) = compute {
+        lines.push(("compute", format!("taskset -c {} PROGRAM", it.cpus)));
+    }
+    if let Some(it) = split {
+        lines.push(("compute, OpenMP", format!("{} PROGRAM", openmp(it))));
+        let list = it.cpus.to_string().replace(',', " ");
+        lines.push(("compute, GCC's runtime", format!("GOMP_CPU_AFFINITY=\"{list}\" PROGRAM")));
+    }
+    if let Some(it) = moving {
+        lines.push(("bandwidth", format!("{} PROGRAM", numactl(it, topology))));
+        lines.push(("bandwidth, OpenMP", format!("{} PROGRAM", openmp(it))));
+    }
+    if let Some(it) = steps.filter(|it| Some(it.threads) != split.map(|it| it.threads)) {
+        lines.push(("barriers, OpenMP", format!("{} PROGRAM", openmp(it))));
+    }
+    if let (Some(compute), Some(moving)) = (compute, moving) {
+        lines.push(("llama.cpp", format!("-t {} -tb {}", moving.threads, compute.threads)));
+    }
+    if let Some(it) = compute {
+        let waiting = advice.of(Work::Scalar).unwrap_or(it);
+        lines.push(("make, ninja, pytest", format!("-j {0}, -j {0}, -n {0}", waiting.threads)));
+        let whole = it.threads;
+        let pod = format!("resources: {{requests: {{cpu: {whole}}}, limits: {{cpu: {whole}}}}}");
+        lines.push(("Kubernetes", pod));
+    }
+    lines.into_iter().map(|(label, line)| (label.to_owned(), line)).collect()
+}
+
+/// Variables of OpenMP that put one thread on each CPU.
+fn openmp(proposal: &Proposal) -> String {
+    let places: Vec<String> = runs(&proposal.cpus)
+        .into_iter()
+        .map(|(first, count)| match count {
+            1 => format!("{{{first}}}"),
+            _ => format!("{{{first}}}:{count}"),
+        })
+        .collect();
+    let places = places.join(",");
+    format!(
+        "OMP_NUM_THREADS={} OMP_PLACES=\"{places}\" OMP_PROC_BIND=close",
+        proposal.threads
+    )
+}
+
+/// Memory of the nodes that the CPUs are in, each thread's own first.
+fn numactl(proposal: &Proposal, topology: &Topology) -> String {
+    let used = topology.nodes.iter().filter(|it| !it.cpus.intersection(&proposal.cpus).is_empty());
+    let nodes: Vec<String> = used.map(|node| node.id.to_string()).collect();
+    let memory = match nodes.as_slice() {
+        [] | [_] => "--localalloc".to_owned(),
+        nodes => format!("--interleave={}", nodes.join(",")),
+    };
+    format!("numactl --physcpubind={} {memory}", proposal.cpus)
+}
+
+/// Runs of CPUs whose numbers follow each other: the first, and how many.
+fn runs(cpus: &CpuSet) -> Vec<(u32, u32)> {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for cpu in cpus.iter() {
+        match runs.last_mut() {
+            Some((first, count)) if *first + *count == cpu.0 => *count += 1,
+            _ => runs.push((cpu.0, 1)),
+        }
+    }
+    runs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_one_thread_each() {
+        let cpus: CpuSet = "0-3,8,10-11".parse().unwrap();
+        assert_eq!(runs(&cpus), [(0, 4), (8, 1), (10, 2)]);
+        let of = Proposal { work: Work::Vector, threads: 7, cpus, speedup: 7.0, of_most: 1.0 };
+        let said = "OMP_NUM_THREADS=7 OMP_PLACES=\"{0}:4,{8},{10}:2\" OMP_PROC_BIND=close";
+        assert_eq!(openmp(&of), said);
+    }
+}

@@ -1,0 +1,337 @@
+//! The page of `cpudyno threads`: the answer, the table, lines to paste; the curves where they are asked for.
+
+use std::collections::BTreeMap;
+
+use model::page::{Block, Lines, Mark, Page, Remark, Scale, Table, Text, Tone, si, tally};
+use model::record::{BUSY_CPUS, NONE_BUSY, Record};
+use model::{Unavailable, Unit};
+use report::parts;
+
+use super::{
+    Advice, Curve, Curves, Proposal, Quota, SiblingGain, Work, advice, choice, curve, in_words, lines,
+};
+
+/// Its page; a verbosity of 1 and more adds the curves, and every fact, condition and instrument.
+pub fn page(record: &Record, verbosity: u8) -> Page {
+    let advice = advice(record);
+    let text = match &record.run.simulated {
+        Some(name) => {
+            format!("SIMULATED numbers of threads: machine sim:{name}, nothing was measured")
+        }
+        None => "How many threads, and on which CPUs".to_owned(),
+    };
+    let mut blocks = vec![Block::Title { text, subtitle: parts::subtitle(record) }];
+    let answer = answer(&advice);
+    if !answer.is_empty() {
+        blocks.push(Block::List(answer.into_iter().map(Text::from).collect()));
+    }
+    blocks.push(parts::quality(record));
+    blocks.push(Block::Box(in_brief(record, &advice)));
+    blocks.extend(table(&advice));
+    let to_paste = lines::lines(&advice, &record.machine.topology);
+    if !to_paste.is_empty() {
+        blocks.push(Block::Heading("To paste".to_owned()));
+        let texts = to_paste.into_iter().map(|(label, line)| (label, line.into()));
+        blocks.push(Block::Groups(vec![texts.collect()]));
+    }
+    if verbosity > 0 {
+        blocks.extend(curves(record, &advice));
+    }
+    blocks.push(Block::Heading("Findings".to_owned()));
+    blocks.push(parts::findings(record));
+    blocks.extend(missing(&advice));
+    if verbosity > 0 {
+        blocks.extend(parts::how(record));
+        blocks.extend(parts::details(record));
+    }
+    Page { blocks }
+}
+
+/// What could not be measured, and why.
+fn missing(advice: &Advice) -> Vec<Block> {
+    let remark = |reason: &Unavailable| Remark {
+        mark: Text::toned("unavailable", Tone::Faint),
+        about: reason.what.clone(),
+        text: reason.why.clone(),
+        remedy: reason.remedy.clone(),
+    };
+    if advice.missing.is_empty() {
+        return Vec::new();
+    }
+    let remarks = advice.missing.iter().map(remark).collect();
+    vec![Block::Heading("Not measured".to_owned()), Block::Remarks(remarks)]
+}
+
+/// The answer in sentences.
+fn answer(advice: &Advice) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let compute = advice.of(Work::Vector);
+    sentences.extend(compute.map(|it| used(it, "compute")));
+    if let Some(it) = advice.of(Work::EqualParts)
+        && compute.is_none_or(|compute| compute.threads != it.threads)
+    {
+        sentences.push(used(it, "compute that is split into equal parts"));
+    }
+    if let Some(it) = advice.of(Work::Bandwidth) {
+        let part = match it.of_most {
+            most if most < 0.995 => format!(", {} of the most", percent(most)),
+            _ => String::new(),
+        };
+        sentences.push(used(it, "memory bandwidth").trim_end_matches('.').to_owned() + &part + ".");
+    }
+    sentences.extend(steps(advice));
+    sentences.extend(advice.quota.map(|quota| of_quota(quota, advice.usable.len())));
+    sentences.extend(of_siblings(&advice.siblings));
+    sentences.extend(of_types(advice));
+    sentences
+}
+
+/// `Use 8 threads for compute, on CPUs 0-7: 7.6 times as fast as one.`
+fn used(proposal: &Proposal, what: &str) -> String {
+    let Proposal { threads, cpus, speedup, .. } = proposal;
+    let word = if *threads == 1 { "CPU" } else { "CPUs" };
+    let faster = match threads {
+        1 => String::new(),
+        _ => format!(": {} as fast as one", times(*speedup)),
+    };
+    format!("Use {} for {what}, on {word} {cpus}{faster}.", tally(*threads, "thread"))
+}
+
+/// Numbers of threads by the length of steps, equal ones together.
+fn steps(advice: &Advice) -> Option<String> {
+    let mut by_threads: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+    for proposal in &advice.proposals {
+        if let Work::Steps(length) = proposal.work {
+            by_threads.entry(proposal.threads).or_default().push(in_words(length));
+        }
+    }
+    let each: Vec<String> = by_threads
+        .into_iter()
+        .map(|(threads, lengths)| {
+            format!("{} for steps of {}", tally(threads, "thread"), lengths.join(" and "))
+        })
+        .collect();
+    (!each.is_empty()).then(|| format!("With a barrier after each step use {}.", each.join(", ")))
+}
+
+fn of_quota(quota: Quota, usable: usize) -> String {
+    let cpus = (quota.cpus * 1e3).round() / 1e3;
+    if !quota.binds(usable) {
+        return format!("The quota of {cpus} CPUs stops nobody: {usable} may be used.");
+    }
+    let period = quota.period.0;
+    let stall = quota.stall(usable).0;
+    format!(
+        "The quota leaves the time of {cpus} CPUs: {} use it up in {} of each {}, and stand still for {}.",
+        tally(usable, "busy thread"),
+        time(period - stall),
+        time(period),
+        time(stall)
+    )
+}
+
+fn of_siblings(gains: &[SiblingGain]) -> Option<String> {
+    // Steps of one length stand for all of them.
+    let mut told = Vec::new();
+    let mut has_steps = false;
+    for gain in gains {
+        let is_steps = matches!(gain.work, Work::Steps(_));
+        let what = match gain.work {
+            Work::Vector => "saturated units",
+            Work::Scalar => "instructions that wait for each other",
+            Work::Bandwidth => "bandwidth",
+            Work::Steps(_) if !has_steps => "short steps between barriers",
+            Work::Steps(_) | Work::EqualParts => continue,
+        };
+        has_steps |= is_steps;
+        let word = match gain {
+            gain if gain.pays() => "pays",
+            gain if gain.costs() => "costs",
+            _ => "adds nothing",
+        };
+        told.push(format!("{what} {} ({word})", times(gain.factor)));
+    }
+    (!told.is_empty()).then(|| {
+        format!("All SMT siblings over one thread of each core: {}.", told.join(", "))
+    })
+}
+
+fn of_types(advice: &Advice) -> Option<String> {
+    let slower = advice.slower_cores?;
+    let names: Vec<&str> = advice.types.iter().skip(1).map(|it| it.name.as_str()).collect();
+    let fast = advice.types.first()?;
+    let split = match slower.equal_parts {
+        factor if factor > 1.03 => format!("{} where it is split into equal parts", times(factor)),
+        factor => format!(
+            "{} where it is split into equal parts, which wait for the slowest",
+            times(factor)
+        ),
+    };
+    Some(format!(
+        "All cores over the {} {} cores: {} where work is handed out as threads ask for it, {split} ({}).",
+        fast.cpus.len(),
+        fast.name,
+        times(slower.handed_out),
+        names.join(", ")
+    ))
+}
+
+/// What a reader asks first.
+fn in_brief(record: &Record, advice: &Advice) -> Vec<(String, Text)> {
+    let cores = match (advice.scalar_cores.value(), advice.vector_cores.value()) {
+        (Some(scalar), Some(vector)) => {
+            Some(format!("{scalar:.1} of scalar work, {vector:.1} of vector work"))
+        }
+        (Some(scalar), None) => Some(format!("{scalar:.1} of scalar work")),
+        _ => None,
+    };
+    let types: Vec<String> = advice
+        .types
+        .iter()
+        .map(|it| format!("{} {} {:.2}/{:.2}", it.name, it.cpus, it.scalar, it.vector))
+        .collect();
+    let quota = record.text("cgroup.quota").filter(|text| *text != "none").map(str::to_owned);
+    let busy = record.text(BUSY_CPUS).filter(|text| *text != NONE_BUSY).map(str::to_owned);
+    let rows = [
+        ("CPU", record.text("cpu.brand").map(str::to_owned)),
+        ("Usable", Some(format!("CPUs {} ({})", advice.usable, advice.usable.len()))),
+        ("Effective cores now", cores),
+        ("Quota", quota),
+        ("Speed, scalar/vector", (!types.is_empty()).then(|| types.join(", "))),
+        ("Other busy CPUs", busy),
+    ];
+    rows.into_iter()
+        .filter_map(|(label, text)| Some((label.to_owned(), Text::from(text?))))
+        .collect()
+}
+
+fn table(advice: &Advice) -> Option<Block> {
+    let row = |it: &Proposal| {
+        [
+            it.work.words(),
+            it.threads.to_string(),
+            it.cpus.to_string(),
+            format!("{:.2}", it.speedup),
+            percent(it.of_most),
+        ]
+        .map(Text::from)
+        .to_vec()
+    };
+    let stalls = advice.quota.and_then(|quota| {
+        let it = advice.of(Work::Vector).filter(|it| quota.binds(it.threads))?;
+        let stall = time(quota.stall(it.threads).0);
+        let less = quota.without_stall();
+        Some(format!(
+            "{} of compute stand still for {stall} of each period; {less} never do",
+            tally(it.threads, "thread")
+        ))
+    });
+    (!advice.proposals.is_empty()).then(|| {
+        Table::of("Threads by kind of work")
+            .folded("work")
+            .right("threads")
+            .folded("CPUs")
+            .right("times one")
+            .right("of the most")
+            .rows(advice.proposals.iter().map(row))
+            .legend(stalls)
+            .notes([
+                "the smallest team that reaches 98 % of the most, of bandwidth 95 %; teams that were not measured \
+                 are not proposed",
+                "steps: the loop of the area openmp between barriers at which threads spin, scaled to the length",
+            ])
+            .into()
+    })
+}
+
+/// The curves over numbers of threads, in times of one thread, with what was chosen.
+fn curves(record: &Record, advice: &Advice) -> Vec<Block> {
+    let all = Curves::of(record).each();
+    let line = |(work, curve, _): &(Work, Curve, f64)| {
+        let alone = curve.alone()?;
+        let points = curve.points.iter().map(|point| {
+            (point.cpus.len() as f64, choice::reached(point, advice.quota) / alone)
+        });
+        Some((work.words(), points.collect::<Vec<_>>()))
+    };
+    let shown = |work: Work| !matches!(work, Work::EqualParts) || !advice.types.is_empty();
+    let lines: Vec<_> =
+        all.iter().filter(|(work, ..)| shown(*work)).filter_map(line).collect();
+    if lines.is_empty() {
+        return Vec::new();
+    }
+    let mut marks: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
+    for (work, name) in [(Work::Vector, "compute"), (Work::Bandwidth, "bandwidth")] {
+        if let Some(it) = advice.of(work) {
+            marks.entry(it.threads).or_default().push(name);
+        }
+    }
+    let mark = |(at, names): (usize, Vec<&str>)| Mark {
+        at: at as f64,
+        text: format!("{at}: {}", names.join(", ")),
+    };
+    let plot = Lines {
+        caption: "Times one thread, by number of threads".to_owned(),
+        x: "threads".to_owned(),
+        y: "times one".to_owned(),
+        x_scale: Scale::Linear,
+        y_scale: Scale::Linear,
+        reach: None,
+        lines,
+        marks: marks.into_iter().map(mark).collect(),
+    };
+    let why = bends(record, advice);
+    let mut blocks = vec![Block::Heading("Why".to_owned()), Block::Lines(plot)];
+    if !why.is_empty() {
+        blocks.push(Block::List(why.into_iter().map(Text::from).collect()));
+    }
+    blocks
+}
+
+/// Where curves bend, and why.
+fn bends(record: &Record, advice: &Advice) -> Vec<String> {
+    let usable = advice.usable.len();
+    let mut why = Vec::new();
+    if let Some(quota) = advice.quota.filter(|quota| quota.binds(usable)) {
+        why.push(format!(
+            "Beyond {} the quota has every thread stand still for a part of each period: more threads, no more work.",
+            tally(quota.without_stall(), "thread")
+        ));
+    }
+    if let Some(it) = advice.of(Work::Bandwidth).filter(|it| it.threads < usable) {
+        why.push(format!(
+            "From {} on memory gives no more, whoever asks: {} reach {} of the most.",
+            tally(it.threads, "thread"),
+            tally(it.threads, "thread"),
+            percent(it.of_most)
+        ));
+    }
+    let topology = &record.machine.topology;
+    let is_first = |cpu: &model::CpuId| curve::is_first(topology, &advice.usable, *cpu);
+    let cores = advice.usable.iter().filter(is_first).count();
+    if cores < usable {
+        why.push(format!(
+            "Beyond {} threads share cores: what saturates a core's units gains nothing, what waits gains most.",
+            tally(cores, "thread")
+        ));
+    }
+    if let Some(fast) = advice.types.first() {
+        why.push(format!(
+            "Beyond {} threads run on slower cores.",
+            tally(fast.cpus.len(), "thread")
+        ));
+    }
+    why
+}
+
+fn times(factor: f64) -> String {
+    format!("{factor:.2} times")
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+fn time(seconds: f64) -> String {
+    si::format(seconds, Unit::Second)
+}

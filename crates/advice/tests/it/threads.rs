@@ -1,0 +1,49 @@
+//! The page, and what of it a record alone decides.
+
+use advice::threads::{Work, advice, page};
+use model::record::Outcome;
+
+use crate::exhaustive::{advised, named};
+
+fn text(record: &model::record::Record, verbosity: u8) -> String {
+    format!("{:?}", page(record, verbosity))
+}
+
+#[test]
+fn a_quota_of_a_container_is_told_with_what_it_stops() {
+    let (record, advice) = advised(&named("quota"));
+    let threads = |work| advice.of(work).unwrap().threads;
+    // 7 reach 0.915 of 7.65 CPUs, and 8 all of them.
+    assert_eq!((threads(Work::Vector), threads(Work::Scalar)), (8, 8));
+    let page = text(&record, 0);
+    assert!(page.contains("96 busy threads use it up in 7.969 ms of each 100.0 ms"), "{page}");
+    assert!(page.contains("8 threads of compute stand still for 4.375 ms of each period"), "{page}");
+    assert!(page.contains("taskset -c"), "{page}");
+    assert!(!page.contains("Why") && text(&record, 1).contains("Why"));
+}
+
+#[test]
+fn what_was_not_measured_is_missing_with_its_reason() {
+    let (mut record, whole) = advised(&named("laptop"));
+    assert!(whole.of(Work::Bandwidth).is_some() && whole.missing.is_empty());
+    let reason = model::Unavailable::new(model::Obstacle::Measurement, "triad", "no room");
+    for series in record.series.iter_mut().filter(|series| series.area == "memory") {
+        series.outcome = Outcome::Unavailable { unavailable: reason.clone() };
+    }
+    let less = advice(&record);
+    assert_eq!(less.of(Work::Bandwidth), None);
+    assert_eq!(less.missing, [reason]);
+    assert!(text(&record, 0).contains("no room"));
+    record.series.clear();
+    let none = advice(&record);
+    assert!(none.proposals.is_empty() && none.scalar_cores.value().is_none());
+    assert!(text(&record, 1).contains("Not measured") || !text(&record, 1).is_empty());
+}
+
+#[test]
+fn the_advice_is_json_without_null() {
+    let (_, advice) = advised(&named("hybrid"));
+    let json = serde_json::to_string(&advice).unwrap();
+    assert!(json.contains("\"work\":\"equal_parts\"") && json.contains("\"step_seconds\""), "{json}");
+    assert!(json.contains("\"slower_cores\":{\"handed_out\""), "{json}");
+}
