@@ -21,12 +21,13 @@ use crate::gate::Judgement;
 use crate::jitter::Gaps;
 use crate::openmp::Overheads;
 use crate::sheet::Sheet;
+use crate::threads::Threads;
 use crate::turbo::{Active, Clocks};
 use crate::{Answer, AskedOptions, Builder, Error, Progress, Stop, cores, pause};
 
 /// What can be measured, and what can only be read.
 const AREAS: &[&str] = &[
-    "sheet", "memory", "turbo", "cores", "wake", "pause", "openmp", "jitter", "gate", "info",
+    "sheet", "memory", "turbo", "cores", "wake", "pause", "openmp", "jitter", "threads", "gate", "info",
     "doctor",
 ];
 
@@ -87,6 +88,7 @@ fn measured(area: &str, mut options: Options) -> Result<Record, Error> {
             let builder = with(Gaps::builder(), shortest, Builder::shortest);
             record(area, builder, Gaps::into_record, options)
         }
+        "threads" => record(area, Threads::builder(), Threads::into_record, options),
         "gate" => {
             let bounds = (options.texts("min")?, options.texts("max")?);
             let mut builder = Judgement::builder();

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Every module asks one question: [`memory`] (bandwidth, scaling, vector lengths, latency), [`turbo`] (the clock by
-//! what is executed), [`cores`] (core to core), [`wake`], [`pause`], [`openmp`], [`jitter`]; [`sheet`] asks a little of
+//! what is executed), [`cores`] (core to core), [`wake`], [`pause`], [`openmp`], [`jitter`], [`mod@threads`] (how many, and where); [`sheet`] asks a little of
 //! everything, [`gate`] whether the machine is what it should be, [`ab`] which
 //! of two ways is faster. [`info`] and [`doctor`] only read.
 //!
@@ -119,6 +119,8 @@ pub mod record;
 #[cfg(feature = "measure")]
 pub mod sheet;
 #[cfg(feature = "measure")]
+pub mod threads;
+#[cfg(feature = "measure")]
 pub mod turbo;
 #[cfg(feature = "measure")]
 pub mod wake;
@@ -129,6 +131,8 @@ pub use model::record::Record;
 pub use model::{CpuId, CpuSet, Finding, Reading, Seconds, Severity, Unavailable, Unit};
 #[cfg(feature = "measure")]
 pub use pmu;
+#[cfg(feature = "measure")]
+pub use threads::threads;
 
 #[cfg(feature = "measure")]
 pub use builder::{Answer, AskedOptions, Builder, Progress, Stop};

@@ -156,10 +156,7 @@ fn grown(all: usize, each: usize, ratio: f64) -> BTreeSet<usize> {
 }
 
 /// How many CPUs come before each one that differs from the one before it.
-fn changes<T: PartialEq>(
-    cpus: &[CpuId],
-    of: impl Fn(CpuId) -> T,
-) -> impl Iterator<Item = usize> {
+fn changes<T: PartialEq>(cpus: &[CpuId], of: impl Fn(CpuId) -> T) -> impl Iterator<Item = usize> {
     let differs = move |pair: &[CpuId]| of(pair[0]) != of(pair[1]);
     let all: Vec<bool> = cpus.windows(2).map(differs).collect();
     all.into_iter().enumerate().filter(|(_, differs)| *differs).map(|(at, _)| at + 1)

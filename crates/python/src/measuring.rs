@@ -107,3 +107,12 @@ pub(crate) fn verdict(record: &Bound<'_, Record>) -> PyResult<(String, String)> 
         Ok((word, fleet::gate::line(record)))
     })
 }
+
+/// What a record says of numbers of threads, as JSON.
+#[pyfunction]
+pub(crate) fn threads_advice(record: &Bound<'_, Record>) -> PyResult<String> {
+    guarded(|| {
+        let advice = advice::threads::advice(record.get().record());
+        serde_json::to_string(&advice).map_err(|error| bug(&error.to_string()))
+    })
+}

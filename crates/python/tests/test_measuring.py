@@ -75,6 +75,9 @@ def test_every_question_has_an_answer() -> None:
     assert cpudyno.openmp(2, machine=MACHINE).regions
     assert cpudyno.memory_latency(machine=MACHINE).record.select(quantity="latency")
     assert cpudyno.jitter(machine=MACHINE, budget=1).rows
+    threads = cpudyno.threads(machine="sim:hybrid")
+    assert (threads.compute, threads.equal_parts, threads.bandwidth, threads.barriers) == (10, 4, 3, 8)
+    assert threads.advice["slower_cores"]["equal_parts"] < 1
     assert len(cpudyno.sheet(budget=5, machine=MACHINE).rows) > 10
 
 

@@ -28,6 +28,7 @@ mod plain;
 mod speed;
 mod stores;
 mod table;
+mod threads;
 mod top;
 mod trials;
 mod turbo;
@@ -89,6 +90,12 @@ enum Task {
     Openmp {
         /// Rounds; each lets both take a turn
         #[arg(long, default_value_t = 11, value_parser = clap::value_parser!(u32).range(3..=1000))]
+        rounds: u32,
+    },
+    /// Hold the numbers of threads that cpudyno proposes against every number, with a C program by GCC
+    Threads {
+        /// Rounds; each lets every number take a turn
+        #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(3..=1000))]
         rounds: u32,
     },
     /// One turn of ours in a process of its own
@@ -175,6 +182,7 @@ fn main() -> ExitCode {
         Task::Cores { rounds, cpus } => cores::run(rounds, cpus.as_deref()),
         Task::Stores => stores::run(),
         Task::Openmp { rounds } => openmp::run(rounds),
+        Task::Threads { rounds } => threads::run(rounds),
         Task::Worker => openmp::worker(),
         Task::Latency => latency::run(),
         Task::Speed => speed::run(),

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use model::areas::{COMPACT, OF_TYPE, ORDER, SPREAD, memory, openmp, turbo};
 use model::record::{Record, Series, Topology};
+use model::stats::mean;
 use model::{CpuId, CpuSet, Seconds};
+
+use super::Quota;
 
 /// A team that was measured.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,8 +80,7 @@ impl Curve {
 
     /// The same work split into equal parts.
     pub(super) fn equal_parts(&self) -> Curve {
-        let point =
-            |point: &Point| Point { together: point.in_equal_parts(), ..point.clone() };
+        let point = |point: &Point| Point { together: point.in_equal_parts(), ..point.clone() };
         Curve { workload: self.workload.clone(), points: self.points.iter().map(point).collect() }
     }
 }
@@ -163,7 +165,7 @@ struct StepPoint {
 }
 
 impl Steps {
-    pub(super) fn of(record: &Record) -> Option<Steps> {
+    pub(super) fn of(record: &Record, quota: Option<Quota>) -> Option<Steps> {
         let own = |it: &&Series| it.workload == openmp::SPINNING;
         let median = |quantity: &str, cpus: &CpuSet| {
             let series = in_order(record, openmp::AREA, quantity, COMPACT).filter(own);
@@ -172,10 +174,17 @@ impl Steps {
         };
         let loops: Vec<&Series> =
             in_order(record, openmp::AREA, "loop_time", COMPACT).filter(own).collect();
-        let alone = loops.iter().find(|it| it.active.len() == 1)?.summary()?.median;
+        // Who is interrupted lets all others wait: what that takes belongs to it, so that the mean counts. What a quota
+        // takes is known, and comes too seldom for a mean.
+        let time = |series: &Series| {
+            let is_stopped = quota.is_some_and(|quota| quota.binds(series.active.len()));
+            let mean = series.samples().and_then(|samples| mean(&samples.all()));
+            mean.filter(|_| !is_stopped).or_else(|| Some(series.summary()?.median))
+        };
+        let alone = time(loops.iter().find(|it| it.active.len() == 1)?)?;
         let team = |series: &&Series| {
             let cpus = series.active.clone();
-            let whole = series.summary()?.median;
+            let whole = time(series)?;
             // One thread waits for nobody.
             let cost = if cpus.len() == 1 { 0.0 } else { median("region_cost", &cpus)?.max(0.0) };
             let work = (whole - cost).max(alone / cpus.len() as f64);

@@ -40,20 +40,26 @@ pub(super) fn lines(advice: &Advice, topology: &Topology) -> Vec<(String, String
     lines.into_iter().map(|(label, line)| (label.to_owned(), line)).collect()
 }
 
-/// Variables of OpenMP that put one thread on each CPU.
-fn openmp(proposal: &Proposal) -> String {
-    let places: Vec<String> = runs(&proposal.cpus)
-        .into_iter()
-        .map(|(first, count)| match count {
+impl Proposal {
+    /// Variables that let an OpenMP runtime have one thread on each of its CPUs.
+    pub fn openmp(&self) -> [(&'static str, String); 3] {
+        let place = |(first, count): (u32, u32)| match count {
             1 => format!("{{{first}}}"),
             _ => format!("{{{first}}}:{count}"),
-        })
-        .collect();
-    let places = places.join(",");
-    format!(
-        "OMP_NUM_THREADS={} OMP_PLACES=\"{places}\" OMP_PROC_BIND=close",
-        proposal.threads
-    )
+        };
+        let places: Vec<String> = runs(&self.cpus).into_iter().map(place).collect();
+        [
+            ("OMP_NUM_THREADS", self.threads.to_string()),
+            ("OMP_PLACES", places.join(",")),
+            ("OMP_PROC_BIND", "close".to_owned()),
+        ]
+    }
+}
+
+/// The same as it is typed.
+fn openmp(proposal: &Proposal) -> String {
+    let [(threads, count), (places, list), (bind, close)] = proposal.openmp();
+    format!("{threads}={count} {places}=\"{list}\" {bind}={close}")
 }
 
 /// Memory of the nodes that the CPUs are in, each thread's own first.

@@ -6,6 +6,7 @@
 mod choice;
 mod curve;
 mod lines;
+mod others;
 mod page;
 mod quota;
 
@@ -13,7 +14,7 @@ pub use page::page;
 pub use quota::Quota;
 
 use model::record::{Record, Topology};
-use model::{CpuSet, Known, Obstacle, Seconds, Unavailable};
+use model::{CpuId, CpuSet, Known, Obstacle, Seconds, Unavailable};
 use serde::Serialize;
 
 use self::choice::{COMPUTE, MOVING};
@@ -27,7 +28,8 @@ pub enum Work {
     Vector,
     /// Scalar instructions that wait for each other, handed out likewise.
     Scalar,
-    /// The first kind of work, split into equal parts before it begins, as a static loop of OpenMP is.
+    /// The first kind of work, split into equal parts before it begins, as a static loop of OpenMP is. Said where it
+    /// differs: cores are of several types, or other work uses them.
     EqualParts,
     /// Data that comes from memory and goes there.
     Bandwidth,
@@ -40,7 +42,7 @@ impl Work {
     pub fn words(self) -> String {
         match self {
             Work::Vector => "compute".to_owned(),
-            Work::Scalar => "compute, each instruction waiting for the one before".to_owned(),
+            Work::Scalar => "compute, dependent instructions".to_owned(),
             Work::EqualParts => "compute, split into equal parts".to_owned(),
             Work::Bandwidth => "memory bandwidth".to_owned(),
             Work::Steps(length) => {
@@ -165,8 +167,8 @@ pub fn advice(record: &Record) -> Advice {
     let curves = Curves::of(record);
     let mut advice = Advice {
         usable: record.run.plan.cpus.clone(),
-        scalar_cores: curves.cores(record, curves.scalar.as_ref(), quota),
-        vector_cores: curves.cores(record, curves.vector.as_ref(), quota),
+        scalar_cores: cores(record, curves.scalar.as_ref(), quota),
+        vector_cores: cores(record, curves.vector.as_ref(), quota),
         quota,
         proposals: Vec::new(),
         siblings: Vec::new(),
@@ -182,6 +184,10 @@ pub fn advice(record: &Record) -> Advice {
     advice.slower_cores = curves.slower_cores(&advice.types, topology);
     if advice.types.is_empty() {
         advice.proposals.retain(|proposal| proposal.work != Work::EqualParts);
+        let beside = curves.beside_others(record, &advice);
+        let at = advice.proposals.iter().position(|it| it.work == Work::Bandwidth);
+        let at = at.unwrap_or(advice.proposals.len());
+        advice.proposals.splice(at..at, beside);
     }
     advice
 }
@@ -214,7 +220,7 @@ impl Curves {
             scalar: Curve::of_streams(record, is_light),
             vector: Curve::of_streams(record, |workload| !is_light(workload)),
             moving: Curve::of_memory(record),
-            steps: Steps::of(record),
+            steps: Steps::of(record, Quota::of(record)),
         }
     }
 
@@ -238,53 +244,27 @@ impl Curves {
         all
     }
 
-    /// What the best team delivers, in cores of the fastest type, less what interruptions and the hypervisor take.
-    fn cores(&self, record: &Record, curve: Option<&Curve>, quota: Option<Quota>) -> Known<f64> {
-        let best = curve.and_then(|curve| {
-            let most = choice::most(curve, quota)?;
-            // A quota's stops are gaps, too: they count once.
-            let binds = quota.is_some_and(|quota| quota.binds(record.run.plan.cpus.len()));
-            let lost = record.lost_share().filter(|_| !binds).unwrap_or(0.0);
-            Some(most / self.fastest(record, curve)? * (1.0 - lost))
-        });
-        best.map_or_else(
-            || {
-                let why = "no stream was measured on one CPU and on all";
-                let reason = Unavailable::new(Obstacle::Measurement, "effective cores", why);
-                Known::No { unavailable: reason.with_remedy("cpudyno threads --budget 20s") }
-            },
-            Known::Yes,
-        )
+    /// Equal parts beside other work: they end with a barrier, and wait for whoever is interrupted. A team that pays for
+    /// long steps pays for them.
+    fn beside_others(&self, record: &Record, advice: &Advice) -> Option<Proposal> {
+        let [.., longest] = STEPS;
+        let (most, compute) = (advice.of(Work::Steps(longest))?, advice.of(Work::Vector)?);
+        if others::left(record) >= 1.0 || most.threads >= compute.threads {
+            return None;
+        }
+        let mut curve = self.vector.as_ref().or(self.scalar.as_ref())?.equal_parts();
+        curve.points.retain(|point| point.cpus.len() <= most.threads);
+        choice::proposal(Work::EqualParts, &curve, COMPUTE, advice.quota)
     }
 
-    /// The rate of one thread on the fastest type.
-    fn fastest(&self, record: &Record, curve: &Curve) -> Option<f64> {
-        let alone = curve::of_types(record).into_iter().filter(|it| it.workload == curve.workload);
-        let alone = alone.filter(|it| it.point.cpus.len() == 1).map(|it| it.point.together);
-        alone.chain([curve.alone()?]).reduce(f64::max)
-    }
-
-    /// The types of cores, the fastest first.
+    /// The types of cores, the fastest first; none where they are of one.
     fn types(&self, record: &Record) -> Vec<CoreType> {
-        let topology = &record.machine.topology;
-        let (Some(scalar), Some(first)) =
-            (&self.scalar, self.scalar.as_ref().and_then(|it| it.points.first()))
-        else {
+        let measured = curve::of_types(record);
+        let (Some(scalar), false) = (&self.scalar, measured.is_empty()) else {
             return Vec::new();
         };
         let vector = self.vector.as_ref().unwrap_or(scalar);
-        let (Some(light), Some(heavy)) = (scalar.alone(), vector.alone()) else {
-            return Vec::new();
-        };
-        let measured = curve::of_types(record);
-        if measured.is_empty() {
-            return Vec::new();
-        }
-        let own = topology.one_type(&first.cpus).unwrap_or_default().to_owned();
-        let of_own = |cpu: &model::CpuId| topology.kind(*cpu) == Some(own.as_str());
-        let cpus = record.run.plan.cpus.iter().filter(of_own);
-        let cpus: CpuSet = cpus.filter(|cpu| curve::is_first(topology, &record.run.plan.cpus, *cpu)).collect();
-        let mut types = vec![CoreType { name: own, cpus, scalar: light, vector: heavy }];
+        let mut types: Vec<CoreType> = own_type(record, scalar, vector).into_iter().collect();
         for one in measured.iter().filter(|it| it.workload == scalar.workload) {
             let point = &one.point;
             match types.iter_mut().find(|it| it.name == one.name) {
@@ -293,19 +273,20 @@ impl Curves {
                 }
                 Some(_) => {}
                 None => {
-                    let is_same = |it: &&curve::OfType| {
-                        it.workload == vector.workload
-                            && it.name == one.name
-                            && it.point.cpus.len() == 1
-                    };
-                    let heavy = measured.iter().find(is_same).map(|it| it.point.together);
-                    let (name, cpus) = (one.name.clone(), point.cpus.clone());
-                    let (scalar, vector) = (point.together, heavy.unwrap_or(point.together));
-                    types.push(CoreType { name, cpus, scalar, vector });
+                    let heavy = measured.iter().find(|it| {
+                        it.workload == vector.workload && it.point.cpus == one.point.cpus
+                    });
+                    types.push(CoreType {
+                        name: one.name.clone(),
+                        cpus: point.cpus.clone(),
+                        scalar: point.together,
+                        vector: heavy.map_or(point.together, |it| it.point.together),
+                    });
                 }
             }
         }
-        let most = |of: fn(&CoreType) -> f64| types.iter().map(of).fold(f64::MIN_POSITIVE, f64::max);
+        let most =
+            |of: fn(&CoreType) -> f64| types.iter().map(of).fold(f64::MIN_POSITIVE, f64::max);
         let (light, heavy) = (most(|it| it.scalar), most(|it| it.vector));
         for one in &mut types {
             one.scalar /= light;
@@ -315,15 +296,60 @@ impl Curves {
         types
     }
 
+    /// All cores over those of the fastest type, one thread on each.
     fn slower_cores(&self, types: &[CoreType], topology: &Topology) -> Option<SlowerCores> {
         let curve = self.vector.as_ref().or(self.scalar.as_ref())?;
-        let fast = curve.points.iter().rfind(|it| it.cpus == types.first().map_or_else(CpuSet::default, |it| it.cpus.clone()))?;
+        let fastest = &types.first()?.cpus;
+        let fast = curve.points.iter().find(|it| it.cpus == *fastest)?;
         let all = curve.points.iter().rfind(|it| !curve::has_siblings(topology, &it.cpus))?;
         (all.cpus.len() > fast.cpus.len()).then(|| SlowerCores {
             handed_out: all.together / fast.together,
             equal_parts: all.in_equal_parts() / fast.in_equal_parts(),
         })
     }
+}
+
+/// The type of the first thread, by what it does alone.
+fn own_type(record: &Record, scalar: &Curve, vector: &Curve) -> Option<CoreType> {
+    let topology = &record.machine.topology;
+    let name = topology.one_type(&scalar.points.first()?.cpus)?;
+    let used = &record.run.plan.cpus;
+    let is_own =
+        |cpu: &CpuId| topology.kind(*cpu) == Some(name) && curve::is_first(topology, used, *cpu);
+    Some(CoreType {
+        name: name.to_owned(),
+        cpus: used.iter().filter(is_own).collect(),
+        scalar: scalar.alone()?,
+        vector: vector.alone()?,
+    })
+}
+
+/// What the best team delivers, in cores of the fastest type, less what interruptions, the hypervisor and other
+/// work take.
+fn cores(record: &Record, curve: Option<&Curve>, quota: Option<Quota>) -> Known<f64> {
+    let best = curve.and_then(|curve| {
+        let most = choice::most(curve, quota)?;
+        // A quota's stops are gaps, too: they count once.
+        let binds = quota.is_some_and(|quota| quota.binds(record.run.plan.cpus.len()));
+        let lost = record.lost_share().filter(|_| !binds).unwrap_or(0.0);
+        let left = others::left(record) * (1.0 - lost);
+        Some(most / fastest(record, curve)? * left)
+    });
+    best.map_or_else(
+        || {
+            let why = "no stream was measured on one CPU and on all";
+            let reason = Unavailable::new(Obstacle::Measurement, "effective cores", why);
+            Known::No { unavailable: reason.with_remedy("cpudyno threads --budget 20s") }
+        },
+        Known::Yes,
+    )
+}
+
+/// The rate of one thread on the fastest type.
+fn fastest(record: &Record, curve: &Curve) -> Option<f64> {
+    let alone = curve::of_types(record).into_iter().filter(|it| it.workload == curve.workload);
+    let alone = alone.filter(|it| it.point.cpus.len() == 1).map(|it| it.point.together);
+    alone.chain([curve.alone()?]).reduce(f64::max)
 }
 
 /// What SMT siblings add to a kind of work.

@@ -8,7 +8,8 @@ use model::{Unavailable, Unit};
 use report::parts;
 
 use super::{
-    Advice, Curve, Curves, Proposal, Quota, SiblingGain, Work, advice, choice, curve, in_words, lines,
+    Advice, Curve, Curves, Proposal, Quota, SiblingGain, Work, advice, choice, curve, in_words,
+    lines,
 };
 
 /// Its page; a verbosity of 1 and more adds the curves, and every fact, condition and instrument.
@@ -25,6 +26,7 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
     if !answer.is_empty() {
         blocks.push(Block::List(answer.into_iter().map(Text::from).collect()));
     }
+    let record = &without_own_siblings(record);
     blocks.push(parts::quality(record));
     blocks.push(Block::Box(in_brief(record, &advice)));
     blocks.extend(table(&advice));
@@ -45,6 +47,15 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
         blocks.extend(parts::details(record));
     }
     Page { blocks }
+}
+
+/// The record without the remark that cores were shared, where teams were to share them.
+fn without_own_siblings(record: &Record) -> Record {
+    let mut record = record.clone();
+    if curve::has_siblings(&record.machine.topology, &record.run.plan.cpus) {
+        record.findings.retain(|finding| finding.id != "run.contended");
+    }
+    record
 }
 
 /// What could not be measured, and why.
@@ -151,9 +162,8 @@ fn of_siblings(gains: &[SiblingGain]) -> Option<String> {
         };
         told.push(format!("{what} {} ({word})", times(gain.factor)));
     }
-    (!told.is_empty()).then(|| {
-        format!("All SMT siblings over one thread of each core: {}.", told.join(", "))
-    })
+    (!told.is_empty())
+        .then(|| format!("All SMT siblings over one thread of each core: {}.", told.join(", ")))
 }
 
 fn of_types(advice: &Advice) -> Option<String> {
@@ -249,14 +259,14 @@ fn curves(record: &Record, advice: &Advice) -> Vec<Block> {
     let all = Curves::of(record).each();
     let line = |(work, curve, _): &(Work, Curve, f64)| {
         let alone = curve.alone()?;
-        let points = curve.points.iter().map(|point| {
-            (point.cpus.len() as f64, choice::reached(point, advice.quota) / alone)
-        });
+        let points = curve
+            .points
+            .iter()
+            .map(|point| (point.cpus.len() as f64, choice::reached(point, advice.quota) / alone));
         Some((work.words(), points.collect::<Vec<_>>()))
     };
     let shown = |work: Work| !matches!(work, Work::EqualParts) || !advice.types.is_empty();
-    let lines: Vec<_> =
-        all.iter().filter(|(work, ..)| shown(*work)).filter_map(line).collect();
+    let lines: Vec<_> = all.iter().filter(|(work, ..)| shown(*work)).filter_map(line).collect();
     if lines.is_empty() {
         return Vec::new();
     }

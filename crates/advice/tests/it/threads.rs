@@ -17,7 +17,10 @@ fn a_quota_of_a_container_is_told_with_what_it_stops() {
     assert_eq!((threads(Work::Vector), threads(Work::Scalar)), (8, 8));
     let page = text(&record, 0);
     assert!(page.contains("96 busy threads use it up in 7.969 ms of each 100.0 ms"), "{page}");
-    assert!(page.contains("8 threads of compute stand still for 4.375 ms of each period"), "{page}");
+    assert!(
+        page.contains("8 threads of compute stand still for 4.375 ms of each period"),
+        "{page}"
+    );
     assert!(page.contains("taskset -c"), "{page}");
     assert!(!page.contains("Why") && text(&record, 1).contains("Why"));
 }
@@ -44,6 +47,39 @@ fn what_was_not_measured_is_missing_with_its_reason() {
 fn the_advice_is_json_without_null() {
     let (_, advice) = advised(&named("hybrid"));
     let json = serde_json::to_string(&advice).unwrap();
-    assert!(json.contains("\"work\":\"equal_parts\"") && json.contains("\"step_seconds\""), "{json}");
+    assert!(
+        json.contains("\"work\":\"equal_parts\"") && json.contains("\"step_seconds\""),
+        "{json}"
+    );
     assert!(json.contains("\"slower_cores\":{\"handed_out\""), "{json}");
+}
+
+#[test]
+fn equal_parts_beside_other_work_take_no_more_threads_than_long_steps() {
+    use model::Known;
+    use model::record::{BUSY_CPUS, FactValue, Samples};
+    let (mut record, quiet) = advised(&named("laptop"));
+    assert_eq!(quiet.of(Work::EqualParts), None);
+    // One region in four of every team waits thirty times as long.
+    for series in record.series.iter_mut().filter(|it| it.quantity == "loop_time") {
+        let median = series.summary().unwrap().median;
+        if series.active.len() > 1 {
+            let block = vec![median, median, median, median * 31.0];
+            let samples = Samples::Plain(vec![block; 5]);
+            let summary = samples.summary().unwrap();
+            series.outcome = Outcome::Measured { samples, summary };
+        }
+    }
+    let unsaid = advice(&record);
+    assert_eq!(unsaid.of(Work::EqualParts), None, "nobody else is busy");
+    let busy = FactValue::Text("CPU 0 (95 % by `rustc`)".to_owned());
+    let said =
+        &mut record.conditions.before.iter_mut().find(|it| it.id == BUSY_CPUS).unwrap().value;
+    *said = Known::Yes(busy);
+    let beside = advice(&record);
+    let threads = |work| beside.of(work).unwrap().threads;
+    assert_eq!(threads(Work::EqualParts), threads(Work::Steps(advice::threads::STEPS[2])));
+    assert!(threads(Work::EqualParts) < threads(Work::Vector));
+    let [less, all] = [&beside, &quiet].map(|it| *it.scalar_cores.value().unwrap());
+    assert!(less < all, "{less} {all}");
 }

@@ -197,6 +197,7 @@ fn words_ask_for_every_area_and_what_they_misspell_has_a_hint() {
         ("wake", r#", "budget": 1, "methods": ["futex"]"#),
         ("openmp", r#", "budget": 1, "threads": [2]"#),
         ("jitter", r#", "budget": 1, "shortest": 1e-5"#),
+        ("threads", r#", "budget": 1"#),
         ("gate", r#", "budget": 2, "min": ["memory.triad=1MB/s"]"#),
         ("sheet", r#", "budget": 1"#),
         ("pause", r#", "budget": 1"#),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union, overload
 
@@ -24,6 +25,7 @@ __all__ = [
     "Regions",
     "Scaling",
     "Sheet",
+    "Threads",
     "VectorLengths",
     "Verdict",
 ]
@@ -442,6 +444,48 @@ class Regions(Answer):
 
     def __repr__(self) -> str:
         return f"<Regions of {len(self.regions)} results>"
+
+
+class Threads(Answer):
+    """How many threads, and on which CPUs, by kind of work: ``compute``, ``equal_parts``, ``bandwidth``, ``barriers``."""
+
+    def __init__(self, record: Record) -> None:
+        super().__init__(record)
+        #: All of it: ``proposals``, ``quota``, ``siblings``, ``types``, ``missing``.
+        self.advice = Fields(json.loads(_native.threads_advice(record._native)))
+
+    def _count(self, work: str) -> int:
+        for proposal in self.advice["proposals"]:
+            if proposal["work"] == work:
+                return int(proposal["threads"])
+        for reason in self.advice["missing"]:
+            raise Unavailable(reason["what"], reason["why"], reason.get("remedy"), reason["obstacle"])
+        raise Unavailable(f"threads for {work}", "no team of threads was measured", None, "measurement")
+
+    @property
+    def compute(self) -> int:
+        """Threads for instructions that saturate the widest units."""
+        return self._count("vector")
+
+    @property
+    def equal_parts(self) -> int:
+        """Threads for the same, split into equal parts before it begins."""
+        works = [proposal["work"] for proposal in self.advice["proposals"]]
+        return self._count("equal_parts" if "equal_parts" in works else "vector")
+
+    @property
+    def bandwidth(self) -> int:
+        """Threads for data that comes from memory."""
+        return self._count("bandwidth")
+
+    @property
+    def barriers(self) -> int:
+        """Threads for steps of 10 us with a barrier after each."""
+        return self._count("steps")
+
+    def __repr__(self) -> str:
+        works = {proposal["work"]: proposal["threads"] for proposal in self.advice["proposals"]}
+        return f"<Threads {works}>"
 
 
 class Verdict(Answer):

@@ -24,6 +24,7 @@ from ._answers import (
     Regions,
     Scaling,
     Sheet,
+    Threads,
     VectorLengths,
     Verdict,
     _of_type,
@@ -46,6 +47,7 @@ __all__ = [
     "pause",
     "scaling_benchmark",
     "sheet",
+    "threads",
     "turbo",
     "vector_length_dependence",
     "wake",
@@ -503,6 +505,25 @@ def jitter(
     """
     how = _how(budget, cpus, machine, wait, progress)
     return Answer(_measured("jitter", "jitter", **how))
+
+
+def threads(
+    *,
+    budget: Optional[float] = None,
+    cpus: Cpus = None,
+    machine: Optional[str] = None,
+    wait: float = 0,
+    progress: Shown = None,
+) -> Threads:
+    """How many threads, and on which CPUs, for this process as it stands: its affinity, its quota, what others leave.
+
+    Arguments and errors are those of `sheet`.
+
+    >>> cpudyno.threads(machine="sim:quota").compute
+    8
+    """
+    how = _how(budget, cpus, machine, wait, progress)
+    return Threads(_measured("threads", "threads", **how))
 
 
 def gate(

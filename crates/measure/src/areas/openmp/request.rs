@@ -293,7 +293,8 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 
 /// Barriers of our own.
 fn own() -> impl Iterator<Item = FoundRuntime> {
-    let rows = [(model::areas::openmp::SPINNING, Team::Spinning), ("futex_barrier", Team::Sleeping)];
+    let rows =
+        [(model::areas::openmp::SPINNING, Team::Spinning), ("futex_barrier", Team::Sleeping)];
     rows.into_iter().enumerate().map(|(place, (id, team))| FoundRuntime {
         order: FAMILIES.len() + place,
         id,

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use kernels::memory::{MemoryKernel, find};
 use model::{CpuId, Seconds};
 
-use super::super::{ALONE, TEAMS};
 use super::super::cells::{Effort, Which};
 use super::super::size;
+use super::super::{ALONE, TEAMS};
 use super::{QuestionContext, Thinning, limit, part_of, some_cells};
 use crate::run::Error;
 use crate::run::plan::{Cell, Proposal};
