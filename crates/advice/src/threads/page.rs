@@ -119,10 +119,18 @@ fn steps(advice: &Advice) -> Option<String> {
     let each: Vec<String> = by_threads
         .into_iter()
         .map(|(threads, lengths)| {
-            format!("{} for steps of {}", tally(threads, "thread"), lengths.join(" and "))
+            format!("{} for steps of {}", tally(threads, "thread"), list(&lengths))
         })
         .collect();
-    (!each.is_empty()).then(|| format!("With a barrier after each step use {}.", each.join(", ")))
+    (!each.is_empty()).then(|| format!("With a barrier after each step use {}.", each.join("; ")))
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn list(words: &[String]) -> String {
+    match words {
+        [before @ .., last] if !before.is_empty() => format!("{} and {last}", before.join(", ")),
+        _ => words.concat(),
+    }
 }
 
 fn of_quota(quota: Quota, usable: usize) -> String {
