@@ -27,8 +27,8 @@ use crate::{Answer, AskedOptions, Builder, Error, Progress, Stop, cores, pause};
 
 /// What can be measured, and what can only be read.
 const AREAS: &[&str] = &[
-    "sheet", "memory", "turbo", "cores", "wake", "pause", "openmp", "jitter", "threads", "gate", "info",
-    "doctor",
+    "sheet", "memory", "turbo", "cores", "wake", "pause", "openmp", "jitter", "threads", "gate",
+    "info", "doctor",
 ];
 
 /// Who hears how far it is, and may end it.

@@ -31,6 +31,11 @@ pub(super) fn lines(advice: &Advice, topology: &Topology) -> Vec<(String, String
         lines.push(("llama.cpp", format!("-t {} -tb {}", moving.threads, compute.threads)));
     }
     if let Some(it) = compute {
+        let usable = advice.usable.len();
+        if it.threads < usable {
+            let arms = format!("--a threads={usable} --b threads={}", it.threads);
+            lines.push(("does it pay?", format!("cpudyno ab {arms} -- PROGRAM -t {{n}}")));
+        }
         let waiting = advice.of(Work::Scalar).unwrap_or(it);
         lines.push(("make, ninja, pytest", format!("-j {0}, -j {0}, -n {0}", waiting.threads)));
         let whole = it.threads;

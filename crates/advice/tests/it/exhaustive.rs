@@ -148,8 +148,14 @@ fn near(what: &str, work: Work, advice: &Advice, teams: &[CpuSet], of: impl Fn(&
 
 /// Streams, memory and loops of every number of threads against the proposals for them.
 fn held(what: &str, machine: Fresh<'_>) -> Advice {
+    held_at(what, machine, |_| true)
+}
+
+/// The same of some numbers of threads.
+fn held_at(what: &str, machine: Fresh<'_>, is_tried: impl Fn(usize) -> bool) -> Advice {
     let (record, advice) = advised(machine);
-    let teams = teams(&record);
+    let mut teams = teams(&record);
+    teams.retain(|cpus| is_tried(cpus.len()));
     let vector = record.series_of("turbo", "time_per_op").map(|it| it.workload.clone());
     let vector = vector.filter(|it| it != "scalar_iadd").last().unwrap();
     near(what, Work::Vector, &advice, &teams, |cpus| computed(machine, cpus, &vector)[0]);
@@ -171,6 +177,13 @@ fn of_small_machines_the_proposal_is_near_the_best() {
     for name in ["vm-2c", "4c", "1c", "laptop", "container"] {
         held(name, &named(name));
     }
+}
+
+#[test]
+fn of_large_machines_the_proposal_is_near_the_best() {
+    held_at("epyc", &named("epyc"), |count| count < 9 || count % 4 == 0);
+    // Every number of so many takes a minute.
+    held_at("2s-28c", &named("2s-28c"), |count| count.is_power_of_two() || count % 14 == 0);
 }
 
 #[test]

@@ -40,6 +40,14 @@ pub(super) struct Done {
     pub(super) usage: ChildUsage,
 }
 
+/// Where an arm has a number of threads, `{n}` in an argument is that number: many programs take it as an option.
+fn counted(word: &str, own: &ArmEnv) -> String {
+    match own.threads {
+        Some(threads) => word.replace("{n}", &threads.to_string()),
+        None => word.to_owned(),
+    }
+}
+
 /// Executes it once. Who takes longer than `limit` has failed.
 pub(super) fn run(
     words: &[String],
@@ -50,7 +58,10 @@ pub(super) fn run(
 ) -> Result<Done, Failed> {
     let because = |why: String| Failed::Because(why);
     let mut command = Command::new(&words[0]);
-    command.args(&words[1..]).stdin(Stdio::null()).stderr(Stdio::piped());
+    command
+        .args(words[1..].iter().map(|word| counted(word, own)))
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped());
     command.envs(&own.variables);
     if let Some(threads) = own.threads {
         command.env("OMP_NUM_THREADS", threads.to_string());
@@ -189,6 +200,17 @@ mod tests {
             let Failed::Because(why) = failed else { panic!("nobody interrupted") };
             why
         })
+    }
+
+    #[test]
+    fn a_number_of_threads_stands_in_the_place_of_its_mark() {
+        let arm = ArmEnv { threads: Some(12), ..ArmEnv::default() };
+        assert_eq!([counted("-t{n}", &arm), counted("{n}:{n}", &arm)], ["-t12", "12:12"]);
+        assert_eq!(counted("{n}", &ArmEnv::default()), "{n}", "nobody said how many");
+        let words = ["sh", "-c", "echo $0", "{n}"].map(str::to_owned);
+        let metric = Metric::Printed(Regex::new("[0-9]+").unwrap());
+        let done = run(&words, &arm, &metric, Seconds(60.0), &Stop::default());
+        assert!(done.is_ok_and(|done| (done.value - 12.0).abs() < 1e-9));
     }
 
     #[test]

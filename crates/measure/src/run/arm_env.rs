@@ -58,7 +58,7 @@ pub static ROWS: &[ArmRow] = &[
     },
     ArmRow {
         id: "threads",
-        doc: "The number of threads; of a command, OMP_NUM_THREADS.",
+        doc: "The number of threads; of a command, OMP_NUM_THREADS, and {n} in its arguments.",
         takes: "a number from 1",
         take: |own, text| {
             own.threads = Some(text.parse().ok().filter(|&count| count > 0)?);
