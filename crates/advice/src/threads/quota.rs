@@ -30,7 +30,7 @@ impl Quota {
         let (period, _) = rest.split_once(" us")?;
         let (budget, period) = (budget.parse::<f64>().ok()?, period.parse::<f64>().ok()?);
         let is_sound = budget > 0.0 && period > 0.0 && budget.is_finite() && period.is_finite();
-        is_sound.then(|| Quota { cpus: budget / period, period: Seconds(period * 1e-6) })
+        is_sound.then(|| Quota { cpus: budget / period, period: Seconds(period / 1e6) })
     }
 
     /// Whether so many threads are stopped.

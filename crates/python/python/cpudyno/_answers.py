@@ -484,8 +484,8 @@ class Threads(Answer):
         return self._count("steps")
 
     def __repr__(self) -> str:
-        works = {proposal["work"]: proposal["threads"] for proposal in self.advice["proposals"]}
-        return f"<Threads {works}>"
+        works = (f"{it['work']} {it['threads']}" for it in self.advice["proposals"])
+        return f"<Threads {', '.join(works)}>"
 
 
 class Verdict(Answer):
