@@ -264,7 +264,10 @@ fn brief(plan: &Planning<'_>, waits: impl Fn(RuntimeKind) -> Vec<Waiting>) -> Pr
 /// The loop and the cost of a region on each of these teams, whose threads spin at barriers of our own: a program
 /// that goes from barrier to barrier.
 pub(crate) fn of_teams(plan: &Planning<'_>, teams: &[Vec<CpuId>]) -> Proposal {
-    let looped = Looped { elements: INNER - 1, regions_max: OUTER, time: Seconds(0.02) };
+    /// What other work takes shows in as long as schedulers need to give each its share; of many teams each has less.
+    const LOOPS: f64 = 0.3;
+    let time = Seconds((LOOPS / teams.len().max(1) as f64).clamp(0.02, 0.1));
+    let looped = Looped { elements: INNER - 1, regions_max: OUTER, time };
     let effort = Effort {
         warm_up: Seconds(0.01),
         looped: Some(looped),
