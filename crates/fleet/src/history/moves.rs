@@ -59,7 +59,7 @@ pub(super) fn moves(results: &[ResultSeries]) -> Vec<(usize, Move)> {
     let told = chances.iter().zip(&shares).filter(|(_, share)| **share <= FALSE_MAX);
     let Some(chance) = told.map(|(chance, _)| *chance).reduce(f64::max) else { return Vec::new() };
     let mut found = Vec::new();
-    let mut newest: BTreeMap<(&str, &str, bool), Vec<(usize, Move)>> = BTreeMap::new();
+    let mut newest: BTreeMap<_, Vec<(usize, Move)>> = BTreeMap::new();
     for (result, (steps, apart)) in results.iter().zip(asked(StepRules { least: BAND, chance })) {
         let runs = result.values.iter().enumerate().filter(|(_, value)| value.is_some());
         let runs: Vec<usize> = runs.map(|(run, _)| run).collect();

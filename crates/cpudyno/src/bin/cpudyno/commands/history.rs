@@ -30,7 +30,7 @@ pub(super) fn add(machine: &Machine, args: HistoryAddArgs) -> Result<ExitCode, F
         let entry = |_: &Path, digest| Entry { boot: None, digest };
         let entries: Vec<Entry> =
             records::each(&records, entry).into_iter().collect::<Result<_, _>>()?;
-        return kept(&store, &entries).and_then(|()| told(&store, look, Sinks::default()));
+        return kept(&store, &entries).and_then(|()| told(&store, &look));
     }
     let presentation = presentation(&look, PageKind::Sheet);
     let request = measure::sheet::request(budget, None, None, command(), presentation);
@@ -48,7 +48,7 @@ pub(super) fn add(machine: &Machine, args: HistoryAddArgs) -> Result<ExitCode, F
     }
     kept(&store, &[Entry { boot: boot(machine), digest: fleet::digest::of(&record) }])?;
     written?;
-    told(&store, look, Sinks::default()).map(|done| ended(&record, done))
+    told(&store, &look).map(|done| ended(&record, done))
 }
 
 /// Shows what is kept.
@@ -99,8 +99,8 @@ fn read(store: &Store) -> Result<KeptRuns, Failure> {
     Ok(kept)
 }
 
-fn told(store: &Store, look: PresentationArgs, sinks: Sinks) -> Result<ExitCode, Failure> {
-    shown(&History::of(read(store)?, None), &look, sinks)?;
+fn told(store: &Store, look: &PresentationArgs) -> Result<ExitCode, Failure> {
+    shown(&History::of(read(store)?, None), look, Sinks::default())?;
     Ok(ExitCode::SUCCESS)
 }
 
