@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Every module asks one question: [`memory`] (bandwidth, scaling, vector lengths, latency), [`turbo`] (the clock by
-//! what is executed), [`cores`] (core to core), [`wake`], [`pause`], [`openmp`], [`jitter`], [`mod@threads`] (how many, and where); [`sheet`] asks a little of
-//! everything, [`gate`] whether the machine is what it should be, [`ab`] which
+//! what is executed), [`cores`] (core to core), [`wake`], [`pause`], [`openmp`], [`jitter`], [`mod@threads`] (how many, and
+//! where); [`sheet`] asks a little of everything, [`key`] which machine it is, [`gate`] whether it is what it should be, [`ab`] which
 //! of two ways is faster. [`info`] and [`doctor`] only read.
 //!
 //! # Choices
@@ -109,6 +109,7 @@ pub mod fleet;
 pub mod gate;
 #[cfg(feature = "measure")]
 pub mod jitter;
+pub mod key;
 #[cfg(feature = "measure")]
 pub mod memory;
 #[cfg(feature = "measure")]

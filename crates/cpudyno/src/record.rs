@@ -120,6 +120,7 @@ pub fn page(record: &Record, presentation: Presentation) -> Page {
         PageKind::Ab => report::ab::page(record, verbosity),
         PageKind::Quiet => report::quiet::page(record, verbosity),
         PageKind::Gate => fleet::gate::page(record, verbosity),
+        PageKind::Key => fleet::key::page::page(record, verbosity),
         PageKind::Top => report::areas::top::page(record, verbosity),
         PageKind::Changes => report::settings::changes(record),
         PageKind::Pmu => report::counts::page(record, verbosity),

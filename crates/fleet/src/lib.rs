@@ -11,6 +11,7 @@ pub mod features;
 pub mod gate;
 pub mod history;
 pub mod hostlist;
+pub mod key;
 pub mod metrics;
 pub mod pack;
 pub mod reference;

@@ -7,6 +7,7 @@
 pub mod ab;
 pub mod areas;
 pub mod gate;
+pub mod key;
 pub mod original;
 pub mod proof;
 pub mod quiet;

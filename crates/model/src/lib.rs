@@ -13,6 +13,7 @@ pub mod contradictions;
 pub mod counters;
 pub mod counts;
 pub mod cpus;
+pub mod fabric;
 pub mod finding;
 pub mod growth;
 pub mod isa;

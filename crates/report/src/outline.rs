@@ -31,6 +31,7 @@ fn title(outline: &Outline) -> Block {
         PageKind::Openmp => "what parallel regions cost",
         PageKind::Jitter => "interruptions of busy CPUs",
         PageKind::Threads => "numbers of threads",
+        PageKind::Key => "the key of a machine",
         PageKind::Sheet => "a data sheet",
         _ => "a run",
     };

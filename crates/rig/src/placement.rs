@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use model::record::SAME_CORE;
+pub use model::fabric::Fabric;
+pub use model::record::PairClass as Class;
 use model::record::{CpuPlace, Topology};
 use model::{CpuId, CpuSet, Finding, Seconds, Severity, stats};
 
@@ -200,28 +201,6 @@ impl Placement {
     }
 }
 
-/// How two CPUs lie to each other, as measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Class {
-    /// They share the execution units of one core.
-    SameCore,
-    /// A line goes from one to the other within a shared cache.
-    SameCache,
-    /// It has to travel farther.
-    Apart,
-}
-
-impl Class {
-    /// The word in records.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Class::SameCore => SAME_CORE,
-            Class::SameCache => "same-cache",
-            Class::Apart => "apart",
-        }
-    }
-}
-
 /// What a probe of two CPUs saw.
 #[derive(Debug, Clone, Copy)]
 pub struct Probe {
@@ -235,6 +214,8 @@ pub struct Probe {
     pub claimed_same_cache: Option<bool>,
     /// What lies between them.
     pub fabric: Fabric,
+    /// Seconds of a pointer in their last-level cache, where this run measured them.
+    pub last_level: Option<Seconds>,
 }
 
 impl Probe {
@@ -243,7 +224,7 @@ impl Probe {
     pub fn class(&self) -> Class {
         /// Two threads of one core get half of it each; two cores get all, whatever their clocks do.
         const SHARE_OF_SAME_CORE: f64 = 0.75;
-        let (surely_same_cache, surely_apart) = self.fabric.limits();
+        let (surely_same_cache, surely_apart) = self.fabric.limits_beside(self.last_level);
         let nearer = || self.round_trip.0 < (surely_same_cache.0 * surely_apart.0).sqrt();
         let same_cache = self.claimed_same_cache.unwrap_or_else(nearer);
         if self.share_together < SHARE_OF_SAME_CORE {
@@ -254,39 +235,6 @@ impl Probe {
             Class::Apart
         } else {
             Class::SameCache
-        }
-    }
-}
-
-/// What lies between the cores of a package.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fabric {
-    /// Complexes of a few cores each, which share a cache; a fabric between them.
-    Complexes,
-    /// Rings, meshes, and what is not known.
-    Any,
-}
-
-impl Fabric {
-    /// That of a microarchitecture.
-    pub fn of(microarchitecture: Option<&str>) -> Fabric {
-        match microarchitecture {
-            Some(name) if name.starts_with("Zen") || name == "Dhyana" => Fabric::Complexes,
-            _ => Fabric::Any,
-        }
-    }
-
-    /// A line that goes there and back in less time stays within a last-level cache, and one that takes longer than the
-    /// second leaves it; what lies between is not clear.
-    ///
-    /// # Source
-    /// Complexes of Zen to Zen 5: 35 to 65 ns within one, up to 100 ns in those of 16 cores or at low clocks; 130 to
-    /// 360 ns between two of them. Others: 50 to 310 ns within a cache (the most on the mesh of large ones), 200 ns and
-    /// more between caches or packages. Published measurements of core-to-core latency, and docs of `cpudyno cores`.
-    const fn limits(self) -> (Seconds, Seconds) {
-        match self {
-            Fabric::Complexes => (Seconds(110e-9), Seconds(160e-9)),
-            Fabric::Any => (Seconds(150e-9), Seconds(400e-9)),
         }
     }
 }
@@ -344,7 +292,7 @@ pub fn probe(
     let first = topology.place(pair[0]);
     let cache = first.map(|place| &place.last_level_cache).filter(|cache| !cache.is_empty());
     let claimed_same_cache = cache.map(|cache| cache.contains(pair[1]));
-    Ok(Probe { pair, round_trip, share_together, claimed_same_cache, fabric })
+    Ok(Probe { pair, round_trip, share_together, claimed_same_cache, fabric, last_level: None })
 }
 
 /// Of the first member, the median.
@@ -407,7 +355,11 @@ fn contradiction(probe: &Probe, first: &CpuPlace) -> Option<Finding> {
                 "a cache line takes {:.0} ns there and back: more than within a shared cache{}, although \
                  the kernel lists one",
                 probe.round_trip.0 * 1e9,
-                if probe.fabric == Fabric::Complexes { " of these cores" } else { "" }
+                match (probe.last_level, probe.fabric) {
+                    (Some(hit), _) => format!(" that answers in {:.0} ns", hit.0 * 1e9),
+                    (None, Fabric::Complexes) => " of these cores".to_owned(),
+                    (None, Fabric::Any) => String::new(),
+                }
             ),
         ),
         // On a ring or a mesh neighbours may be as near that do not share a cache.
@@ -478,6 +430,7 @@ mod tests {
             share_together: 1.0,
             claimed_same_cache,
             fabric: Fabric::Complexes,
+            last_level: None,
         };
         let found = |probe: Probe, topology: &Topology| {
             contradictions(std::iter::once(probe), topology).len()
@@ -513,7 +466,14 @@ mod tests {
             }
             let of = |nanoseconds: f64| {
                 let round_trip = Seconds(nanoseconds * 1e-9);
-                Probe { pair, round_trip, share_together: 1.0, claimed_same_cache, fabric }
+                Probe {
+                    pair,
+                    round_trip,
+                    share_together: 1.0,
+                    claimed_same_cache,
+                    fabric,
+                    last_level: None,
+                }
             };
             let (near, far) = (random.f64() * 600.0, random.f64() * 600.0);
             let (near, far) = (of(near.min(far)), of(near.max(far)));
@@ -543,6 +503,7 @@ mod tests {
             share_together,
             claimed_same_cache: Some(true),
             fabric: Fabric::Any,
+            last_level: None,
         };
         assert_eq!(probe(0.51, 60.0).class(), Class::SameCore);
         assert_eq!(probe(1.02, 120.0).class(), Class::SameCache);

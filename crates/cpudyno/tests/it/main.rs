@@ -18,6 +18,7 @@ mod guide;
 mod history;
 mod info;
 mod jitter;
+mod key;
 mod launch;
 mod library;
 mod machines;

@@ -6,7 +6,7 @@ use machine::Machine;
 use machine::conditions;
 use machine::instruments::clock::StampClock;
 use machine::instruments::traffic::Carried;
-use model::areas::Quantity;
+use model::areas::{Quantity, memory};
 use model::budget::{BUDGET_MAX, more_time};
 use model::contradictions;
 use model::record::{
@@ -69,21 +69,22 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
     let mut findings = parts.stamp_clock.findings;
     findings.extend(contradictions::of(&parts.description, &parts.conditions_before));
     findings.extend(parts.counters.finding());
-    findings.extend(placement::contradictions(
-        run.probes.values().filter_map(|probes| placement::typical(probes)),
-        &parts.description.topology,
-    ));
-    findings.extend(machine::disturbances::findings(
-        &parts.disturbed,
-        parts.seconds.0,
-        plan.cpus.len(),
-    ));
     let mut series = run.collector.into_series(&no_ruler, parts.counters.absent());
     let is_interrupted = matches!(run.end, Some(End::Interrupted));
     let seconds = given(request.span, program, parts.seconds);
     let ended =
         EarlyEnd { run: run.end.as_ref(), spared: &run.spared, failed: &run.failed, seconds };
     series.extend(absent_series(program, &plan, &ended, &series));
+    let topology = &parts.description.topology;
+    let probes = run.probes.values().filter_map(|probes| placement::typical(probes));
+    // A cache that this run measured says itself how long a line within it may take.
+    let beside = probes.map(|probe| {
+        let last_level = memory::last_level_latency(topology, probe.pair[0], &series);
+        placement::Probe { last_level, ..probe }
+    });
+    findings.extend(placement::contradictions(beside, topology));
+    let (seconds, cpus) = (parts.seconds.0, plan.cpus.len());
+    findings.extend(machine::disturbances::findings(&parts.disturbed, seconds, cpus));
     series.extend(own_series(run.own, run.probes));
     let idle = parts.controllers.as_ref().map_or(&[][..], Controllers::idle);
     series.extend(idle_series(&plan.cpus, idle));

@@ -27,8 +27,10 @@ use machine::activity::Activity;
 use machine::instruments::aperf_mperf::CycleCounters;
 use machine::instruments::clock::{self, RateChoice, StampClock, StampSource};
 use machine::limits::Reasons;
-use machine::{conditions, disturbances, facts};
-use model::record::{ByteCount, ClockRecord, Presentation, Record, Series};
+use machine::{conditions, disturbances, doctor, facts};
+use model::record::{
+    ByteCount, ClockRecord, Fact, Machine as Description, Presentation, Record, Series,
+};
 use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable};
 
@@ -62,6 +64,8 @@ pub struct Request {
     pub rate: RateChoice,
     /// What else is to be said of how it measures.
     pub remark: Option<String>,
+    /// What is tried beside, and kept: ids of capabilities.
+    pub capabilities: &'static [&'static str],
     /// How bytes are counted on the page, where they are.
     pub bytes: Option<ByteCount>,
     /// The command with its arguments, without paths.
@@ -86,6 +90,7 @@ impl Request {
             manner: Manner::USUAL,
             rate: RateChoice::Best,
             remark: None,
+            capabilities: &[],
             bytes: None,
             command,
             presentation,
@@ -163,7 +168,8 @@ pub fn measure(
     progress(Progress { share: 0.0, doing: "reading the machine" });
     let begun = Instant::now();
     let as_begun = machine.begin(request.command.clone(), request.presentation);
-    let description = facts::machine(machine);
+    let description =
+        Description { capabilities: tried(machine, request), ..facts::machine(machine) };
     let placement = request.cpus.place(&description.topology)?;
     let cpus: CpuSet = placement.cpus.iter().copied().collect();
     let mut conditions_before = conditions::read(machine);
@@ -231,6 +237,16 @@ pub fn measure(
         placed,
         seconds,
     }))
+}
+
+/// The capabilities that were asked for.
+fn tried(machine: &Machine, request: &Request) -> Vec<Fact> {
+    if request.capabilities.is_empty() {
+        return Vec::new();
+    }
+    let mut capabilities = doctor::capabilities(machine);
+    capabilities.retain(|fact| request.capabilities.contains(&fact.id.as_str()));
+    capabilities
 }
 
 /// Only the machine that this process runs on can be measured.

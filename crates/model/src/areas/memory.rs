@@ -1,8 +1,8 @@
 //! Memory: bandwidth and latency.
 
 use super::{HIGHER, LOWER, NEITHER, Quantity};
-use crate::record::{Cache, CacheKind, Topology};
-use crate::{CpuId, CpuSet, Unit};
+use crate::record::{Cache, CacheKind, Series, Topology};
+use crate::{CpuId, CpuSet, Seconds, Unit};
 
 /// Its id.
 pub const AREA: &str = "memory";
@@ -74,6 +74,56 @@ pub fn is_beyond(topology: &Topology, cpus: &CpuSet, bytes: u64) -> bool {
     // Threads have whole elements each.
     let slack = 8 * cpus.len() as u64;
     bytes.saturating_add(slack) >= rule(topology, cpus.as_slice())
+}
+
+/// Of the sizes at which that CPU followed pointers, the one whose latency is most nearly that of its last-level cache
+/// alone: four times the cache before it, which answers a quarter, but no more than half of what the last one is said to
+/// hold, of which neighbours may take the rest.
+pub fn within_last_level(
+    topology: &Topology,
+    cpu: CpuId,
+    sizes: impl Iterator<Item = u64>,
+) -> Option<u64> {
+    let cpu = CpuSet::from_iter([cpu]);
+    let mut caches: Vec<(u8, u64)> =
+        data_caches(topology, &cpu).filter_map(|it| Some((it.level, it.bytes?))).collect();
+    caches.sort_unstable();
+    let (_, claimed) = caches.pop()?;
+    let inner = caches.last().map_or(0, |(_, bytes)| *bytes);
+    let wanted = inner.saturating_mul(4).min(claimed / 2).max(inner + 1);
+    let off = |bytes: u64| (bytes as f64 / wanted as f64).ln().abs();
+    let between = sizes.filter(|bytes| (inner + 1..claimed).contains(bytes));
+    between.min_by(|a, b| off(*a).total_cmp(&off(*b)))
+}
+
+/// Seconds of a pointer in that CPU's last-level cache, where these series have it: neighbours that leave less of it than
+/// that takes leave no such number.
+pub fn last_level_latency(topology: &Topology, cpu: CpuId, series: &[Series]) -> Option<Seconds> {
+    let chases = || {
+        series.iter().filter_map(|it| {
+            let is_alone = it.area == AREA && it.workload == CHASE && it.active.len() == 1;
+            let is = |name: &str, value: &str| it.parameters.get(name).is_some_and(|v| v == value);
+            let is_it =
+                is_alone && it.cpu == cpu && it.quantity == "latency" && is("walk", "random");
+            let bytes: u64 = it.parameters.get("footprint")?.parse().ok()?;
+            (is_it && is("chains", "1")).then_some((bytes, it.summary()?.median))
+        })
+    };
+    let within = within_last_level(topology, cpu, chases().map(|(bytes, _)| bytes))?;
+    let at = |size: u64| {
+        let found: Vec<f64> =
+            chases().filter(|(bytes, _)| *bytes == size).map(|(_, seconds)| seconds).collect();
+        crate::stats::median(&found)
+    };
+    let behind = at(chases().map(|(bytes, _)| bytes).max()?)?;
+    at(within).filter(|seconds| is_of_cache(*seconds, behind)).map(Seconds)
+}
+
+/// Whether a pointer that takes so long is answered by a cache, and not by what is behind it: of a ring of which a third
+/// is in memory, pointers take about half as long as there.
+pub fn is_of_cache(seconds: f64, behind: f64) -> bool {
+    const SHARE_MAX: f64 = 0.45;
+    seconds < behind * SHARE_MAX
 }
 
 /// What its numbers mean, in the order of a record.

@@ -11,6 +11,7 @@ mod counts;
 mod digest;
 mod event;
 mod gate;
+mod key;
 mod memory_channel;
 mod original;
 mod power;
@@ -43,6 +44,7 @@ pub use event::{Event, Told};
 pub use gate::{
     BoundKind, BoundOutcome, GateBound, GateCode, GateItem, GateRun, GateState, GateVerdict,
 };
+pub use key::{KEY_SCHEMA, KeyNumber, KeyPair, MachineKey, PairClass};
 pub use memory_channel::{MemoryChannel, channels_in_brief};
 pub use original::{OriginalRate, OriginalRun};
 pub use power::{IdleState, TurboLimit, TurboStep};
@@ -133,6 +135,10 @@ pub struct Record {
     /// A command that was run while the machine was watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quiet: Option<QuietRun>,
+    /// Keys of the machine around what was done, in their order, where they were taken: `quiet` and `ab` take one before
+    /// and one after.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keys: Vec<MachineKey>,
     /// Remarks on validity and result.
     pub findings: Vec<Finding>,
 }
@@ -159,6 +165,7 @@ impl Record {
             reference: None,
             gate: None,
             quiet: None,
+            keys: Vec::new(),
             findings: Vec::new(),
         }
     }
@@ -519,6 +526,8 @@ pub enum PageKind {
     Jitter,
     /// How many threads, and on which CPUs.
     Threads,
+    /// What a machine is by behaviour.
+    Key,
 }
 
 /// How the name of a hypervisor ends for the kernel that it leaves the machine to.

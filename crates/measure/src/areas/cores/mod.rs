@@ -54,3 +54,8 @@ fn names() -> Names {
 fn proposal(plan: &Planning<'_>) -> Proposal {
     request::in_brief(plan)
 }
+
+/// What the key of a machine asks.
+pub(crate) fn in_key(plan: &Planning<'_>) -> Proposal {
+    request::in_key(plan)
+}

@@ -26,7 +26,7 @@ pub(super) fn pairs(
     if sorted.len() <= ALL_PAIRS_MAX && there_are <= count.max(1) {
         return every().collect();
     }
-    let mut chosen = representatives(topology, every());
+    let mut chosen = representatives(topology, cpus);
     let mut known: BTreeSet<[CpuId; 2]> = chosen.iter().copied().collect();
     let mut random = Rng::with_seed(seed);
     // Half of all pairs are soon found, so that this ends.
@@ -66,11 +66,15 @@ pub(super) fn spread(topology: &Topology, cpus: &[CpuId], count: usize) -> Vec<C
     cpus.iter().copied().filter(|cpu| members.contains(cpu)).collect()
 }
 
-/// The first pair of each way in which two CPUs lie to each other, of each pair of types.
-fn representatives(
-    topology: &Topology,
-    pairs: impl Iterator<Item = [CpuId; 2]>,
-) -> Vec<[CpuId; 2]> {
+/// The first pair of each way in which two of these CPUs lie to each other, of each pair of types.
+pub(super) fn representatives(topology: &Topology, cpus: &[CpuId]) -> Vec<[CpuId; 2]> {
+    let mut sorted = cpus.to_vec();
+    sorted.sort_unstable();
+    let sorted = &sorted;
+    let pairs = sorted
+        .iter()
+        .enumerate()
+        .flat_map(|(at, &a)| sorted[at + 1..].iter().map(move |&b| [a, b]));
     let kind = |cpu| topology.place(cpu).and_then(|place| place.kind.clone());
     let mut seen: BTreeSet<(Option<Relation>, BTreeSet<Option<String>>)> = BTreeSet::new();
     pairs

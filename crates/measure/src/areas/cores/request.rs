@@ -7,7 +7,7 @@ use model::{CpuId, Obstacle, Seconds, Unavailable};
 
 use super::CORES;
 use super::messages::{MESSAGES, Message};
-use super::pairs::{pairs, spread};
+use super::pairs::{pairs, representatives, spread};
 use super::tell::{LINES, MessageJob};
 use crate::run::plan::{Cell, CellWork, Planning, Proposal};
 use crate::run::{Error, Request, Span};
@@ -143,6 +143,21 @@ fn cells(
         }
     }
     Proposal { cells, absent: Vec::new() }
+}
+
+/// What a key asks: one pair for each way in which two CPUs lie to each other, and the two ends.
+pub(super) fn in_key(plan: &Planning<'_>) -> Proposal {
+    let cpus = &plan.placement.cpus;
+    if let [alone] = cpus.as_slice() {
+        return self::alone(*alone);
+    }
+    let mut chosen = representatives(plan.topology(), cpus);
+    let ends = [cpus[0].min(cpus[cpus.len() - 1]), cpus[0].max(cpus[cpus.len() - 1])];
+    if !chosen.contains(&ends) {
+        chosen.push(ends);
+    }
+    chosen.truncate(PAIRS_PROBED);
+    cells(plan, &[&MESSAGES[0]], &chosen, Home::First)
 }
 
 /// What the data sheet asks: every pair of a few CPUs, which lie as far apart as they can.

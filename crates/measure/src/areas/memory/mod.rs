@@ -84,3 +84,8 @@ pub(crate) fn of_teams(plan: &Planning<'_>, teams: &[Vec<CpuId>]) -> Proposal {
         }
     }
 }
+
+/// What the key of a machine asks.
+pub(crate) fn in_key(plan: &Planning<'_>) -> Proposal {
+    request::in_key(plan)
+}

@@ -213,6 +213,29 @@ impl MemoryOptions {
     }
 }
 
+/// What a key asks: latencies by size, and what one core reads of memory.
+pub(super) fn in_key(plan: &Planning<'_>) -> Proposal {
+    let options = MemoryOptions::about(Question::Sweep);
+    let scope = QuestionContext { plan, pages: usual_pages(plan), options: &options, part: 1.0 };
+    let data = rig::streams::moves_data(plan.machine).map_err(Error::from);
+    let asked = data.and_then(|()| scope.in_key());
+    match asked {
+        Ok(mut asked) => {
+            cells::asked(&mut asked.cells, Question::Sweep.word());
+            asked
+        }
+        Err(error) => Proposal::without(CHASE, reason(error)),
+    }
+}
+
+/// Why there is nothing of memory.
+fn reason(error: Error) -> Unavailable {
+    match error {
+        Error::Unavailable(reason) | Error::Asked(reason) => reason,
+        other => Unavailable::new(Obstacle::Measurement, "memory", other.to_string()),
+    }
+}
+
 /// Of more nodes the sheet follows no pointers from each to each.
 const NODES_MAX: usize = 4;
 
@@ -249,10 +272,7 @@ pub(super) fn in_brief(plan: &Planning<'_>) -> Proposal {
                 asked.absent.into_iter().for_each(|(id, why)| miss(&mut proposal, id, why));
             }
             Err(error) => {
-                let reason = match error {
-                    Error::Unavailable(reason) | Error::Asked(reason) => reason,
-                    other => Unavailable::new(Obstacle::Measurement, "memory", other.to_string()),
-                };
+                let reason = reason(error);
                 let workload = if question == Question::Bandwidth { "copy" } else { CHASE };
                 miss(&mut proposal, workload, reason);
             }

@@ -63,7 +63,8 @@ fn some(cpus: &[CpuId]) -> Vec<CpuId> {
     (0..count).map(|at| cpus[at * cpus.len() / count]).collect()
 }
 
-fn on(plan: &Planning<'_>, cpus: &[CpuId]) -> Proposal {
+/// The instructions that wait, on each of these CPUs alone.
+pub(crate) fn on(plan: &Planning<'_>, cpus: &[CpuId]) -> Proposal {
     let mut proposal = Proposal::default();
     let rows = plan.streams.iter().filter(|row| row.kind == Kind::Spin);
     for (order, row) in rows.enumerate() {

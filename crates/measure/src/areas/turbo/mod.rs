@@ -83,6 +83,16 @@ fn names() -> Names {
 /// All streams on one core, then on all, then on the numbers between, so that a small budget
 /// loses the middle of the sweep first.
 fn proposal(plan: &Planning<'_>) -> Proposal {
+    let mut counts = plan.placement.active_counts(plan.topology());
+    if counts.len() > 2 {
+        let all = counts.pop();
+        counts.splice(1..1, all);
+    }
+    on(plan, &counts)
+}
+
+/// All streams on the first CPUs, so many of them at a time.
+pub(crate) fn on(plan: &Planning<'_>, counts: &[usize]) -> Proposal {
     let mut proposal = Proposal::default();
     let mut loads = Vec::new();
     for (order, row) in plan.streams.iter().enumerate().filter(|(_, row)| row.id != NOT_HERE) {
@@ -91,13 +101,8 @@ fn proposal(plan: &Planning<'_>) -> Proposal {
             Err(reason) => proposal.absent.push((row.id, reason)),
         }
     }
-    let mut counts = plan.placement.active_counts(plan.topology());
-    if counts.len() > 2 {
-        let all = counts.pop();
-        counts.splice(1..1, all);
-    }
     for count in counts {
-        let cpus = &plan.placement.cpus[..count];
+        let cpus = &plan.placement.cpus[..*count];
         proposal.cells.extend(
             loads
                 .iter()

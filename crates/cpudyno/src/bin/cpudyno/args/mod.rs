@@ -14,6 +14,7 @@ mod help;
 mod history;
 mod info;
 mod jitter;
+mod key;
 mod lessons;
 mod memory;
 mod openmp;
@@ -48,6 +49,7 @@ pub(crate) use help::HelpArgs;
 pub(crate) use history::{HistoryAddArgs, HistoryArgs, HistoryCommand, StoreArgs};
 pub(crate) use info::InfoArgs;
 pub(crate) use jitter::JitterArgs;
+pub(crate) use key::KeyArgs;
 pub(crate) use memory::{KernelArg, MemoryArgs, OriginalArgs, QuestionArgs, Switch};
 pub(crate) use openmp::{OpenmpArgs, RuntimeName};
 pub(crate) use pages::{CompletionsArgs, PagesArgs, completions, pages};
@@ -117,8 +119,8 @@ pub(crate) struct Cli {
 const EXIT_CODES: &str = "\
 Exit codes:
   0    done
-  1    the answer is no: doctor --require, gate, pmu selftest, pmu check, and --fail-on of
-       compare, history, fleet; or the machine does not obey: set, sst
+  1    the answer is no: doctor --require, gate, key --compare, pmu selftest, pmu check, and
+       --fail-on of compare, history, fleet; or the machine does not obey: set, sst
   2    wrong arguments, or a file that is no record
   3    cannot be measured, or decided, here
   4    refused: missing rights, a lock, or a change that cannot be undone
@@ -152,6 +154,7 @@ pub(crate) enum Command {
     Ab(Box<AbArgs>),
     Quiet(QuietArgs),
     Gate(Box<GateArgs>),
+    Key(KeyArgs),
     Compare(CompareArgs),
     History(Box<HistoryArgs>),
     Fleet(Box<FleetArgs>),

@@ -11,7 +11,9 @@ use super::settings::{Asked, Changing, asked};
 ///
 /// The report says whether the result of the command can be trusted. It covers other programs, the
 /// hypervisor, quotas, heat, power limits, CPUs that were taken away, and the clock: under load right before
-/// and right after the command, and by hardware counters meanwhile, where they can be read.
+/// and right after the command, and by hardware counters meanwhile, where they can be read. A key of the machine
+/// (`cpudyno key`) is taken before and after: a command that began on a machine and ended on one that is no longer
+/// comparable has no result that can be compared.
 ///
 /// Settings are made before the command starts and restored after it, also after Ctrl-C or when the command
 /// fails. Without settings, nothing is changed. A setting that cannot be made is reported, and the command
@@ -33,6 +35,10 @@ pub(crate) struct QuietArgs {
     /// Show what would be set; run nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
+
+    /// Take no key of the machine before and after: each takes 2 s of one core.
+    #[arg(long)]
+    pub(crate) no_key: bool,
 
     #[command(flatten)]
     pub(crate) changing: Changing,

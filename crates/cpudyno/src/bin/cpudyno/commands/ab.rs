@@ -15,6 +15,7 @@ use model::stats::paired::Better;
 use model::{Known, in_order};
 use regex_lite::Regex;
 
+use super::keys::Keys;
 use super::measuring::{Naming, refused_of};
 use super::plans::{self, Wishes};
 use super::start::Start;
@@ -74,7 +75,8 @@ pub(super) fn run(machine: &Machine, args: &AbArgs) -> Result<ExitCode, Failure>
     }
     let presentation = presentation(&look, PageKind::Ab);
     let described = machine::describe(machine, command(), presentation);
-    let told = ComparisonOutput { described, format: look.format, sinks };
+    let keys = Keys::new(!args.no_key);
+    let told = ComparisonOutput { described, format: look.format, sinks, keys };
     compared(machine, &comparing, session, &signals, told)
 }
 
@@ -83,6 +85,7 @@ pub(super) struct ComparisonOutput {
     pub(super) described: Record,
     pub(super) format: Format,
     pub(super) sinks: Sinks,
+    pub(super) keys: Keys,
 }
 
 /// Compares, puts the settings back, and tells what came of it. Signals are heard by everything meanwhile.
@@ -93,9 +96,10 @@ pub(super) fn compared<'m>(
     signals: &Signals,
     told: ComparisonOutput,
 ) -> Result<ExitCode, Failure> {
-    let ComparisonOutput { described, format, sinks } = told;
+    let ComparisonOutput { described, format, sinks, mut keys } = told;
     // Who asks twice does not want his settings lost: everything looks at the first wish.
     let deaf = session.is_some().then(|| signals.ignore());
+    keys.take(machine, signals.stop());
     let bar = output::progress_bar();
     let mut tell = |progress: Progress<'_>| {
         bar.set_position((progress.share * 1000.0) as u64);
@@ -105,6 +109,7 @@ pub(super) fn compared<'m>(
     let done = ab::run(machine, comparing, lent, described, signals.stop(), &mut tell);
     bar.finish_and_clear();
     let restored = session.map(|session| settings::restore(session, signals, ExitCode::SUCCESS));
+    keys.take(machine, signals.stop());
     drop(deaf);
     if let (Err(_), Some(Err(failure))) = (&done, &restored) {
         output::remark(&failure.message);
@@ -117,6 +122,7 @@ pub(super) fn compared<'m>(
     if let (Some((_, name)), Some(why)) = (signals.came(), &mut record.run.interrupted) {
         *why = format!("stopped by {name}");
     }
+    keys.note(&mut record, "ab");
     Delivery::of(&record).deliver(sinks, format)?;
     restored.transpose()?;
     Ok(match signals.came() {

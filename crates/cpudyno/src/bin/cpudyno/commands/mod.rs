@@ -13,6 +13,8 @@ mod gate;
 mod history;
 mod info;
 mod jitter;
+mod key;
+mod keys;
 mod launch;
 mod lists;
 mod measuring;
@@ -88,6 +90,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Undo(args) => settings::undo(&machine(name, root)?, args),
         Command::Capture(args) => capture::run(&machine(name, root)?, &args),
         Command::Show(args) => show::run(args),
+        Command::Key(args) => key::run(&machine(name, root)?, args),
         Command::Compare(args) => compare::run(args),
         Command::History(args) => match args.command {
             Some(HistoryCommand::Add(args)) => history::add(&machine(name, root)?, args),
@@ -152,6 +155,7 @@ const PATHS: &[&str] = &[
     "--event-dir",
     "--save-budget",
     "--reference",
+    "--compare",
     "--bounds",
     "--learn",
     "--metrics",

@@ -18,6 +18,7 @@ use model::record::{
 };
 use model::{Known, Obstacle, Seconds, Unavailable};
 
+use super::keys::Keys;
 use super::plans::{self, Fate, Found, Wishes};
 use super::{Delivery, Sinks, child, command, measuring, presentation, settings, sinks};
 use crate::args::{Changing, Format, QuietArgs, setting};
@@ -26,7 +27,7 @@ use crate::output;
 use crate::signals::Signals;
 
 pub(super) fn run(machine: &Machine, args: QuietArgs) -> Result<ExitCode, Failure> {
-    let QuietArgs { settings: wanted, strict, dry_run, changing, command: words } = args;
+    let QuietArgs { settings: wanted, strict, dry_run, no_key, changing, command: words } = args;
     let Changing { no_proof, force, output } = changing;
     let (sinks, look) = sinks(output)?;
     if look.format == Format::Csv {
@@ -75,7 +76,8 @@ pub(super) fn run(machine: &Machine, args: QuietArgs) -> Result<ExitCode, Failur
     for remark in &plans.left_out {
         output::remark(&format!("note: {remark}"));
     }
-    watched(machine, &words, held, lost, (&signals, no_proof), told)
+    let keys = Keys::new(!no_key);
+    watched(machine, &words, held, lost, (&signals, no_proof, keys), told)
 }
 
 /// Where the report goes.
@@ -179,7 +181,7 @@ fn watched(
     words: &[OsString],
     held: Option<HeldSettings<'_>>,
     mut lost: Vec<Unavailable>,
-    (signals, no_proof): (&Signals, bool),
+    (signals, no_proof, mut keys): (&Signals, bool, Keys),
     mut told: ReportOutput,
 ) -> Result<ExitCode, Failure> {
     // The command is who Ctrl-C is for: what asks to stop is heard here, and settings are put back.
@@ -208,7 +210,7 @@ fn watched(
     if session.is_some() {
         told.record.conditions.before = machine::conditions::read(machine);
     }
-    let ran = execute(machine, words, observer, lost, signals);
+    let ran = execute(machine, words, observer, lost, (signals, &mut keys));
     // As it was for the command, not as it will be.
     let after = machine::conditions::read(machine);
     // Whatever came of it: first the settings are put back.
@@ -231,6 +233,10 @@ fn watched(
     told.record.clock = Some(seen.clock);
     told.record.run.seconds = seen.run.seconds.0;
     told.record.quiet = Some(seen.run);
+    let moved = keys.note(&mut told.record, "quiet");
+    if let Some(run) = told.record.quiet.as_mut().filter(|_| moved) {
+        run.trust = Trust::No;
+    }
     let printed = told.print();
     if let Some(Err(failure)) = restored {
         output::failure(&failure);
@@ -247,10 +253,11 @@ fn execute(
     words: &[OsString],
     observer: Result<Observer<'_>, Unavailable>,
     lost: Vec<Unavailable>,
-    signals: &Signals,
+    (signals, keys): (&Signals, &mut Keys),
 ) -> Result<Ran, Failure> {
     let stopped =
         |error: rig::executor::RunError| signals.of(measuring::refused(machine, error.into()));
+    keys.take(machine, signals.stop());
     let mut watched = CommandWatch::begin(machine, observer, signals.stop()).map_err(stopped)?;
     let begun = Instant::now();
     let shown = words[0].to_string_lossy().into_owned();
@@ -275,7 +282,9 @@ fn execute(
         cpu_seconds: Seconds(usage.cpu_time.as_secs_f64()),
         involuntary_switches: usage.involuntary_switches,
     };
-    Ok((status, watched.end(ended, lost)))
+    let seen = watched.end(ended, lost);
+    keys.take(machine, signals.stop());
+    Ok((status, seen))
 }
 
 fn look(

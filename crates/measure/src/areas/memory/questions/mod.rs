@@ -69,6 +69,11 @@ impl QuestionContext<'_> {
         .map(|proposal| self.with_unknown(proposal))
     }
 
+    /// The same for the key of a machine.
+    pub(super) fn in_key(&self) -> Result<Proposal, Error> {
+        self.sweep_in_key().map(|proposal| self.with_unknown(proposal))
+    }
+
     /// Where nobody says which instruction sets there are, transfers are those that every CPU executes.
     fn with_unknown(&self, mut proposal: Proposal) -> Proposal {
         const WIDER: &str = "wider variants";

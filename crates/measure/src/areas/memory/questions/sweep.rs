@@ -4,11 +4,12 @@ use std::collections::VecDeque;
 
 use kernels::memory::chase::Walk;
 use kernels::memory::{MemoryKernel, find};
-use model::{CpuId, Seconds};
+use model::areas::memory::data_caches;
+use model::{CpuId, CpuSet, Seconds};
 
 use super::super::cells::{Arrays, Chase, Effort, Which};
 use super::super::size;
-use super::{QuestionContext, SMALLEST, limit, lines_of, miss, some_cells};
+use super::{LINE, QuestionContext, SMALLEST, limit, lines_of, miss, some_cells};
 use crate::run::Error;
 use crate::run::plan::Proposal;
 use rig::traffic::{Begin, Store};
@@ -42,6 +43,56 @@ impl QuestionContext<'_> {
             proposal.cells.extend(cells.into_iter().take(1));
         }
         Ok(proposal)
+    }
+
+    /// For the key of a machine: the first CPU, half of each inner cache, and around the last one where it ends, each
+    /// time that the size doubles; memory itself, and how much is read of it.
+    pub(super) fn sweep_in_key(&self) -> Result<Proposal, Error> {
+        /// Caches of more than half of it end beyond what there is time for.
+        const LARGEST: u64 = 256 << 20;
+        /// Where nobody says which caches there are, the last one begins here.
+        const INNER: u64 = 2 << 20;
+        let cpu = self.cpus()[0];
+        let kernels: Vec<&'static MemoryKernel> = find("load").into_iter().collect();
+        let largest = size::beyond_caches(self.plan, cpu).min(LARGEST);
+        let reserve = |share: f64| -> (Arrays, Store) {
+            let bytes = lines_of(largest, share);
+            let mut arrays = self.arrays(&kernels);
+            let elements = kernels.iter().map(|kernel| elements_in(bytes, kernel)).max();
+            arrays.reserve(&[cpu], elements.unwrap_or(1));
+            (arrays, Store::of_ring(bytes, self.pages))
+        };
+        let fit = self.fit(|share| {
+            let (arrays, ring) = reserve(share);
+            arrays.stores().into_iter().chain([ring]).collect()
+        })?;
+        let (arrays, store) = reserve(fit.share);
+        let mut inner: Vec<u64> = data_caches(self.plan.topology(), &CpuSet::from_iter([cpu]))
+            .filter_map(|cache| cache.bytes)
+            .collect();
+        inner.sort_unstable();
+        inner.pop();
+        let from = 2 * inner.last().copied().unwrap_or(INNER);
+        let halves = inner.iter().map(|bytes| (bytes / 2).max(SMALLEST) / LINE * LINE);
+        let steps = std::iter::successors(Some(from), |bytes| bytes.checked_mul(2));
+        // One within an octave of the largest adds little, and following all of it once takes long.
+        let below = steps.take_while(|bytes| bytes.saturating_mul(3) / 2 < store.bytes);
+        let mut sizes: Vec<u64> = halves.filter(|bytes| *bytes < from).chain(below).collect();
+        sizes.push(store.bytes);
+        sizes.dedup();
+        let mut proposal = Proposal::default();
+        for bytes in sizes {
+            let begin = if bytes == store.bytes { Begin::Cold } else { Begin::Lap };
+            let chase = Chase { cpu, store, bytes, walk: Walk::Random, chains: 1, begin };
+            proposal.cells.push(chase.cell(EFFORT));
+        }
+        for kernel in &kernels {
+            let ways = (&self.which_or(Which::WidestOrdinary), &[*kernel][..]);
+            let elements = elements_in(store.bytes, kernel);
+            self.on(&mut proposal, ways, &arrays, (&[cpu], elements), EFFORT);
+        }
+        limit(&mut proposal.cells, &fit);
+        some_cells(proposal)
     }
 
     fn sweep_on(&self, cpu: CpuId, per_octave: u32) -> Result<Proposal, Error> {
@@ -115,7 +166,6 @@ fn coarse_first(items: &[u64]) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::LINE;
     use super::*;
 
     #[test]

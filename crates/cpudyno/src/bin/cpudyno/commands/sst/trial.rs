@@ -15,6 +15,7 @@ use sst::model::Megahertz;
 use sst::{Levels, Wanted};
 
 use super::super::ab::{ComparisonOutput, compared};
+use super::super::keys::Keys;
 use super::super::start::Start;
 use super::super::{command, presentation, settings, sinks};
 use super::change::{base_frequencies, made, not_changed, open, planned, ready, remark, undone};
@@ -64,7 +65,7 @@ pub(super) fn run(machine: &Machine, args: SstArgs) -> Result<ExitCode, Failure>
     };
     let described = machine::describe(machine, command(), presentation(&look, PageKind::Ab));
     let described = Record { speed_select: Some(answered), ..described };
-    let told = ComparisonOutput { described, format: look.format, sinks };
+    let told = ComparisonOutput { described, format: look.format, sinks, keys: Keys::new(false) };
     compared(machine, &comparing, session, &signals, told)
 }
 
