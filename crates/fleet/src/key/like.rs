@@ -25,12 +25,12 @@ struct Table {
 #[derive(Deserialize)]
 struct CoreSet {
     of: Vec<String>,
-    figures: Vec<Latency>,
+    figures: Vec<PublishedChain>,
 }
 
 /// What it says of one instruction.
 #[derive(Deserialize)]
-struct Latency {
+struct PublishedChain {
     mnemonic: String,
     bits: Option<u32>,
     latency: Option<f64>,
@@ -98,9 +98,9 @@ fn is_of(name: &str, claimed: &str) -> bool {
 
 /// The word for the line: what it says it is where it behaves so, else what it behaves like.
 pub(super) fn word(key: &MachineKey) -> String {
-    let joined = |name: &str| name.split_whitespace().collect::<Vec<_>>().concat();
     /// Cores of one family are alike.
     const SHOWN: usize = 2;
+    let joined = |name: &str| name.split_whitespace().collect::<Vec<_>>().concat();
     let Known::Yes(like) = &key.behaves_like else { return "?".to_owned() };
     match claimed(key) {
         Some(claimed) if like.iter().any(|name| is_of(name, claimed)) => joined(claimed),

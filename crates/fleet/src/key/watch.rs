@@ -57,7 +57,7 @@ const ROWS: &[Row] = &[
 const KEYS_MIN: usize = 5;
 
 /// What keys say of a row.
-struct Spread {
+struct Variation {
     row: &'static Row,
     quantiles: [f64; 3],
     unit: model::Unit,
@@ -65,7 +65,7 @@ struct Spread {
     grade: Grade,
 }
 
-fn spread(row: &'static Row, keys: &[MachineKey]) -> Option<Spread> {
+fn spread(row: &'static Row, keys: &[MachineKey]) -> Option<Variation> {
     let numbers = keys.iter().filter_map(|key| key.numbers.get(row.id).and_then(Known::value));
     let numbers: Vec<KeyNumber> = numbers.copied().collect();
     let values: Vec<f64> = numbers.iter().map(|number| number.value).collect();
@@ -81,7 +81,7 @@ fn spread(row: &'static Row, keys: &[MachineKey]) -> Option<Spread> {
         spread if spread <= fair => Grade::Fair,
         _ => Grade::Unsteady,
     };
-    Some(Spread { row, quantiles, unit: numbers[0].unit, spread, grade })
+    Some(Variation { row, quantiles, unit: numbers[0].unit, spread, grade })
 }
 
 /// How steady the machine of these keys is; none of fewer than five.
@@ -109,10 +109,10 @@ fn moves(keys: &[MachineKey]) -> Vec<String> {
 }
 
 /// Who takes what varies, in words.
-fn meter(keys: &[MachineKey], spreads: &[Spread]) -> Vec<String> {
+fn meter(keys: &[MachineKey], spreads: &[Variation]) -> Vec<String> {
     let of = |id: &str| spreads.iter().find(|spread| spread.row.id == id);
     let mut told = Vec::new();
-    if let Some(Spread { quantiles: [_, middle, high], .. }) = of(id::LOST) {
+    if let Some(Variation { quantiles: [_, middle, high], .. }) = of(id::LOST) {
         told.push(format!(
             "Others take {} of the time of busy threads, and {} in the worst twentieth.",
             si::format(*middle, model::Unit::One),
@@ -120,7 +120,7 @@ fn meter(keys: &[MachineKey], spreads: &[Spread]) -> Vec<String> {
         ));
     }
     let claimed = keys.first().and_then(|key| key.numbers.get(id::CLAIMED)?.value().copied());
-    if let (Some(Spread { quantiles: [low, _, high], unit, .. }), Some(claimed)) =
+    if let (Some(Variation { quantiles: [low, _, high], unit, .. }), Some(claimed)) =
         (of(id::USABLE), claimed)
     {
         told.push(format!(
@@ -140,7 +140,7 @@ pub(super) fn blocks(keys: &[MachineKey]) -> Vec<Block> {
         return Vec::new();
     }
     let heading = Block::Heading(format!("How much it varies, by {}", tally(keys.len(), "key")));
-    let spreads: Vec<Spread> = ROWS.iter().filter_map(|row| spread(row, keys)).collect();
+    let spreads: Vec<Variation> = ROWS.iter().filter_map(|row| spread(row, keys)).collect();
     let Some(grade) = grade(keys) else {
         let text = format!("Fewer than {KEYS_MIN} keys: nothing is graded.");
         return vec![heading, Block::Paragraph(Text::toned(text, Tone::Faint))];
@@ -154,7 +154,7 @@ pub(super) fn blocks(keys: &[MachineKey]) -> Vec<Block> {
         let [steady, fair] = row.limits.map(|limit| format!("{} %", limit * 100.0));
         format!("{steady}, {fair}")
     };
-    let row = |it: &Spread| {
+    let row = |it: &Variation| {
         let [low, middle, high] = it.quantiles.map(|value| si::format(value, it.unit));
         vec![
             it.row.label.into(),
