@@ -77,8 +77,8 @@ enum Band {
     Points(f64),
 }
 
-/// Bands are wider than what one machine does from run to run with its neighbours as they are (20 runs in a row of a
-/// guest of two CPUs: docs/guide/key.md has them), and narrower than what makes results of benchmarks useless.
+/// Bands are wider than what one machine does from run to run with its neighbours as they are (docs/guide/key.md has such
+/// runs), and narrower than what makes results of benchmarks useless.
 const ROWS: &[Row] = &[
     // PAUSE differs between guests and hosts, and with a busy sibling; between cores by factors.
     row("cycles.pause_only", "cycles of PAUSE", true, Band::Factor(1.35), [None, None]),
@@ -222,7 +222,7 @@ fn numbers(then: &MachineKey, now: &MachineKey) -> Vec<KeyDifference> {
     both.filter(|(id, ..)| is_compared(id))
         // Programs that take turns on a core leave each other little of its caches.
         .filter(|(id, ..)| are_quiet || !id.starts_with(id::CACHE))
-        .filter_map(|(id, a, b)| difference(id, row_of(id)?, a, b))
+        .filter_map(|(id, a, b)| difference((id, row_of(id)?), [a, b], are_quiet))
         .collect()
 }
 
@@ -250,7 +250,11 @@ fn distance(band: Band, then: &KeyNumber, now: &KeyNumber) -> Option<[f64; 3]> {
     found.iter().all(|it| it.is_finite()).then_some(found)
 }
 
-fn difference(id: &str, row: &Row, then: &KeyNumber, now: &KeyNumber) -> Option<KeyDifference> {
+fn difference(
+    (id, row): (&str, &Row),
+    [then, now]: [&KeyNumber; 2],
+    are_quiet: bool,
+) -> Option<KeyDifference> {
     let limit = match row.band {
         Band::Factor(factor) => factor.ln(),
         // Of a machine on which others take turns, nobody knows the share to a few points.
@@ -297,11 +301,12 @@ fn difference(id: &str, row: &Row, then: &KeyNumber, now: &KeyNumber) -> Option<
         Some(means) => format!("{means} ({plain})"),
         None => plain,
     };
-    // The whole interval lies beyond the band, or only its middle. Of fewer than five blocks there is none: chains have
-    // whole cycles nevertheless, and what moves by the minute is not known then.
-    let is_sure = row.is_kind
-        || matches!(row.band, Band::Points(_))
-        || [then, now].iter().all(|it| it.interval.is_some());
+    // The whole interval lies beyond the band, or only its middle. Of fewer than five blocks there is none: what moves by
+    // the minute is not known then, and chains have whole cycles nevertheless where nobody else used the core.
+    let have_intervals = [then, now].iter().all(|it| it.interval.is_some());
+    let is_sure = have_intervals
+        || row.is_kind && (are_quiet || row.id == id::TOTAL)
+        || matches!(row.band, Band::Points(_));
     let nearest = if middle > 0.0 { low } else { -high };
     Some(if nearest > limit && is_sure {
         of(KeyVerdict::No, text)
