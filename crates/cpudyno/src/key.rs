@@ -2,10 +2,10 @@
 //!
 //! ```
 //! use cpudyno::Seconds;
-//! use cpudyno::key::{Key, Verdict};
+//! use cpudyno::key::{TakenKey, Verdict};
 //!
-//! let before = Key::builder().on("sim:4c").budget(Seconds(1.0)).run()?;
-//! let after = Key::builder().on("sim:4c").budget(Seconds(1.0)).run()?;
+//! let before = TakenKey::builder().on("sim:4c").budget(Seconds(1.0)).run()?;
+//! let after = TakenKey::builder().on("sim:4c").budget(Seconds(1.0)).run()?;
 //! assert_eq!(after.beside(&before.key()).verdict, Verdict::Yes);
 //! # Ok::<(), cpudyno::Error>(())
 //! ```
@@ -21,19 +21,19 @@ use crate::builder::{RunExtent, answers};
 ///
 /// # Errors
 /// See [`Builder::run`](crate::Builder::run).
-pub fn key() -> Result<Key, Error> {
-    Key::builder().run()
+pub fn key() -> Result<TakenKey, Error> {
+    TakenKey::builder().run()
 }
 
 /// A measured key.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Key {
+pub struct TakenKey {
     record: Record,
 }
 
-impl Key {
-    fn of_record(record: Record) -> Key {
-        Key { record }
+impl TakenKey {
+    fn of_record(record: Record) -> TakenKey {
+        TakenKey { record }
     }
 
     /// The key itself: what is kept, and written as JSON.
@@ -48,7 +48,7 @@ impl Key {
 }
 
 answers! {
-    Key of () as "key::Key", Key, (), request;
+    Key of () as "key::TakenKey", TakenKey, (), request;
 }
 
 fn request(

@@ -56,7 +56,7 @@ pub struct KeyDifference {
 }
 
 /// How a number is held against an earlier one.
-struct Row {
+struct ComparedNumber {
     /// The number's id, or how those of several begin.
     id: &'static str,
     /// What people call it.
@@ -79,7 +79,7 @@ enum Band {
 
 /// Bands are wider than what one machine does from run to run with its neighbours as they are (docs/guide/key.md has such
 /// runs), and narrower than what makes results of benchmarks useless.
-const ROWS: &[Row] = &[
+const ROWS: &[ComparedNumber] = &[
     // PAUSE differs between guests and hosts, and with a busy sibling; between cores by factors.
     row("cycles.pause_only", "cycles of PAUSE", true, Band::Factor(1.35), [None, None]),
     row(id::CYCLES, "cycles", true, Band::Factor(1.03), [None, None]),
@@ -111,8 +111,8 @@ const fn row(
     is_kind: bool,
     band: Band,
     means: [Option<&'static str>; 2],
-) -> Row {
-    Row { id, label, is_kind, band, means }
+) -> ComparedNumber {
+    ComparedNumber { id, label, is_kind, band, means }
 }
 
 /// A share of time that others take is another one where it differs by more than this part of itself.
@@ -200,7 +200,7 @@ fn printable(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_control()).take(LONGEST).collect()
 }
 
-fn row_of(id: &str) -> Option<&'static Row> {
+fn row_of(id: &str) -> Option<&'static ComparedNumber> {
     let exactly = ROWS.iter().find(|row| row.id == id);
     exactly
         .or_else(|| ROWS.iter().find(|row| row.id.ends_with(['.', 'l']) && id.starts_with(row.id)))
@@ -251,7 +251,7 @@ fn distance(band: Band, then: &KeyNumber, now: &KeyNumber) -> Option<[f64; 3]> {
 }
 
 fn difference(
-    (id, row): (&str, &Row),
+    (id, row): (&str, &ComparedNumber),
     [then, now]: [&KeyNumber; 2],
     are_quiet: bool,
 ) -> Option<KeyDifference> {

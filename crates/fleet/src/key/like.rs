@@ -13,11 +13,11 @@ use model::areas::turbo;
 /// The table, as `data/README.md` describes it; what is not needed of it is left out.
 static SETS: LazyLock<Vec<CoreSet>> = LazyLock::new(|| {
     let table = include_str!("../../../../data/instruction-latency.toml");
-    toml::from_str::<Table>(table).map_or_else(|_| Vec::new(), |table| table.set)
+    toml::from_str::<PublishedChains>(table).map_or_else(|_| Vec::new(), |table| table.set)
 });
 
 #[derive(Deserialize)]
-struct Table {
+struct PublishedChains {
     set: Vec<CoreSet>,
 }
 

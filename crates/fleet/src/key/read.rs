@@ -22,11 +22,11 @@ pub enum NoKey {
 /// Where it has none.
 pub fn read(text: &str) -> Result<MachineKey, NoKey> {
     #[derive(serde::Deserialize)]
-    struct Head {
+    struct KeyHead {
         schema: String,
     }
     let is_key = |schema: &str| schema.starts_with("cpudyno.key/");
-    match serde_json::from_str::<Head>(text) {
+    match serde_json::from_str::<KeyHead>(text) {
         Ok(head) if head.schema == KEY_SCHEMA => {
             let key: MachineKey = serde_json::from_str(text).map_err(NoKey::Broken)?;
             // A line is made of a key, and never believed.

@@ -30,7 +30,7 @@ impl Grade {
 }
 
 /// What is graded: a number, and up to which spread it is steady, and fair.
-struct Row {
+struct GradedNumber {
     id: &'static str,
     label: &'static str,
     limits: [f64; 2],
@@ -40,17 +40,27 @@ struct Row {
 
 /// A spread is the 95th percentile over the 5th, less one. Limits are those between which results of benchmarks differ
 /// by as much as the spread: a clock by its share, memory by about a third of it.
-const ROWS: &[Row] = &[
-    Row { id: id::CLOCK, label: "clock", limits: [0.02, 0.05], is_of_value: false },
-    Row { id: id::READ, label: "reads of one core", limits: [0.10, 0.25], is_of_value: false },
-    Row { id: id::MEMORY, label: "latency of memory", limits: [0.10, 0.25], is_of_value: false },
-    Row {
+const ROWS: &[GradedNumber] = &[
+    GradedNumber { id: id::CLOCK, label: "clock", limits: [0.02, 0.05], is_of_value: false },
+    GradedNumber {
+        id: id::READ,
+        label: "reads of one core",
+        limits: [0.10, 0.25],
+        is_of_value: false,
+    },
+    GradedNumber {
+        id: id::MEMORY,
+        label: "latency of memory",
+        limits: [0.10, 0.25],
+        is_of_value: false,
+    },
+    GradedNumber {
         id: id::USABLE,
         label: "usable last-level cache",
         limits: [0.25, 0.60],
         is_of_value: false,
     },
-    Row { id: id::LOST, label: "lost time", limits: [0.005, 0.02], is_of_value: true },
+    GradedNumber { id: id::LOST, label: "lost time", limits: [0.005, 0.02], is_of_value: true },
 ];
 
 /// Fewer keys have no percentiles.
@@ -58,14 +68,14 @@ const KEYS_MIN: usize = 5;
 
 /// What keys say of a row.
 struct Variation {
-    row: &'static Row,
+    row: &'static GradedNumber,
     quantiles: [f64; 3],
     unit: model::Unit,
     spread: f64,
     grade: Grade,
 }
 
-fn spread(row: &'static Row, keys: &[MachineKey]) -> Option<Variation> {
+fn spread(row: &'static GradedNumber, keys: &[MachineKey]) -> Option<Variation> {
     let numbers = keys.iter().filter_map(|key| key.numbers.get(row.id).and_then(Known::value));
     let numbers: Vec<KeyNumber> = numbers.copied().collect();
     let values: Vec<f64> = numbers.iter().map(|number| number.value).collect();
@@ -150,7 +160,7 @@ pub(super) fn blocks(keys: &[MachineKey]) -> Vec<Block> {
         Grade::Fair => Tone::Plain,
         Grade::Unsteady => Tone::Warning,
     };
-    let limit = |row: &Row| {
+    let limit = |row: &GradedNumber| {
         let [steady, fair] = row.limits.map(|limit| format!("{} %", limit * 100.0));
         format!("{steady}, {fair}")
     };
