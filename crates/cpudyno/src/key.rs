@@ -48,7 +48,7 @@ impl TakenKey {
 }
 
 answers! {
-    Key of () as "key::TakenKey", TakenKey, (), request;
+    TakenKey of () as "key::TakenKey", Key, (), request;
 }
 
 fn request(
