@@ -38,19 +38,19 @@ fn a_setting_is_found_at_its_run_with_what_it_costs() {
         assert_eq!(add(&machine, &store).code, Some(0));
     }
     let history = found(&store);
-    let boots = history["boots"].as_array().unwrap();
+    let runs = history["runs"].as_array().unwrap();
     let moved: Vec<usize> =
-        (0..6).filter(|boot| !boots[*boot]["moved"].as_array().unwrap().is_empty()).collect();
+        (0..6).filter(|run| !runs[*run]["moved"].as_array().unwrap().is_empty()).collect();
     assert_eq!(moved, [4]);
-    assert_eq!(boots[4]["changed"][0]["id"], "cpufreq.boost");
-    assert_eq!(boots[4]["simulated"], "4c");
+    assert_eq!(runs[4]["changed"][0]["id"], "cpufreq.boost");
+    assert_eq!(runs[4]["simulated"], "4c");
     let page = shown(&store, &[]).success();
-    assert!(page.contains("Since boot 5 of 6") && page.contains("SIMULATED"), "{page}");
+    assert!(
+        page.contains("Since the run of 2026-01-01 00:00 (boot 5)") && page.contains("SIMULATED"),
+        "{page}"
+    );
     let slower = shown(&store, &["--fail-on", "slower:5%"]);
     assert_eq!(slower.code, Some(1), "{slower:?}");
-    // Of the last two nothing can be said.
-    let few = shown(&store, &["--fail-on", "slower:5%", "--last", "2"]);
-    assert_eq!(few.code, Some(3), "{few:?}");
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn damaged_lines_are_skipped_and_said() {
     fs::write(&store, text).unwrap();
     let again = add("sim:1c", &store);
     assert!(again.stdout.contains("1 line is skipped, first line 1 of"), "{again:?}");
-    assert_eq!(found(&store)["boots"].as_array().unwrap().len(), 1);
+    assert_eq!(found(&store)["runs"].as_array().unwrap().len(), 1);
 }
 
 #[test]
@@ -79,10 +79,14 @@ fn records_are_kept_too_once_each_and_others_refused() {
     // As if it had been measured: a run that is there already is no other one.
     let text = fs::read_to_string(&file).unwrap();
     fs::write(&file, text.replacen(r#","simulated":"1c""#, "", 1)).unwrap();
-    for _ in 0..2 {
-        assert_eq!(finish(cpudyno(&kept)).code, Some(0));
+    for told in ["1 run kept", "0 runs kept"] {
+        let done = finish(cpudyno(&kept));
+        assert!(done.code == Some(0) && done.stderr.contains(told), "{done:?}");
     }
-    assert_eq!(found(&store)["boots"].as_array().unwrap().len(), 1);
+    assert_eq!(fs::read_to_string(&store).unwrap().lines().count(), 1);
+    let few = shown(&store, &["--fail-on", "slower:5%"]);
+    assert_eq!(few.code, Some(3), "{few:?}");
+    assert_eq!(found(&store)["runs"].as_array().unwrap().len(), 1);
 }
 
 #[test]
@@ -96,8 +100,19 @@ fn what_cannot_be_is_refused_with_a_hint() {
     assert!(other.stderr.contains("--store"), "{other:?}");
     let of_machine = finish(cpudyno(&["history", "--machine", "sim:1c"]));
     assert_eq!(of_machine.code, Some(2), "{of_machine:?}");
+    let (file, former) = (folder.path().join("h"), folder.path().join("h.former"));
+    let add = ["history", "add", "--machine", "sim:1c", "--store", file.to_str().unwrap()];
+    for json in [&file, &former] {
+        fs::write(json, "kept").unwrap();
+        let json = json.to_str().unwrap();
+        let onto_itself = finish(cpudyno(&[&add[..], &["--json", json]].concat()));
+        assert_eq!(onto_itself.code, Some(2), "{onto_itself:?}");
+        let shown = shown(&file, &["--json", json]);
+        assert_eq!(shown.code, Some(2), "{shown:?}");
+        assert_eq!(fs::read_to_string(json).unwrap(), "kept");
+    }
     let folder_itself = shown(folder.path(), &[]);
     assert_eq!(folder_itself.code, Some(3), "{folder_itself:?}");
     let table = shown(&folder.path().join("none"), &["--last", "1"]);
-    assert!(table.stderr.contains("2 to 10,000"), "{table:?}");
+    assert!(table.stderr.contains("4 to 10,000"), "{table:?}");
 }

@@ -26,19 +26,21 @@ pub const RUNS_MIN: usize = 4;
 pub struct History {
     /// Which form this is.
     pub schema: &'static str,
-    /// The starts of its system, the oldest first.
-    pub boots: Vec<Boot>,
+    /// The runs, the oldest first.
+    pub runs: Vec<HistoryRun>,
     /// The results that were asked whether they moved, with their numbers.
     pub results: Vec<ResultSeries>,
     /// What the file has that is no run.
     pub skipped: Vec<Skipped>,
 }
 
-/// One start of the system.
+/// One run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Boot {
-    /// When each run of it began: RFC 3339, UTC.
-    pub runs: Vec<String>,
+pub struct HistoryRun {
+    /// When it began: RFC 3339, UTC.
+    pub started: String,
+    /// Which of the system's starts it is of, from 1; runs of which nobody knows are of one each.
+    pub boot: usize,
     /// The simulated machine, where nothing was measured at all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub simulated: Option<String>,
@@ -77,6 +79,8 @@ pub struct Move {
     pub chance: f64,
     /// Whether more runs than the newest one say so.
     pub confirmed: bool,
+    /// The last run that had the former level, from 0: what changed since may be the cause.
+    pub last_before: usize,
 }
 
 /// A result of each run.
@@ -94,44 +98,49 @@ pub struct ResultSeries {
 }
 
 impl History {
-    /// What runs say, the oldest first. Where a number is given, no more than so many of the newest boots count.
+    /// What runs say. Where a number is given, no more than so many of the newest count.
     pub fn of(kept: KeptRuns, last: Option<usize>) -> History {
         let KeptRuns { entries, skipped } = kept;
-        let all: Vec<&[Entry]> = entries.chunk_by(is_one_boot).collect();
-        let all = &all[all.len().saturating_sub(last.unwrap_or(usize::MAX))..];
-        let runs: Vec<&Digest> = all.iter().copied().flatten().map(|it| &it.digest).collect();
-        let mut boots: Vec<Boot> = all.iter().map(|entries| Boot::of(entries)).collect();
-        // The boot of each run.
-        let place: Vec<usize> =
-            all.iter().enumerate().flat_map(|(boot, entries)| vec![boot; entries.len()]).collect();
-        let results = moves::series(&runs);
+        let boots = boots(&entries);
+        let left_out = entries.len().saturating_sub(last.unwrap_or(usize::MAX));
+        let digests: Vec<&Digest> = entries[left_out..].iter().map(|it| &it.digest).collect();
+        let run = |(digest, boot): (&&Digest, &usize)| HistoryRun {
+            started: digest.run.started.clone(),
+            boot: *boot,
+            simulated: digest.run.simulated.clone(),
+            changed: Vec::new(),
+            moved: Vec::new(),
+        };
+        let mut runs: Vec<HistoryRun> = digests.iter().zip(&boots[left_out..]).map(run).collect();
+        let results = moves::series(&digests);
         for (run, moved) in moves::moves(&results) {
-            boots[place[run]].moved.push(moved);
+            runs[run].moved.push(moved);
         }
-        for (run, change) in changes(&runs) {
-            let boot = &mut boots[place[run]];
+        for (run, change) in changes(&digests) {
+            runs[run].changed.push(change);
+        }
+        for run in &mut runs {
             // What comes and goes with each run is told where it may be the cause.
-            if is_lasting(&change.id) || !boot.moved.is_empty() {
-                boot.changed.push(change);
-            }
+            let has_moved = !run.moved.is_empty();
+            run.changed.retain(|change| has_moved || is_lasting(&change.id));
+            run.changed.sort_by_key(|change| !can_be_chosen(&change.id));
+            run.moved.sort_by(|a, b| a.speed.ln().abs().total_cmp(&b.speed.ln().abs()).reverse());
         }
-        for boot in &mut boots {
-            boot.moved.sort_by(|a, b| a.speed.ln().abs().total_cmp(&b.speed.ln().abs()).reverse());
-            boot.changed.sort_by_key(|change| !can_be_chosen(&change.id));
-        }
-        History { schema: store::FORM, boots, results, skipped }
+        History { schema: "cpudyno.history/1", runs, results, skipped }
     }
 
-    /// How many runs there are.
-    pub fn runs(&self) -> usize {
-        self.boots.iter().map(|boot| boot.runs.len()).sum()
+    /// How many starts of the system the runs are of.
+    pub fn boots(&self) -> usize {
+        let ends = self.runs.first().zip(self.runs.last());
+        ends.map_or(0, |(first, last)| last.boot + 1 - first.boot)
     }
 
     /// Results whose level of now is worse than that at the beginning by more than this part of their speed, the worst
-    /// first; with the speed of now over that of then.
+    /// first; with the speed of now over that of then. One new run is no level.
     pub fn slower_than(&self, share: f64) -> Vec<(&ResultKey, f64)> {
         let mut speeds: BTreeMap<&ResultKey, f64> = BTreeMap::new();
-        for moved in self.boots.iter().flat_map(|boot| &boot.moved) {
+        let moved = self.runs.iter().flat_map(|run| &run.moved);
+        for moved in moved.filter(|moved| moved.confirmed) {
             *speeds.entry(&moved.what).or_insert(1.0) *= moved.speed;
         }
         let mut slower: Vec<(&ResultKey, f64)> =
@@ -139,30 +148,30 @@ impl History {
         slower.sort_by(|a, b| a.1.total_cmp(&b.1));
         slower
     }
-}
 
-impl Boot {
-    fn of(entries: &[Entry]) -> Boot {
-        Boot {
-            runs: entries.iter().map(|entry| entry.digest.run.started.clone()).collect(),
-            simulated: entries.iter().find_map(|entry| entry.digest.run.simulated.clone()),
-            changed: Vec::new(),
-            moved: Vec::new(),
-        }
-    }
-
-    /// Why what changed may move results of these areas, where that is known.
-    fn causes<'a>(&'a self, moved: &[&Move]) -> Vec<(&'a FactChange, &'static str)> {
-        let why = |change: &FactChange| {
-            moved.iter().find_map(|it| Some(known_cause(&change.id, &it.what.area)?.1))
-        };
-        self.changed.iter().filter_map(|change| Some((change, why(change)?))).collect()
+    /// What changed since the last run that had the former level of what moved at a run.
+    fn changed_with(&self, run: usize) -> Vec<&FactChange> {
+        let before = self.runs[run].moved.iter().map(|moved| moved.last_before).min();
+        let since = before.map_or(run, |before| before + 1);
+        self.runs[since..=run].iter().flat_map(|run| &run.changed).collect()
     }
 }
 
-/// Runs of which nothing is known of the boot are of one each.
-fn is_one_boot(a: &Entry, b: &Entry) -> bool {
-    a.boot.is_some() && a.boot == b.boot
+/// Why a fact that changed may have moved some of these results, where that is known.
+fn why(change: &FactChange, moved: &[Move]) -> Option<&'static str> {
+    moved.iter().find_map(|it| Some(known_cause(&change.id, &it.what.area)?.1))
+}
+
+/// The start of the system that each run is of, from 1.
+fn boots(entries: &[Entry]) -> Vec<usize> {
+    let is_one = |pair: &[Entry]| pair[0].boot.is_some() && pair[0].boot == pair[1].boot;
+    let mut boot = 1;
+    let first = entries.first().map(|_| boot);
+    let further = entries.windows(2).map(|pair| {
+        boot += usize::from(!is_one(pair));
+        boot
+    });
+    first.into_iter().chain(further).collect()
 }
 
 /// Whether a fact stays as it is while nobody changes anything.

@@ -63,18 +63,22 @@ pub(super) fn moves(results: &[ResultSeries]) -> Vec<(usize, Move)> {
     for (result, (steps, apart)) in results.iter().zip(asked(StepRules { least: BAND, chance })) {
         let runs = result.values.iter().enumerate().filter(|(_, value)| value.is_some());
         let runs: Vec<usize> = runs.map(|(run, _)| run).collect();
-        found.extend(steps.iter().map(|step| (runs[step.at], moved(result, step, true))));
+        let told = |step: &Step, confirmed| {
+            let moved = moved(result, step, confirmed, runs[step.at - 1]);
+            (runs[step.at], moved)
+        };
+        found.extend(steps.iter().map(|step| told(step, true)));
         if let Some(step) = apart {
-            let moved = moved(result, &step, false);
+            let (run, moved) = told(&step, false);
             let alike = (&*result.what.area, &*result.what.quantity, moved.speed < 1.0);
-            newest.entry(alike).or_default().push((runs[step.at], moved));
+            newest.entry(alike).or_default().push((run, moved));
         }
     }
     found.extend(newest.into_values().filter(|alike| alike.len() >= ALIKE_MIN).flatten());
     found
 }
 
-fn moved(result: &ResultSeries, step: &Step, confirmed: bool) -> Move {
+fn moved(result: &ResultSeries, step: &Step, confirmed: bool, last_before: usize) -> Move {
     let ratio = step.ratio();
     Move {
         what: result.what.clone(),
@@ -83,5 +87,6 @@ fn moved(result: &ResultSeries, step: &Step, confirmed: bool) -> Move {
         speed: if result.better == Better::More { ratio } else { 1.0 / ratio },
         chance: step.chance,
         confirmed,
+        last_before,
     }
 }

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use model::areas::result_name;
 use model::page::{Block, Lines, Mark, Page, Remark, Scale, Table, Text, Tone, si, tally};
 
-use super::{Boot, FactChange, History, Move, RUNS_MIN, ResultSeries};
+use super::{FactChange, History, HistoryRun, Move, RUNS_MIN, ResultSeries, why};
 
-/// Boots that are told of in a sentence; the table has all.
+/// Runs that are told of in a sentence; the table has all.
 const TOLD: usize = 3;
 
-/// Changes of a boot that a cell names; more with `-v`.
+/// Changes that a cell names; more with `-v`.
 const NAMED: usize = 3;
 
 /// Results that are drawn.
@@ -19,11 +19,11 @@ const DRAWN: usize = 3;
 /// The longest text of a fact that is shown whole.
 const LONGEST: usize = 40;
 
-/// The page of a history. A verbosity of 1 and more shows every boot, and all that changed and moved.
+/// The page of a history. A verbosity of 1 and more shows every run, and all that changed.
 pub fn page(history: &History, verbosity: u8) -> Page {
     let mut blocks = vec![title(history), Block::List(answer(history, verbosity))];
     blocks.extend(remark(history));
-    if !history.boots.is_empty() {
+    if !history.runs.is_empty() {
         blocks.push(Block::Table(table(history, verbosity)));
     }
     if let Some(lines) = drawn(history) {
@@ -34,32 +34,29 @@ pub fn page(history: &History, verbosity: u8) -> Page {
 }
 
 fn title(history: &History) -> Block {
-    let (boots, runs) = (tally(history.boots.len(), "boot"), tally(history.runs(), "run"));
-    let ends = history.boots.first().zip(history.boots.last());
+    let (runs, boots) = (tally(history.runs.len(), "run"), tally(history.boots(), "boot"));
+    let ends = history.runs.first().zip(history.runs.last());
     let span = ends.map(|(first, last)| format!(", {} to {}", first.day(), last.day()));
-    let simulated = history.boots.iter().find_map(|boot| boot.simulated.as_ref());
+    let simulated = history.runs.iter().find_map(|run| run.simulated.as_ref());
     let simulated = simulated.map(|name| format!("; SIMULATED: sim:{name}"));
     let subtitle =
-        format!("{boots}, {runs}{}{}", span.unwrap_or_default(), simulated.unwrap_or_default());
+        format!("{runs}, {boots}{}{}", span.unwrap_or_default(), simulated.unwrap_or_default());
     Block::Title { text: "history of this machine".to_owned(), subtitle }
 }
 
-impl Boot {
-    /// When it was measured first, as people read it.
+impl HistoryRun {
+    /// When it was measured, as people read it.
     fn time(&self) -> String {
-        let started = self.runs.first().map_or("", String::as_str);
-        started.get(..16).unwrap_or(started).replace('T', " ")
+        self.started.get(..16).unwrap_or(&self.started).replace('T', " ")
     }
 
     fn day(&self) -> &str {
-        let started = self.runs.first().map_or("", String::as_str);
-        started.get(..10).unwrap_or(started)
+        self.started.get(..10).unwrap_or(&self.started)
     }
 }
 
-/// The answer: what moved, at which boot, and what changed with it; the newest first.
+/// The answer: what moved, at which run, and what changed with it; the newest first.
 fn answer(history: &History, verbosity: u8) -> Vec<Text> {
-    let count = history.boots.len();
     if history.results.is_empty() {
         let text = format!(
             "Nothing can be said yet: no result has numbers of {RUNS_MIN} runs. \
@@ -67,131 +64,130 @@ fn answer(history: &History, verbosity: u8) -> Vec<Text> {
         );
         return vec![Text::toned(text, Tone::Warning)];
     }
-    let moved: Vec<(usize, &Boot)> =
-        history.boots.iter().enumerate().filter(|(_, boot)| !boot.moved.is_empty()).collect();
+    let places = 0..history.runs.len();
+    let moved: Vec<usize> = places.filter(|place| !history.runs[*place].moved.is_empty()).collect();
     if moved.is_empty() {
-        let results = tally(history.results.len(), "result");
-        let text = format!("Nothing moved beyond noise: {results} of {}.", tally(count, "boot"));
+        let (results, runs) =
+            (tally(history.results.len(), "result"), tally(history.runs.len(), "run"));
+        let text = format!("Nothing moved beyond noise: {results} of {runs}.");
         return vec![Text::toned(text, Tone::Good)];
     }
     let shown = if verbosity > 0 { moved.len() } else { TOLD };
     let newest = moved.iter().rev().take(shown);
-    let mut lines: Vec<Text> =
-        newest.flat_map(|(place, boot)| sentences(boot, *place, count)).collect();
+    let mut lines: Vec<Text> = newest.flat_map(|place| sentences(history, *place)).collect();
     if moved.len() > shown {
-        let more = tally(moved.len() - shown, "earlier boot");
+        let more = tally(moved.len() - shown, "earlier run");
         lines.push(format!("Results moved at {more}, too: -v tells of all.").into());
     }
     lines
 }
 
-/// What moved at a boot: one sentence of what became slower, one of what became faster, one of why.
-fn sentences(boot: &Boot, place: usize, count: usize) -> Vec<Text> {
-    let is_newest = place + 1 == count;
-    let since = format!("boot {} of {count} ({})", place + 1, boot.time());
+/// What moved at a run: what became slower, what faster, and what changed with it.
+fn sentences(history: &History, place: usize) -> Vec<Text> {
+    let run = &history.runs[place];
     let mut lines = Vec::new();
-    for (way, tone, is_slower) in [("slower", Tone::Warning, true), ("faster", Tone::Good, false)] {
-        for confirmed in [true, false] {
-            let all: Vec<&Move> = boot
-                .moved
-                .iter()
-                .filter(|it| (it.speed < 1.0) == is_slower && it.confirmed == confirmed)
-                .collect();
-            let Some(most) = all.first() else { continue };
-            let results = tally(all.len(), "result");
-            let are = if all.len() == 1 { "is" } else { "are" };
-            let by = if all.len() == 1 { "by" } else { "by up to" };
-            let percent = (most.speed - 1.0).abs() * 100.0;
-            let what = if confirmed {
-                format!("Since {since} {results} {are} {way}, {by} {percent:.1} %")
-            } else {
-                format!("At the newest run, in {since}, {results} {are} {way}, {by} {percent:.1} %")
-            };
-            let [before, now] = most.levels.map(|level| si::format(level, most.unit));
-            let text = format!("{what}: {}: {before} -> {now}.", named(most));
-            lines.push(Text::toned(text, tone));
+    for confirmed in [true, false] {
+        for is_slower in [true, false] {
+            let is_it = |it: &&Move| (it.speed < 1.0) == is_slower && it.confirmed == confirmed;
+            let all: Vec<&Move> = run.moved.iter().filter(is_it).collect();
+            lines.extend(all.first().map(|most| sentence(run, most, all.len())));
         }
     }
-    let moved: Vec<&Move> = boot.moved.iter().collect();
-    let causes = boot.causes(&moved);
-    let mut why: Vec<String> = causes
-        .iter()
+    let changed = history.changed_with(place);
+    let known = changed.iter().filter_map(|change| Some((change, why(change, &run.moved)?)));
+    let known: Vec<String> = known
         .take(NAMED)
         .map(|(change, why)| format!("With it changed {}; {why}.", said(change)))
         .collect();
-    if why.is_empty() {
-        why.push(if boot.changed.is_empty() {
-            "Nothing that cpudyno reads changed with it.".to_owned()
+    if known.is_empty() {
+        let told = if changed.is_empty() {
+            "Nothing that cpudyno reads changed since the run before.".to_owned()
         } else {
-            format!("With it changed {}.", listed(&boot.changed, NAMED))
-        });
+            format!("With it changed {}.", listed(&changed, NAMED))
+        };
+        lines.push(told.into());
     }
-    if is_newest && boot.moved.iter().any(|it| !it.confirmed) {
-        why.push("One run may be chance: `cpudyno history add` measures another one.".to_owned());
+    lines.extend(known.into_iter().map(Text::from));
+    if run.moved.iter().any(|it| !it.confirmed) {
+        let text = "One run may be chance: `cpudyno history add` measures another one.";
+        lines.push(text.into());
     }
-    lines.extend(why.into_iter().map(Text::from));
     lines
 }
 
-/// A line for each boot; where nothing happened, one for all that follow each other.
+/// How many results moved one way at a run, and the one that did most.
+fn sentence(run: &HistoryRun, most: &Move, count: usize) -> Text {
+    let (way, tone) =
+        if most.speed < 1.0 { ("slower", Tone::Warning) } else { ("faster", Tone::Good) };
+    let at = format!("{} (boot {})", run.time(), run.boot);
+    let since = if most.confirmed { "Since the run of" } else { "In the newest run alone, of" };
+    let (are, by) = if count == 1 { ("is", "by") } else { ("are", "by up to") };
+    let percent = (most.speed - 1.0).abs() * 100.0;
+    let results = tally(count, "result");
+    let [before, now] = most.levels.map(|level| si::format(level, most.unit));
+    let text = format!(
+        "{since} {at} {results} {are} {way}, {by} {percent:.1} %: {}: {before} -> {now}.",
+        named(most)
+    );
+    Text::toned(text, tone)
+}
+
+/// A line for each run; where nothing happened, one for all that follow each other.
 fn table(history: &History, verbosity: u8) -> Table {
-    let count = history.boots.len();
+    let count = history.runs.len();
     let is_plain = |place: usize| {
-        let boot = &history.boots[place];
-        boot.changed.is_empty() && boot.moved.is_empty() && place > 0 && place + 1 < count
+        let run = &history.runs[place];
+        run.changed.is_empty() && run.moved.is_empty() && place > 0 && place + 1 < count
     };
     let mut rows = Vec::new();
     let mut place = 0;
     while place < count {
         let plain = (place..count).take_while(|it| is_plain(*it)).count();
         if verbosity == 0 && plain > 1 {
-            let last = place + plain;
-            let runs: usize = history.boots[place..last].iter().map(|boot| boot.runs.len()).sum();
-            let boots = format!("{} to {last}", place + 1);
-            rows.push(vec![
-                boots.into(),
-                "as before".into(),
-                runs.to_string().into(),
-                "".into(),
-                "".into(),
-            ]);
-            place = last;
+            let boots = [place, place + plain - 1].map(|place| history.runs[place].boot);
+            let boots = if boots[0] == boots[1] {
+                boots[0].to_string()
+            } else {
+                format!("{} to {}", boots[0], boots[1])
+            };
+            let runs = format!("{}, as before", tally(plain, "run"));
+            rows.push(vec![boots.into(), runs.into(), "".into(), "".into()]);
+            place += plain;
             continue;
         }
-        let boot = &history.boots[place];
+        let run = &history.runs[place];
         let shown = if verbosity > 0 { usize::MAX } else { NAMED };
+        let changed: Vec<&FactChange> = run.changed.iter().collect();
         rows.push(vec![
-            (place + 1).to_string().into(),
-            boot.time().into(),
-            boot.runs.len().to_string().into(),
-            listed(&boot.changed, shown).into(),
-            moved(boot),
+            run.boot.to_string().into(),
+            run.time().into(),
+            listed(&changed, shown).into(),
+            moved(run),
         ]);
         place += 1;
     }
-    Table::of("what changed at each boot, and what moved with it")
+    Table::of("what changed at each run, and what moved with it")
         .right("boot")
-        .left("measured (UTC)")
-        .right("runs")
+        .left("run (UTC)")
         .folded("changed")
         .left("moved")
         .rows(rows)
 }
 
 /// How many results moved, as a cell.
-fn moved(boot: &Boot) -> Text {
-    let count = |is: &dyn Fn(&Move) -> bool| boot.moved.iter().filter(|it| is(it)).count();
+fn moved(run: &HistoryRun) -> Text {
+    let count = |is: &dyn Fn(&Move) -> bool| run.moved.iter().filter(|it| is(it)).count();
     let (slower, faster) = (count(&|it| it.speed < 1.0), count(&|it| it.speed > 1.0));
-    let Some(most) = boot.moved.first() else { return "".into() };
+    let Some(most) = run.moved.first() else { return "".into() };
     let counts = [(slower, "slower"), (faster, "faster")].into_iter().filter(|it| it.0 > 0);
     let counts: Vec<String> = counts.map(|(count, way)| format!("{count} {way}")).collect();
     let text = format!("{}, up to {:.1} %", counts.join(", "), (most.speed - 1.0).abs() * 100.0);
     Text::toned(text, if slower > 0 { Tone::Warning } else { Tone::Good })
 }
 
-/// The results that moved most, boot by boot: one of a quantity.
+/// The results that moved most, run by run: one of a quantity.
 fn drawn(history: &History) -> Option<Lines> {
-    let mut all: Vec<&Move> = history.boots.iter().flat_map(|boot| &boot.moved).collect();
+    let mut all: Vec<&Move> = history.runs.iter().flat_map(|run| &run.moved).collect();
     all.sort_by(|a, b| a.speed.ln().abs().total_cmp(&b.speed.ln().abs()).reverse());
     let mut seen = BTreeSet::new();
     all.retain(|it| seen.insert((&it.what.area, &it.what.quantity)));
@@ -200,16 +196,18 @@ fn drawn(history: &History) -> Option<Lines> {
     let lines: Vec<_> =
         all.iter().filter_map(|it| Some((named(it), points(history, of(it)?)?))).collect();
     let is_drawn =
-        |boot: &Boot| boot.moved.iter().any(|it| all.iter().any(|of| of.what == it.what));
-    let marks = history.boots.iter().enumerate().filter(|(_, boot)| is_drawn(boot));
-    let marks =
-        marks.map(|(place, boot)| Mark { at: (place + 1) as f64, text: listed(&boot.changed, 1) });
+        |run: &HistoryRun| run.moved.iter().any(|it| all.iter().any(|of| of.what == it.what));
+    let places = (0..history.runs.len()).filter(|place| is_drawn(&history.runs[*place]));
+    let marks = places.map(|place| Mark {
+        at: (place + 1) as f64,
+        text: listed(&history.changed_with(place), 1),
+    });
     (!lines.is_empty()).then(|| Lines {
         caption: match lines.as_slice() {
             [(name, _)] => format!("{name}: each run, over the level at the beginning"),
             _ => "each run, over the level at the beginning".to_owned(),
         },
-        x: "boot".to_owned(),
+        x: "run".to_owned(),
         y: "%".to_owned(),
         x_scale: Scale::Linear,
         y_scale: Scale::Linear,
@@ -219,15 +217,13 @@ fn drawn(history: &History) -> Option<Lines> {
     })
 }
 
-/// The boot of each run, and its number over the level that was first, in per cent.
+/// Each run, and its number over the level that was first, in per cent.
 fn points(history: &History, result: &ResultSeries) -> Option<Vec<(f64, f64)>> {
-    let moved = history.boots.iter().flat_map(|boot| &boot.moved);
-    let first = moved.clone().find(|it| it.what == result.what)?.levels[0];
-    let places = history.boots.iter().enumerate();
-    let places = places.flat_map(|(place, boot)| vec![place + 1; boot.runs.len()]);
-    let points = places.zip(&result.values);
+    let mut moved = history.runs.iter().flat_map(|run| &run.moved);
+    let first = moved.find(|it| it.what == result.what)?.levels[0];
+    let points = result.values.iter().enumerate();
     let point =
-        |(boot, value): (usize, &Option<f64>)| Some((boot as f64, (*value)? / first * 100.0));
+        |(run, value): (usize, &Option<f64>)| Some(((run + 1) as f64, (*value)? / first * 100.0));
     Some(points.filter_map(point).collect())
 }
 
@@ -255,8 +251,8 @@ fn said(FactChange { label, before, now, .. }: &FactChange) -> String {
     format!("{label}: {} -> {}", short(before), short(now))
 }
 
-fn listed(changes: &[FactChange], most: usize) -> String {
-    let mut words: Vec<String> = changes.iter().take(most).map(said).collect();
+fn listed(changes: &[&FactChange], most: usize) -> String {
+    let mut words: Vec<String> = changes.iter().take(most).map(|change| said(change)).collect();
     if changes.len() > most {
         words.push(format!("{} more", changes.len() - most));
     }

@@ -4,9 +4,11 @@
 //! that of zlib (RFC 1950). A line that something cut off, or damaged, costs that run alone.
 
 use std::collections::HashSet;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
@@ -17,7 +19,7 @@ use model::record::Digest;
 use serde::{Deserialize, Serialize};
 
 /// What each line begins with.
-pub(super) const FORM: &str = "cpudyno.history/1";
+const FORM: &str = "cpudyno.history-run/1";
 
 /// The longest line. A sheet of ten seconds on 112 cores has 13 kB.
 const LINE_MAX: usize = 32_000;
@@ -30,6 +32,9 @@ const READ_MAX: u64 = 4 * FILE_MAX;
 
 /// No digest of a line is longer when it is unpacked.
 const DIGEST_MAX: u64 = 1 << 20;
+
+/// A lock is waited for so long: a line is written in milliseconds.
+const PATIENCE: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 10_000 });
 
 /// A run that is kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -44,7 +49,7 @@ pub struct Entry {
 /// What a history holds.
 #[derive(Debug, Default)]
 pub struct KeptRuns {
-    /// The runs, the oldest first.
+    /// The runs, in their order.
     pub entries: Vec<Entry>,
     /// What is no run.
     pub skipped: Vec<Skipped>,
@@ -105,9 +110,13 @@ impl Store {
     /// The runs that are kept. There is none where there is no file.
     pub fn read(&self) -> Result<KeptRuns, StoreError> {
         let mut kept = KeptRuns::default();
-        for file in [self.former(), self.file.clone()] {
-            let bytes =
-                content(&file).map_err(|why| StoreError::Read { file: file.clone(), why })?;
+        // The former one last: what moves there meanwhile is read twice, and not missed.
+        let read = |file: PathBuf| match content(&file) {
+            Ok(bytes) => Ok((file, bytes)),
+            Err(why) => Err(StoreError::Read { file, why }),
+        };
+        let newest = read(self.file.clone())?;
+        for (file, bytes) in [read(self.former())?, newest] {
             let lines = bytes.split(|byte| *byte == b'\n').enumerate();
             for (place, line) in lines.filter(|(_, line)| !line.is_empty()) {
                 match entry(line) {
@@ -118,29 +127,36 @@ impl Store {
                 }
             }
         }
-        // Times of RFC 3339 in UTC are in the order of their texts. Simulated runs have one time, and stay as they are.
-        kept.entries.sort_by(|a, b| a.digest.run.started.cmp(&b.digest.run.started));
         let mut seen = HashSet::new();
-        kept.entries.retain(|entry| {
-            let run = &entry.digest.run;
-            run.simulated.is_some() || seen.insert((run.id.clone(), run.started.clone()))
-        });
+        kept.entries.retain(|entry| entry.run().is_none_or(|run| seen.insert(run)));
+        kept.entries = in_order(kept.entries);
         Ok(kept)
     }
 
-    /// Appends a run; on the disk when this returns.
-    pub fn append(&self, entry: &Entry) -> Result<(), StoreError> {
-        let line = line(entry);
-        if line.len() > LINE_MAX {
-            return Err(StoreError::TooLong(line.len()));
+    /// Both files.
+    pub fn files(&self) -> [PathBuf; 2] {
+        [self.file.clone(), self.former()]
+    }
+
+    /// Whether a run can be appended, before it is measured.
+    pub fn is_writable(&self) -> Result<(), StoreError> {
+        self.locked().map(drop).map_err(|why| self.unwritten(why))
+    }
+
+    /// Appends a run, unless it is there; on the disk when this returns. Whether it was appended.
+    pub fn append(&self, entry: &Entry) -> Result<bool, StoreError> {
+        let line = line(entry)?;
+        if entry.run().is_some() && self.read()?.entries.iter().any(|it| it.run() == entry.run()) {
+            return Ok(false);
         }
-        self.written(&line).map_err(|why| StoreError::Write { file: self.file.clone(), why })
+        self.written(&line).map_err(|why| self.unwritten(why)).map(|()| true)
+    }
+
+    fn unwritten(&self, why: io::Error) -> StoreError {
+        StoreError::Write { file: self.file.clone(), why }
     }
 
     fn written(&self, line: &str) -> io::Result<()> {
-        if let Some(folder) = self.folder() {
-            fs::create_dir_all(folder)?;
-        }
         let mut file = self.locked()?;
         if file.metadata()?.len() + line.len() as u64 > FILE_MAX {
             // Those who wait for the lock of this file see that it has another name then.
@@ -156,11 +172,25 @@ impl Store {
 
     /// The file that has the name now, which nobody else writes to.
     fn locked(&self) -> io::Result<File> {
+        if let Some(folder) = self.folder() {
+            fs::create_dir_all(folder)?;
+        }
+        // Whoever may read it may hold its lock.
+        let end = Instant::now() + PATIENCE;
         loop {
             let file = OpenOptions::new().read(true).append(true).create(true).open(&self.file)?;
-            file.lock()?;
-            if is_of(&file, &self.file)? {
-                return Ok(file);
+            match file.try_lock() {
+                Ok(()) if is_of(&file, &self.file)? => return Ok(file),
+                Ok(()) | Err(TryLockError::WouldBlock) if Instant::now() < end => {
+                    thread::sleep(Duration::from_millis(20));
+                }
+                Ok(()) | Err(TryLockError::WouldBlock) => {
+                    return Err(io::Error::new(
+                        io::ErrorKind::TimedOut,
+                        "another program holds its lock",
+                    ));
+                }
+                Err(TryLockError::Error(error)) => return Err(error),
             }
         }
     }
@@ -207,13 +237,39 @@ fn content(file: &Path) -> io::Result<Vec<u8>> {
     }
 }
 
+impl Entry {
+    /// Which run it is. Simulated ones are told apart by nothing.
+    fn run(&self) -> Option<(String, String)> {
+        let run = &self.digest.run;
+        run.simulated.is_none().then(|| (run.id.clone(), run.started.clone()))
+    }
+}
+
+/// Runs that were measured stay in the order in which they were: a clock may be wrong until somebody sets it. Those that
+/// were taken from elsewhere come where their time is.
+fn in_order(entries: Vec<Entry>) -> Vec<Entry> {
+    let is_here = |entry: &Entry| entry.boot.is_some() || entry.digest.run.simulated.is_some();
+    let (mut all, mut others): (Vec<Entry>, Vec<Entry>) = entries.into_iter().partition(is_here);
+    others.sort_by(|a, b| a.digest.run.started.cmp(&b.digest.run.started));
+    for other in others {
+        let is_later = |entry: &Entry| entry.digest.run.started > other.digest.run.started;
+        let at = all.iter().position(is_later).unwrap_or(all.len());
+        all.insert(at, other);
+    }
+    all
+}
+
 /// A run as a line, without its end.
-fn line(entry: &Entry) -> String {
+fn line(entry: &Entry) -> Result<String, StoreError> {
+    let text = serde_json::to_vec(entry).expect("BUG: a digest can be written");
     let mut packed = ZlibEncoder::new(Vec::new(), Compression::best());
-    let written = serde_json::to_writer(&mut packed, entry).map_err(io::Error::from);
-    let packed = written.and_then(|()| packed.finish());
+    let packed = packed.write_all(&text).and_then(|()| packed.finish());
     let packed = packed.expect("BUG: memory refuses to be written");
-    format!("{FORM} {} {}", entry.digest.run.started, STANDARD_NO_PAD.encode(packed))
+    let line = format!("{FORM} {} {}", entry.digest.run.started, STANDARD_NO_PAD.encode(packed));
+    if line.len() > LINE_MAX || text.len() as u64 > DIGEST_MAX {
+        return Err(StoreError::TooLong(line.len()));
+    }
+    Ok(line)
 }
 
 /// The run of a line, or why there is none.
@@ -252,15 +308,31 @@ mod tests {
     }
 
     #[test]
-    fn what_was_appended_is_read_in_the_order_of_time_and_once() {
+    fn what_was_appended_is_read_in_its_order_and_once() {
         let (_folder, store) = store();
         assert_eq!(store.read().unwrap().entries, []);
-        for day in [2, 1, 3, 3] {
-            store.append(&run(day)).unwrap();
-        }
+        let appended = [2, 1, 3, 3].map(|day| store.append(&run(day)).unwrap());
+        assert_eq!(appended, [true, true, true, false]);
+        let other = |day| Entry { boot: None, ..run(day) };
+        store.append(&other(5)).unwrap();
+        store.append(&other(4)).unwrap();
+        store.append(&run(6)).unwrap();
         let kept = store.read().unwrap();
-        assert_eq!(kept.entries, [run(1), run(2), run(3)]);
+        // The clock was wrong at the first one.
+        assert_eq!(kept.entries, [run(2), run(1), run(3), other(4), other(5), run(6)]);
         assert_eq!(kept.skipped, []);
+    }
+
+    #[test]
+    fn a_lock_that_somebody_holds_is_an_error_in_the_end() {
+        let (_folder, store) = store();
+        store.append(&run(1)).unwrap();
+        let held = File::open(store.file()).unwrap();
+        held.lock().unwrap();
+        let error = store.append(&run(2)).unwrap_err().to_string();
+        assert!(error.contains("another program holds its lock"), "{error}");
+        held.unlock().unwrap();
+        assert!(store.append(&run(2)).unwrap());
     }
 
     #[test]
@@ -296,7 +368,7 @@ mod tests {
             let kept = store.read().unwrap();
             assert_eq!((kept.entries.len(), kept.skipped.len()), (0, 1), "byte {at}");
         }
-        fs::write(store.file(), b"\xff\xfe\ncpudyno.history/2 x y\n\n{}").unwrap();
+        fs::write(store.file(), b"\xff\xfe\ncpudyno.history-run/2 x y\n\n{}").unwrap();
         assert_eq!(store.read().unwrap().skipped.len(), 3);
     }
 

@@ -42,13 +42,16 @@ const USUAL_MIN: usize = 4;
 /// Cuts: Jackson et al., An algorithm for optimal partitioning of data on an interval, IEEE Signal Processing Letters 12,
 /// 2005. Outliers: Hampel, Journal of the American Statistical Association 69, 1974.
 pub fn steps(series: &[f64], rules: &StepRules) -> Vec<Step> {
-    let logs: Vec<f64> = without_outliers(series).iter().map(|value| value.ln()).collect();
+    let smooth = without_outliers(series);
+    let logs = |values: &[f64]| values.iter().map(|value| value.ln()).collect::<Vec<f64>>();
+    // Levels are those of most numbers; how sure they are is for all to say.
+    let (smooth_logs, logs) = (logs(&smooth), logs(series));
     if !logs.iter().all(|log| log.is_finite()) {
         return Vec::new();
     }
-    let mut cuts = cuts(&logs);
+    let mut cuts = cuts(&smooth_logs, variance(&logs) * memory(&logs));
     loop {
-        let steps = between(series, &logs, &cuts);
+        let steps = between(&smooth, &logs, &cuts);
         let doubt = |step: &Step| if step.is_large(rules) { step.chance } else { f64::INFINITY };
         let worst = steps.iter().enumerate().max_by(|a, b| doubt(a.1).total_cmp(&doubt(b.1)));
         match worst {
@@ -59,8 +62,8 @@ pub fn steps(series: &[f64], rules: &StepRules) -> Vec<Step> {
 }
 
 /// The steps at these cuts.
-fn between(series: &[f64], logs: &[f64], cuts: &[usize]) -> Vec<Step> {
-    let ends = [0].into_iter().chain(cuts.iter().copied()).chain([series.len()]);
+fn between(smooth: &[f64], logs: &[f64], cuts: &[usize]) -> Vec<Step> {
+    let ends = [0].into_iter().chain(cuts.iter().copied()).chain([smooth.len()]);
     let ends: Vec<usize> = ends.collect();
     let sums = Sums::of(logs);
     let levels = || ends.windows(2).map(|ends| (ends[0], ends[1]));
@@ -70,12 +73,13 @@ fn between(series: &[f64], logs: &[f64], cuts: &[usize]) -> Vec<Step> {
     let tried = if cuts.len() > 1 { places * places / 2.0 } else { places };
     // All levels scatter alike.
     let freedom = logs.len() as f64 - cuts.len() as f64 - 1.0;
+    let memory = memory(logs);
     let step = |(before, after): ((usize, usize), (usize, usize))| {
         let ((from, at), (_, to)) = (before, after);
         let (left, right) = ((at - from) as f64, (to - at) as f64);
-        let error = squares / freedom * (1.0 / left + 1.0 / right);
+        let error = squares / freedom * (1.0 / left + 1.0 / right) * memory;
         let difference = sums.mean(at, to) - sums.mean(from, at);
-        let [old, new] = [(from, at), (at, to)].map(|(from, to)| median(&series[from..to]));
+        let [old, new] = [(from, at), (at, to)].map(|(from, to)| median(&smooth[from..to]));
         let chance = (chance(difference, error, freedom) * tried).min(1.0);
         Some(Step { at, levels: [old?, new?], chance })
     };
@@ -110,14 +114,14 @@ impl Sums {
 }
 
 /// Where the levels end that are cheapest together.
-fn cuts(logs: &[f64]) -> Vec<usize> {
+fn cuts(logs: &[f64], variance: f64) -> Vec<usize> {
     /// The price of a level, in variances and logarithms of the length: Zhang and Siegmund, Biometrics 63, 2007.
     const PRICE: f64 = 3.0;
     let count = logs.len();
     if count < 2 * LEVEL_MIN {
         return Vec::new();
     }
-    let price = PRICE * (count as f64).ln() * variance(logs);
+    let price = PRICE * (count as f64).ln() * variance;
     let sums = Sums::of(logs);
     // Of the first so many: their price, and where their last level begins.
     let mut best = vec![(f64::INFINITY, 0); count + 1];
@@ -144,9 +148,33 @@ fn cuts(logs: &[f64]) -> Vec<usize> {
     cuts
 }
 
-/// The variance of noise, which steps do not widen: by the median distance of neighbours.
+/// The variance of noise, by the distances of neighbours: a step widens one of them, numbers that jump between two levels
+/// widen many.
+///
+/// # Source
+/// von Neumann et al., The mean square successive difference, Annals of Mathematical Statistics 12, 1941.
 fn variance(values: &[f64]) -> f64 {
-    (neighbours(values).unwrap_or(0.0) * DEVIATION).powi(2)
+    let squares: f64 = values.windows(2).map(|pair| (pair[1] - pair[0]).powi(2)).sum();
+    squares / (2.0 * values.len().saturating_sub(1).max(1) as f64)
+}
+
+/// How much more the mean of a level varies than that of independent numbers: a number may take after the one before.
+/// By how much farther the next but one is than the next, in medians, which steps do not move.
+fn memory(values: &[f64]) -> f64 {
+    /// Of fewer numbers nobody can tell.
+    const KNOWN_MIN: usize = 20;
+    /// Whatever takes after the one before by more is a drift.
+    const MOST: f64 = 0.8;
+    let distance = |reach: usize| {
+        let pairs = values.iter().zip(values.iter().skip(reach));
+        median(&pairs.map(|(a, b)| (b - a).abs()).collect::<Vec<_>>()).filter(|it| *it > 0.0)
+    };
+    let Some((next, second)) = distance(1).zip(distance(2)).filter(|_| values.len() >= KNOWN_MIN)
+    else {
+        return 1.0;
+    };
+    let likeness = ((second / next).powi(2) - 1.0).clamp(0.0, MOST);
+    (1.0 + likeness) / (1.0 - likeness)
 }
 
 /// The standard deviation of normal noise over the median distance of neighbours.

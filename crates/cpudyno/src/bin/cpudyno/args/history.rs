@@ -11,10 +11,9 @@ use super::compare::worse_by;
 
 /// Find since when this machine is slower, and what changed.
 ///
-/// Takes the runs that `cpudyno history add` keeps: a line for each boot, with what changed (kernel, microcode,
+/// Takes the runs that `cpudyno history add` keeps: a line for each run, with what changed (kernel, microcode,
 /// firmware, settings, memory) and the results whose level moved by more than noise. A level is judged over all runs, not
-/// by the last two. Of what moved at most 5 % is expected to be chance; of a machine that stays as it is, 19 of 20
-/// histories say that nothing moved. One new run moves no level: it is said to stand apart until another one confirms it.
+/// by the last two. One new run moves no level: it is said to stand apart until another one confirms it.
 ///
 /// Exit codes of --fail-on: 1 a result is slower by more than SHARE; 3 there are too few runs.
 #[derive(Debug, Args)]
@@ -23,11 +22,11 @@ pub(crate) struct HistoryArgs {
     #[command(subcommand)]
     pub(crate) command: Option<HistoryCommand>,
 
-    /// Show the newest boots only, so many (2 to 10,000).
-    #[arg(long, value_parser = boots, value_name = "N")]
+    /// Show the newest runs only, so many (4 to 10,000).
+    #[arg(long, value_parser = runs, value_name = "N")]
     pub(crate) last: Option<usize>,
 
-    /// Exit with 1 if a result is slower than in the first boot shown by more than SHARE: slower:5%.
+    /// Exit with 1 if a result is slower than in the first run shown by more than SHARE: slower:5%.
     #[arg(long, value_parser = worse_by, value_name = "slower:SHARE")]
     pub(crate) fail_on: Option<f64>,
 
@@ -51,7 +50,7 @@ pub(crate) enum HistoryCommand {
 #[command(after_long_help = ADD_EXAMPLES)]
 pub(crate) struct HistoryAddArgs {
     /// Keep the runs of these records instead of measuring.
-    #[arg(value_name = "RECORD")]
+    #[arg(value_name = "RECORD", conflicts_with_all = ["budget", "dry_run", "json", "html"])]
     pub(crate) records: Vec<PathBuf>,
 
     /// Time limit of the run (1s to 1h); it may end earlier.
@@ -68,10 +67,10 @@ pub(crate) struct HistoryAddArgs {
 /// Where a history is kept.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct StoreArgs {
-    /// Keep the history in this file; by default one for root, and one for each user.
+    /// Name the file of the history; by default one for root, and one for each user.
     ///
-    /// Root's is /var/lib/cpudyno/history, which others may read; a user's is ~/.local/state/cpudyno/history. Beside it
-    /// is the former one, once it is full.
+    /// Root's is /var/lib/cpudyno/history, which others may read; a user's is ~/.local/state/cpudyno/history. A user
+    /// who has none sees root's. Beside it is the former one, once it is full.
     #[arg(long, value_name = "FILE")]
     pub(crate) store: Option<PathBuf>,
 }
@@ -89,8 +88,7 @@ Examples:
   cpudyno history add --json records/          and keep the whole record, too
   cpudyno history add records/*.json           what was measured before";
 
-fn boots(text: &str) -> Result<usize, BadValue> {
-    let count = text.trim().parse().ok().filter(|count| (2..=10_000).contains(count));
-    count
-        .ok_or_else(|| BadValue::new("not a number of boots from 2 to 10,000", "such as --last 10"))
+fn runs(text: &str) -> Result<usize, BadValue> {
+    let count = text.trim().parse().ok().filter(|count| (4..=10_000).contains(count));
+    count.ok_or_else(|| BadValue::new("not a number of runs from 4 to 10,000", "such as --last 10"))
 }

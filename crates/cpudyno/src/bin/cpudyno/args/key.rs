@@ -8,7 +8,7 @@ use model::{CpuSet, Seconds};
 use super::BadValue;
 use super::common::{Measuring, budget, cpu_list, long_budget};
 
-/// Tell by behaviour which machine this is, and how it is now.
+/// Show by behaviour which machine this is, and how it is now.
 ///
 /// Three seconds of one core: latencies of instructions and caches, clock, where the last-level cache ends, memory, a
 /// line from core to core, and what takes CPUs away; beside it what the machine says of itself. A last-level cache that

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use fleet::history::{Entry, History, KeptRuns, Store, StoreError, page};
 use machine::Machine;
 use model::page::tally;
-use model::record::PageKind;
+use model::record::{Digest, PageKind};
 
 use super::measuring::{Prepared, ended, ending, measured, outline, prepared};
 use super::{Delivery, Sinks, command, presentation, records, settings, sinks_beside, unrecorded};
@@ -24,12 +24,19 @@ pub(super) fn add(machine: &Machine, args: HistoryAddArgs) -> Result<ExitCode, F
         return Err(Failure::usage("cannot keep another machine's run in the history of this one")
             .hint("name a file for it: --store FILE"));
     }
+    let is_named = store.store.is_some();
     let store = opened(store)?;
+    let files = &measuring.output.files;
+    let written = [("--json", files.json.as_deref()), ("--html", files.html.as_deref())];
+    output::spare(&store.files(), &written)?;
     let Prepared { dry_run, start, sinks, look } = prepared(measuring)?;
+    if look.format == Format::Csv {
+        return Err(no_table());
+    }
     if !records.is_empty() {
-        let entry = |_: &Path, digest| Entry { boot: None, digest };
-        let entries: Vec<Entry> =
-            records::each(&records, entry).into_iter().collect::<Result<_, _>>()?;
+        let entry = |file: &Path, digest| taken(file, digest, is_named);
+        let entries = records::each(&records, entry).into_iter().map(|it| it.and_then(|it| it));
+        let entries: Vec<Entry> = entries.collect::<Result<_, _>>()?;
         return kept(&store, &entries).and_then(|()| told(&store, &look));
     }
     let presentation = presentation(&look, PageKind::Sheet);
@@ -37,6 +44,7 @@ pub(super) fn add(machine: &Machine, args: HistoryAddArgs) -> Result<ExitCode, F
     if dry_run {
         return outline(machine, &request, (look.format, sinks));
     }
+    store.is_writable().map_err(|error| refused(&error))?;
     let signals = Signals::listen()?;
     let turn = start.turn(machine, &signals)?;
     let (record, signal) = measured(machine, &request, &signals, &turn)?;
@@ -54,22 +62,56 @@ pub(super) fn add(machine: &Machine, args: HistoryAddArgs) -> Result<ExitCode, F
 /// Shows what is kept.
 pub(super) fn run(args: HistoryArgs) -> Result<ExitCode, Failure> {
     let HistoryArgs { last, fail_on, store, output, .. } = args;
-    let store = opened(store)?;
-    let (sinks, look) = sinks_beside(&[store.file().to_owned()], output)?;
+    let store = opened(store.or_of_the_system())?;
+    let (sinks, look) = sinks_beside(&store.files(), output)?;
     let history = History::of(read(&store)?, last);
     shown(&history, &look, sinks)?;
     fail_on.map_or(Ok(ExitCode::SUCCESS), |share| judged(&history, share))
 }
 
+/// Its name in the folder of what is kept.
+const FILE: &str = "history";
+
 /// The one that was named, or this machine's.
 fn opened(StoreArgs { store }: StoreArgs) -> Result<Store, Failure> {
-    /// Its name in the folder of what is kept.
-    const FILE: &str = "history";
     let file = match store {
         Some(file) => file,
         None => settings::state_folder("a history", "--store FILE")?.join(FILE),
     };
     Ok(Store::new(file))
+}
+
+impl StoreArgs {
+    /// The system's, where nobody names one and this user has none: units keep it, and everybody may read it.
+    fn or_of_the_system(self) -> StoreArgs {
+        let of_the_system = Path::new(settings::SYSTEM).join(FILE);
+        let has_own = || settings::state_folder("", "").is_ok_and(|own| own.join(FILE).exists());
+        if self.store.is_some() || has_own() || !of_the_system.exists() {
+            return self;
+        }
+        StoreArgs { store: Some(of_the_system) }
+    }
+}
+
+/// A run of a record. Into the history of this machine none comes that was simulated.
+fn taken(file: &Path, digest: Digest, is_named: bool) -> Result<Entry, Failure> {
+    let name = file.display();
+    if digest.results.values().all(|result| result.outcome.is_err()) {
+        let text = format!("cannot keep `{name}`: it has no results");
+        return Err(
+            Failure::usage(text).hint("`cpudyno sheet --json FILE` writes a record with results")
+        );
+    }
+    if digest.run.simulated.is_some() && !is_named {
+        let text = format!("cannot keep `{name}` in the history of this machine: it is simulated");
+        return Err(Failure::usage(text).hint("name a file for it: --store FILE"));
+    }
+    Ok(Entry { boot: None, digest })
+}
+
+fn no_table() -> Failure {
+    Failure::usage("a history has no samples for a table")
+        .hint("its JSON has the numbers of each run: --format json")
 }
 
 /// What tells this start of the system from others: enough of it, and not all.
@@ -80,12 +122,15 @@ fn boot(machine: &Machine) -> Option<String> {
 }
 
 fn kept(store: &Store, entries: &[Entry]) -> Result<(), Failure> {
-    entries.iter().try_for_each(|entry| store.append(entry)).map_err(|error| refused(&error))?;
-    output::remark(&format!(
-        "{} kept in `{}`",
-        tally(entries.len(), "run"),
-        store.file().display()
-    ));
+    let appended = entries.iter().map(|entry| store.append(entry));
+    let appended: Vec<bool> =
+        appended.collect::<Result<_, _>>().map_err(|error| refused(&error))?;
+    let new = appended.iter().filter(|is_new| **is_new).count();
+    let known = match entries.len() - new {
+        0 => String::new(),
+        known => format!("; {} already there", tally(known, "run")),
+    };
+    output::remark(&format!("{} kept in `{}`{known}", tally(new, "run"), store.file().display()));
     Ok(())
 }
 
@@ -111,8 +156,7 @@ fn shown(history: &History, look: &PresentationArgs, sinks: Sinks) -> Result<(),
         Format::Json => serde_json::to_string_pretty(history)
             .map(|text| text + "\n")
             .map_err(|error| Failure::new(code::BUG, error.to_string())),
-        Format::Csv => Err(Failure::usage("a history has no samples for a table")
-            .hint("its JSON has the numbers of each run: --format json")),
+        Format::Csv => Err(no_table()),
         format => unrecorded("a history", &page, format, presentation),
     };
     let written = sinks.write(told);
@@ -125,7 +169,7 @@ fn judged(history: &History, share: f64) -> Result<ExitCode, Failure> {
     if history.results.is_empty() {
         let text = format!(
             "cannot say what is slower: there are {}, and {} are needed",
-            tally(history.runs(), "run"),
+            tally(history.runs.len(), "run"),
             fleet::history::RUNS_MIN
         );
         return Err(
@@ -135,7 +179,7 @@ fn judged(history: &History, share: f64) -> Result<ExitCode, Failure> {
     let slower = history.slower_than(share);
     let Some((worst, speed)) = slower.first() else { return Ok(ExitCode::SUCCESS) };
     let text = format!(
-        "{} slower than in the first boot shown by more than {:.1} %, first: {}, by {:.1} %",
+        "{} slower than in the first run shown by more than {:.1} %, first: {}, by {:.1} %",
         if slower.len() == 1 {
             "1 result is".to_owned()
         } else {

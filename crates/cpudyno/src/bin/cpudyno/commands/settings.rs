@@ -398,7 +398,7 @@ pub(super) fn writer(machine: &Machine) -> Result<Box<dyn Levers>, Failure> {
 }
 
 /// Where root keeps his journal.
-const SYSTEM: &str = "/var/lib/cpudyno";
+pub(super) const SYSTEM: &str = "/var/lib/cpudyno";
 
 /// Hints that name the command which lists what can be set.
 #[derive(Clone, Copy)]
@@ -453,14 +453,17 @@ pub(super) fn shelf(machine: &Machine) -> Result<JournalLocation, Failure> {
 
 /// Where this user keeps what outlives a run; where there is no place, what names one.
 pub(super) fn state_folder(what: &str, named_by: &str) -> Result<PathBuf, Failure> {
-    if let Some(folder) = std::env::var_os(STATE) {
-        return Ok(PathBuf::from(folder));
+    let named =
+        |variable| std::env::var_os(variable).filter(|it| !it.is_empty()).map(PathBuf::from);
+    if let Some(folder) = named(STATE) {
+        return Ok(folder);
     }
     if sys::host::effective_user() == 0 {
         return Ok(PathBuf::from(SYSTEM));
     }
-    let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/state"));
-    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).or_else(home);
+    let home = || Some(named("HOME")?.join(".local/state"));
+    // Relative ones are to be ignored: XDG Base Directory Specification.
+    let state = named("XDG_STATE_HOME").filter(|folder| folder.is_absolute()).or_else(home);
     let none = || {
         Failure::new(code::NOT_HERE, format!("cannot keep {what}: there is no HOME"))
             .hint(format!("name another place: {named_by}"))
