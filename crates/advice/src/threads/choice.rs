@@ -15,6 +15,11 @@ pub(super) fn reached(point: &Point, quota: Option<Quota>) -> f64 {
     point.together * quota.map_or(1.0, |quota| quota.share(point.cpus.len()))
 }
 
+/// What one thread alone reaches, of which a quota below one CPU takes its part, too.
+pub(super) fn alone(curve: &Curve, quota: Option<Quota>) -> Option<f64> {
+    curve.points.first().filter(|point| point.cpus.len() == 1).map(|point| reached(point, quota))
+}
+
 /// The teams that a quota leaves to choose from.
 fn teams(curve: &Curve, quota: Option<Quota>) -> impl Iterator<Item = &Point> {
     let fits = move |point: &&Point| quota.is_none_or(|it| point.cpus.len() <= it.team_max());
@@ -33,7 +38,7 @@ pub(super) fn proposal(
     share: f64,
     quota: Option<Quota>,
 ) -> Option<Proposal> {
-    let alone = curve.alone()?;
+    let alone = alone(curve, quota)?;
     let most = most(curve, quota)?;
     let is_enough = |share: f64| move |point: &&Point| reached(point, quota) >= share * most;
     let is_unstopped = |point: &&Point| quota.is_some_and(|it| !it.binds(point.cpus.len()));

@@ -209,6 +209,9 @@ fn under_a_quota_the_proposal_is_near_the_best_and_says_what_stands_still() {
         assert!((advice.quota.unwrap().cpus - cpus).abs() < 1e-9);
         let most = advice.proposals.iter().map(|it| it.threads).max().unwrap();
         assert!(most as f64 <= cpus.ceil(), "{most} threads under {cpus} CPUs");
+        let single = advice.proposals.iter().filter(|it| it.threads == 1);
+        assert!(single.clone().all(|it| (it.speedup - 1.0).abs() < 1e-9), "{:?}", advice.proposals);
+        assert_eq!(single.count() > 0, cpus < 1.0);
     }
 }
 
