@@ -39,9 +39,9 @@ pub(crate) struct ThreadsArgs {
 /// A kind of work.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum KindOfWork {
-    /// Instructions that saturate the widest units.
+    /// Instructions that saturate the widest units, handed out as threads ask for them.
     Compute,
-    /// The same, split into equal parts before it begins.
+    /// The same, split into equal parts before it begins, as loops of OpenMP usually are.
     EqualParts,
     /// Data that comes from memory.
     Bandwidth,
@@ -51,7 +51,7 @@ pub(crate) enum KindOfWork {
 
 const EXAMPLES: &str = "\
 Examples:
-  cpudyno threads                                           the answer, and lines to paste
-  OMP_NUM_THREADS=$(cpudyno threads --print compute) ./a    in a script
-  cpudyno threads --explain                                 where the curves bend, and why
-  docker run --cpus 2.5 IMAGE cpudyno threads               under a quota";
+  cpudyno threads                                               the answer, and lines to paste
+  OMP_NUM_THREADS=$(cpudyno threads --print equal-parts) ./a    in a script: loops of OpenMP
+  cpudyno threads --explain                                     where the curves bend, and why
+  docker run --cpus 2.5 IMAGE cpudyno threads                   under a quota";
