@@ -1,7 +1,7 @@
 //! How many threads, and on which CPUs.
 
 pub use advice::threads::{
-    Advice, CoreType, Proposal, Quota, STEPS, SiblingGain, SlowerCores, Work,
+    Advice, CoreType, Proposal, Quota, STEPS, SiblingGain, SlowerCores, Unmeasured, Work,
 };
 use model::record::{Presentation, Record};
 

@@ -1,12 +1,16 @@
 //! Lines to paste: a team as programs and systems take it.
 
-use model::CpuSet;
+use model::page::tally;
 use model::record::Topology;
+use model::{CpuId, CpuSet};
 
 use super::{Advice, Proposal, Work};
 
-/// What it is for, and the line.
-pub(super) fn lines(advice: &Advice, topology: &Topology) -> Vec<(String, String)> {
+/// What it is for, and the line; what to know of them.
+pub(super) fn lines(
+    advice: &Advice,
+    topology: &Topology,
+) -> (Vec<(String, String)>, Option<String>) {
     let mut lines = Vec::new();
     let compute = advice.of(Work::Vector);
     let moving = advice.of(Work::Bandwidth);
@@ -17,8 +21,7 @@ pub(super) fn lines(advice: &Advice, topology: &Topology) -> Vec<(String, String
     }
     if let Some(it) = split {
         lines.push(("compute, OpenMP", format!("{} PROGRAM", openmp(it))));
-        let list = it.cpus.to_string().replace(',', " ");
-        lines.push(("compute, GCC's runtime", format!("GOMP_CPU_AFFINITY=\"{list}\" PROGRAM")));
+        lines.push(("compute, GCC's runtime", format!("{} PROGRAM", gomp(it))));
     }
     if let Some(it) = moving {
         lines.push(("bandwidth", format!("{} PROGRAM", numactl(it, topology))));
@@ -38,11 +41,40 @@ pub(super) fn lines(advice: &Advice, topology: &Topology) -> Vec<(String, String
         }
         let waiting = advice.of(Work::Scalar).unwrap_or(it);
         lines.push(("make, ninja, pytest", format!("-j {0}, -j {0}, -n {0}", waiting.threads)));
-        let whole = it.threads;
-        let pod = format!("resources: {{requests: {{cpu: {whole}}}, limits: {{cpu: {whole}}}}}");
-        lines.push(("Kubernetes", pod));
     }
-    lines.into_iter().map(|(label, line)| (label.to_owned(), line)).collect()
+    let (pod, note) = compute.map_or((None, None), |it| pod(it, topology));
+    lines.extend(pod.map(|line| ("Kubernetes", line)));
+    (lines.into_iter().map(|(label, line)| (label.to_owned(), line)).collect(), note)
+}
+
+/// What a pod asks for, where a node can have so much, and what to know of it.
+///
+/// # Source
+/// Kubernetes, "Control CPU Management Policies on the Node": a CPU is a logical one, the static policy gives whole cores
+/// first, and it wants a part of the node's CPUs reserved.
+fn pod(team: &Proposal, topology: &Topology) -> (Option<String>, Option<String>) {
+    let core = |cpu: CpuId| {
+        let place = topology.place(cpu);
+        place.map_or_else(|| CpuSet::from_iter([cpu]), |place| place.siblings.clone())
+    };
+    let whole: CpuSet = team.cpus.iter().flat_map(|cpu| core(cpu).as_slice().to_vec()).collect();
+    let (cpus, threads) = (whole.len(), team.threads);
+    if cpus >= topology.online.len() {
+        let note = format!(
+            "Kubernetes: the team takes the cores of {}, all that are online. A node usually keeps some for \
+             itself (allocatable is below capacity), and a pod that requests more than that stays pending.",
+            tally(cpus, "CPU")
+        );
+        return (None, Some(note));
+    }
+    let note = format!(
+        "Kubernetes counts SMT siblings as CPUs, and its static policy packs them: {} are whole cores for {}, and \
+             siblings stay idle.",
+        tally(cpus, "CPU"),
+        tally(threads, "thread")
+    );
+    let line = format!("resources: {{requests: {{cpu: {cpus}}}, limits: {{cpu: {cpus}}}}}");
+    (Some(line), (cpus > threads).then_some(note))
 }
 
 impl Proposal {
@@ -65,6 +97,12 @@ impl Proposal {
 fn openmp(proposal: &Proposal) -> String {
     let [(threads, count), (places, list), (bind, close)] = proposal.openmp();
     format!("{threads}={count} {places}=\"{list}\" {bind}={close}")
+}
+
+/// The same for GCC's runtime: the list alone sets no number of threads.
+fn gomp(proposal: &Proposal) -> String {
+    let list = proposal.cpus.to_string().replace(',', " ");
+    format!("OMP_NUM_THREADS={} GOMP_CPU_AFFINITY=\"{list}\"", proposal.threads)
 }
 
 /// Memory of the nodes that the CPUs are in, each thread's own first.
@@ -101,5 +139,6 @@ mod tests {
         let of = Proposal { work: Work::Vector, threads: 7, cpus, speedup: 7.0, of_most: 1.0 };
         let said = "OMP_NUM_THREADS=7 OMP_PLACES=\"{0}:4,{8},{10}:2\" OMP_PROC_BIND=close";
         assert_eq!(openmp(&of), said);
+        assert_eq!(gomp(&of), "OMP_NUM_THREADS=7 GOMP_CPU_AFFINITY=\"0-3 8 10-11\"");
     }
 }

@@ -50,6 +50,15 @@ impl Work {
             }
         }
     }
+
+    /// The area that measures it.
+    pub fn area(self) -> &'static str {
+        match self {
+            Work::Vector | Work::Scalar | Work::EqualParts => model::areas::turbo::AREA,
+            Work::Bandwidth => model::areas::memory::AREA,
+            Work::Steps(_) => model::areas::openmp::AREA,
+        }
+    }
 }
 
 /// `10 us`, `1 ms`.
@@ -150,13 +159,28 @@ pub struct Advice {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slower_cores: Option<SlowerCores>,
     /// What could not be measured.
-    pub missing: Vec<Unavailable>,
+    pub missing: Vec<Unmeasured>,
+}
+
+/// Why an area has less to say.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Unmeasured {
+    /// The area, such as `memory`.
+    pub area: String,
+    /// The reason.
+    #[serde(flatten)]
+    pub reason: Unavailable,
 }
 
 impl Advice {
     /// The proposal for a kind of work.
     pub fn of(&self, work: Work) -> Option<&Proposal> {
         self.proposals.iter().find(|proposal| proposal.work == work)
+    }
+
+    /// Why there is none, where the area that measures this work says so.
+    pub fn why_not(&self, work: Work) -> Option<&Unavailable> {
+        self.missing.iter().find(|it| it.area == work.area()).map(|it| &it.reason)
     }
 }
 
@@ -192,14 +216,15 @@ pub fn advice(record: &Record) -> Advice {
     advice
 }
 
-/// Why series have no numbers, each reason once.
-fn missing(record: &Record) -> Vec<Unavailable> {
-    let mut reasons: Vec<Unavailable> = Vec::new();
+/// Why series have no numbers, each reason of an area once.
+fn missing(record: &Record) -> Vec<Unmeasured> {
+    let mut reasons: Vec<Unmeasured> = Vec::new();
     for series in record.measured().filter(|it| it.parameters.is_empty() || curve::rests_on(it)) {
-        if let model::record::Outcome::Unavailable { unavailable } = &series.outcome
-            && !reasons.contains(unavailable)
-        {
-            reasons.push(unavailable.clone());
+        if let model::record::Outcome::Unavailable { unavailable } = &series.outcome {
+            let one = Unmeasured { area: series.area.clone(), reason: unavailable.clone() };
+            if !reasons.contains(&one) {
+                reasons.push(one);
+            }
         }
     }
     reasons
@@ -329,11 +354,7 @@ fn own_type(record: &Record, scalar: &Curve, vector: &Curve) -> Option<CoreType>
 fn cores(record: &Record, curve: Option<&Curve>, quota: Option<Quota>) -> Known<f64> {
     let best = curve.and_then(|curve| {
         let most = choice::most(curve, quota)?;
-        // A quota's stops are gaps, too: they count once.
-        let binds = quota.is_some_and(|quota| quota.binds(record.run.plan.cpus.len()));
-        let lost = record.lost_share().filter(|_| !binds).unwrap_or(0.0);
-        let left = others::left(record) * (1.0 - lost);
-        Some(most / fastest(record, curve)? * left)
+        Some(most / fastest(record, curve)? * left(record, quota))
     });
     best.map_or_else(
         || {
@@ -343,6 +364,14 @@ fn cores(record: &Record, curve: Option<&Curve>, quota: Option<Quota>) -> Known<
         },
         Known::Yes,
     )
+}
+
+/// The part of the time that interruptions, the hypervisor and other work leave.
+fn left(record: &Record, quota: Option<Quota>) -> f64 {
+    // A quota's stops are gaps, too: they count once.
+    let binds = quota.is_some_and(|quota| quota.binds(record.run.plan.cpus.len()));
+    let lost = record.lost_share().filter(|_| !binds).unwrap_or(0.0);
+    others::left(record) * (1.0 - lost)
 }
 
 /// The rate of one thread on the fastest type.

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use model::page::{Block, Lines, Mark, Page, Remark, Scale, Table, Text, Tone, si, tally};
 use model::record::{BUSY_CPUS, NONE_BUSY, Record};
-use model::{Unavailable, Unit};
+use model::{Known, Unavailable, Unit};
 use report::parts;
 
 use super::{
     Advice, Curve, Curves, Proposal, Quota, SiblingGain, Work, advice, choice, curve, in_words,
-    lines,
+    left, lines,
 };
 
 /// Its page; a verbosity of 1 and more adds the curves, and every fact, condition and instrument.
@@ -22,7 +22,7 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
         None => "How many threads, and on which CPUs".to_owned(),
     };
     let mut blocks = vec![Block::Title { text, subtitle: parts::subtitle(record) }];
-    let answer = answer(&advice);
+    let answer = answer(record, &advice);
     if !answer.is_empty() {
         blocks.push(Block::List(answer.into_iter().map(Text::from).collect()));
     }
@@ -30,11 +30,12 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
     blocks.push(parts::quality(record));
     blocks.push(Block::Box(in_brief(record, &advice)));
     blocks.extend(table(&advice));
-    let to_paste = lines::lines(&advice, &record.machine.topology);
+    let (to_paste, note) = lines::lines(&advice, &record.machine.topology);
     if !to_paste.is_empty() {
         blocks.push(Block::Heading("To paste".to_owned()));
         let texts = to_paste.into_iter().map(|(label, line)| (label, line.into()));
         blocks.push(Block::Groups(vec![texts.collect()]));
+        blocks.extend(note.map(|note| Block::Paragraph(note.into())));
     }
     if verbosity > 0 {
         blocks.extend(curves(record, &advice));
@@ -66,18 +67,35 @@ fn missing(advice: &Advice) -> Vec<Block> {
         text: reason.why.clone(),
         remedy: reason.remedy.clone(),
     };
-    if advice.missing.is_empty() {
+    let of_areas = advice.missing.iter().map(|it| &it.reason);
+    let of_cores = match &advice.scalar_cores {
+        Known::No { unavailable } => Some(unavailable),
+        Known::Yes(_) => None,
+    };
+    let mut reasons: Vec<&Unavailable> = Vec::new();
+    for reason in of_areas.chain(of_cores) {
+        if !reasons.contains(&reason) {
+            reasons.push(reason);
+        }
+    }
+    if reasons.is_empty() {
         return Vec::new();
     }
-    let remarks = advice.missing.iter().map(remark).collect();
+    let remarks = reasons.into_iter().map(remark).collect();
     vec![Block::Heading("Not measured".to_owned()), Block::Remarks(remarks)]
 }
 
 /// The answer in sentences.
-fn answer(advice: &Advice) -> Vec<String> {
+fn answer(record: &Record, advice: &Advice) -> Vec<String> {
     let mut sentences = Vec::new();
     let compute = advice.of(Work::Vector);
-    sentences.extend(compute.map(|it| used(it, "compute")));
+    sentences.extend(compute.map(|it| {
+        let said = used(it, "compute");
+        match taken(record, advice).filter(|_| it.threads > 1) {
+            Some(taken) => said.trim_end_matches('.').to_owned() + &taken,
+            None => said,
+        }
+    }));
     if let Some(it) = advice.of(Work::EqualParts)
         && compute.is_none_or(|compute| compute.threads != it.threads)
     {
@@ -106,6 +124,17 @@ fn used(proposal: &Proposal, what: &str) -> String {
         _ => format!(": {} as fast as one", times(*speedup)),
     };
     format!("Use {} for {what}, on {word} {cpus}{faster}.", tally(*threads, "thread"))
+}
+
+/// What others take of a team's speed, where that is much: streams are timed between interruptions.
+fn taken(record: &Record, advice: &Advice) -> Option<String> {
+    const MUCH: f64 = 0.9;
+    let cores = advice.vector_cores.value().or(advice.scalar_cores.value())?;
+    (left(record, advice.quota) < MUCH).then(|| {
+        format!(
+            " if nobody else used them; what others take leaves {cores:.1} effective cores now."
+        )
+    })
 }
 
 /// Numbers of threads by the length of steps, equal ones together.
@@ -149,8 +178,8 @@ fn of_quota(quota: Quota, usable: usize) -> String {
     )
 }
 
-fn of_siblings(gains: &[SiblingGain]) -> Option<String> {
-    // Steps of one length stand for all of them.
+/// What they do for each kind of work; steps of one length stand for all of them.
+fn by_siblings(gains: &[SiblingGain]) -> Vec<(&'static str, SiblingGain)> {
     let mut told = Vec::new();
     let mut has_steps = false;
     for gain in gains {
@@ -163,35 +192,40 @@ fn of_siblings(gains: &[SiblingGain]) -> Option<String> {
             Work::Steps(_) | Work::EqualParts => continue,
         };
         has_steps |= is_steps;
+        told.push((what, *gain));
+    }
+    told
+}
+
+fn of_siblings(gains: &[SiblingGain]) -> Option<String> {
+    let tell = |(what, gain): (&str, SiblingGain)| {
         let word = match gain {
             gain if gain.pays() => "pays",
             gain if gain.costs() => "costs",
             _ => "adds nothing",
         };
-        told.push(format!("{what} {} ({word})", times(gain.factor)));
-    }
+        format!("{what} {} ({word})", times(gain.factor))
+    };
+    let told: Vec<String> = by_siblings(gains).into_iter().map(tell).collect();
     (!told.is_empty())
         .then(|| format!("All SMT siblings over one thread of each core: {}.", told.join(", ")))
 }
 
 fn of_types(advice: &Advice) -> Option<String> {
     let slower = advice.slower_cores?;
-    let names: Vec<&str> = advice.types.iter().skip(1).map(|it| it.name.as_str()).collect();
-    let fast = advice.types.first()?;
-    let split = match slower.equal_parts {
-        factor if factor > 1.03 => format!("{} where it is split into equal parts", times(factor)),
-        factor => format!(
-            "{} where it is split into equal parts, which wait for the slowest",
-            times(factor)
-        ),
-    };
-    Some(format!(
-        "All cores over the {} {} cores: {} where work is handed out as threads ask for it, {split} ({}).",
-        fast.cpus.len(),
-        fast.name,
-        times(slower.handed_out),
-        names.join(", ")
-    ))
+    let (fast, others) = advice.types.split_first()?;
+    let names: Vec<String> = others.iter().map(|it| it.name.clone()).collect();
+    let wait = if slower.equal_parts > 1.03 { "" } else { ", which wait for the slowest" };
+    (!names.is_empty()).then(|| {
+        format!(
+            "All cores, {} among them, do {} as much as the {} where work is handed out as threads ask for it, and {} as \
+             much where it is split into equal parts{wait}.",
+            list(&names),
+            times(slower.handed_out),
+            tally(fast.cpus.len(), &format!("{} core", fast.name)),
+            times(slower.equal_parts)
+        )
+    })
 }
 
 /// What a reader asks first.
@@ -266,7 +300,7 @@ fn table(advice: &Advice) -> Option<Block> {
 fn curves(record: &Record, advice: &Advice) -> Vec<Block> {
     let all = Curves::of(record).each();
     let line = |(work, curve, _): &(Work, Curve, f64)| {
-        let alone = curve.alone()?;
+        let alone = choice::alone(curve, advice.quota)?;
         let points = curve
             .points
             .iter()
@@ -316,10 +350,13 @@ fn bends(record: &Record, advice: &Advice) -> Vec<String> {
             tally(quota.without_stall(), "thread")
         ));
     }
-    if let Some(it) = advice.of(Work::Bandwidth).filter(|it| it.threads < usable) {
+    // A quota that stops the next thread hides what memory would give it.
+    let is_open = |it: &&Proposal| {
+        it.threads < usable && advice.quota.is_none_or(|quota| !quota.binds(it.threads + 1))
+    };
+    if let Some(it) = advice.of(Work::Bandwidth).filter(is_open) {
         why.push(format!(
-            "From {} on memory gives no more, whoever asks: {} reach {} of the most.",
-            tally(it.threads, "thread"),
+            "Beyond {} memory gives at most 5 % more, whoever asks: there {} of the most is reached.",
             tally(it.threads, "thread"),
             percent(it.of_most)
         ));
@@ -329,17 +366,35 @@ fn bends(record: &Record, advice: &Advice) -> Vec<String> {
     let cores = advice.usable.iter().filter(is_first).count();
     if cores < usable {
         why.push(format!(
-            "Beyond {} threads share cores: what saturates a core's units gains nothing, what waits gains most.",
-            tally(cores, "thread")
+            "Beyond {} some of them share a core{}.",
+            tally(cores, "thread"),
+            shared(&advice.siblings)
         ));
     }
     if let Some(fast) = advice.types.first() {
         why.push(format!(
-            "Beyond {} threads run on slower cores.",
+            "Beyond {} further ones run on slower cores.",
             tally(fast.cpus.len(), "thread")
         ));
     }
     why
+}
+
+/// `: siblings pay for bandwidth, add nothing to saturated units`, as far as it was measured.
+fn shared(gains: &[SiblingGain]) -> String {
+    let told = by_siblings(gains);
+    let of = |is_so: fn(&SiblingGain) -> bool, words: &str| {
+        let names = told.iter().filter(|(_, gain)| is_so(gain)).map(|(what, _)| (*what).to_owned());
+        let names: Vec<String> = names.collect();
+        (!names.is_empty()).then(|| format!("{words} {}", list(&names)))
+    };
+    let parts = [
+        of(SiblingGain::pays, "pay for"),
+        of(|gain| !gain.pays() && !gain.costs(), "add nothing to"),
+        of(SiblingGain::costs, "take from"),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if parts.is_empty() { String::new() } else { format!(": siblings {}", parts.join("; they ")) }
 }
 
 fn times(factor: f64) -> String {

@@ -22,7 +22,41 @@ fn a_quota_of_a_container_is_told_with_what_it_stops() {
         "{page}"
     );
     assert!(page.contains("taskset -c"), "{page}");
-    assert!(!page.contains("Why") && text(&record, 1).contains("Why"));
+    let why = text(&record, 1);
+    assert!(!page.contains("Why") && why.contains("Why"));
+    assert!(!why.contains("memory gives"), "the quota stops more threads, not memory: {why}");
+}
+
+#[test]
+fn a_pod_asks_for_whole_cores_where_a_node_can_have_them() {
+    let (record, advice) = advised(&named("quota"));
+    let compute = advice.of(Work::Vector).unwrap();
+    let page = text(&record, 0);
+    assert_eq!((compute.threads, record.machine.topology.online.len()), (8, 96));
+    assert!(page.contains("{requests: {cpu: 16}, limits: {cpu: 16}}"), "{page}");
+    assert!(page.contains("16 CPUs are whole cores for 8 threads"), "{page}");
+    // One thread on each of 16 cores takes all 32 CPUs.
+    let (record, advice) = advised(&named("epyc"));
+    assert_eq!(advice.of(Work::Vector).unwrap().threads, 16);
+    let page = text(&record, 0);
+    assert!(!page.contains("resources:") && page.contains("the cores of 32 CPUs, all"), "{page}");
+}
+
+#[test]
+fn why_a_curve_bends_is_said_by_what_siblings_did() {
+    let of = |name| text(&advised(&named(name)).0, 1);
+    let epyc = of("epyc");
+    let gains = "siblings pay for instructions that wait for each other and short steps between barriers; \
+                 they add nothing to saturated units and bandwidth.";
+    assert!(
+        epyc.contains(&format!("Beyond 16 threads some of them share a core: {gains}")),
+        "{epyc}"
+    );
+    assert!(epyc.contains("memory gives at most 5 % more"), "{epyc}");
+    let hybrid = of("hybrid");
+    assert!(
+        hybrid.contains("All cores, E and LP-E among them, do 1.59 times as much as the 4 P cores")
+    );
 }
 
 #[test]
@@ -35,12 +69,17 @@ fn what_was_not_measured_is_missing_with_its_reason() {
     }
     let less = advice(&record);
     assert_eq!(less.of(Work::Bandwidth), None);
-    assert_eq!(less.missing, [reason]);
+    let reasons: Vec<_> = less.missing.iter().map(|it| (it.area.as_str(), &it.reason)).collect();
+    assert_eq!(reasons, [("memory", &reason)]);
+    assert_eq!(less.why_not(Work::Bandwidth), Some(&reason));
+    assert_eq!(less.why_not(Work::Vector), None, "streams were measured");
     assert!(text(&record, 0).contains("no room"));
     record.series.clear();
     let none = advice(&record);
     assert!(none.proposals.is_empty() && none.scalar_cores.value().is_none());
-    assert!(text(&record, 1).contains("Not measured") || !text(&record, 1).is_empty());
+    let page = text(&record, 1);
+    assert!(page.contains("Not measured") && page.contains("no stream was measured"), "{page}");
+    assert!(!page.contains("To paste"), "{page}");
 }
 
 #[test]
@@ -72,7 +111,9 @@ fn equal_parts_beside_other_work_take_no_more_threads_than_long_steps() {
     }
     let unsaid = advice(&record);
     assert_eq!(unsaid.of(Work::EqualParts), None, "nobody else is busy");
-    let busy = FactValue::Text("CPU 0 (95 % by `rustc`)".to_owned());
+    let alone = "if nobody else used them";
+    assert!(!text(&record, 0).contains(alone));
+    let busy = FactValue::Text("CPU 0 (95 % by `rustc`), CPU 1 (90 %), CPU 2 (95 %)".to_owned());
     let said =
         &mut record.conditions.before.iter_mut().find(|it| it.id == BUSY_CPUS).unwrap().value;
     *said = Known::Yes(busy);
@@ -80,6 +121,7 @@ fn equal_parts_beside_other_work_take_no_more_threads_than_long_steps() {
     let threads = |work| beside.of(work).unwrap().threads;
     assert_eq!(threads(Work::EqualParts), threads(Work::Steps(advice::threads::STEPS[2])));
     assert!(threads(Work::EqualParts) < threads(Work::Vector));
+    assert!(text(&record, 0).contains(alone), "{}", text(&record, 0));
     let [less, all] = [&beside, &quiet].map(|it| *it.scalar_cores.value().unwrap());
     assert!(less < all, "{less} {all}");
 }

@@ -458,7 +458,8 @@ class Threads(Answer):
         for proposal in self.advice["proposals"]:
             if proposal["work"] == work:
                 return int(proposal["threads"])
-        for reason in self.advice["missing"]:
+        area = {"bandwidth": "memory", "steps": "openmp"}.get(work, "turbo")
+        for reason in (it for it in self.advice["missing"] if it["area"] == area):
             raise Unavailable(reason["what"], reason["why"], reason.get("remedy"), reason["obstacle"])
         raise Unavailable(f"threads for {work}", "no team of threads was measured", None, "measurement")
 

@@ -33,7 +33,7 @@ pub(super) fn run(machine: &Machine, args: ThreadsArgs) -> Result<ExitCode, Fail
     Delivery::of(&record).write(sinks)?;
     let advice = advice(&record);
     let proposal = proposal(&advice, work).ok_or_else(|| {
-        let reason = advice.missing.first();
+        let reason = advice.why_not(asked(work));
         let why = reason.map_or("no team was measured", |reason| &reason.why);
         Failure::new(code::NOT_HERE, format!("cannot say how many threads: {why}"))
             .hint("`cpudyno threads` shows what could be measured")
@@ -42,11 +42,17 @@ pub(super) fn run(machine: &Machine, args: ThreadsArgs) -> Result<ExitCode, Fail
     Ok(ended(&record, ending(signal)))
 }
 
-fn proposal(advice: &Advice, work: KindOfWork) -> Option<&Proposal> {
+fn asked(work: KindOfWork) -> Work {
     match work {
-        KindOfWork::Compute => advice.of(Work::Vector),
-        KindOfWork::EqualParts => advice.of(Work::EqualParts).or(advice.of(Work::Vector)),
-        KindOfWork::Bandwidth => advice.of(Work::Bandwidth),
-        KindOfWork::Barriers => advice.of(Work::Steps(STEPS[0])),
+        KindOfWork::Compute => Work::Vector,
+        KindOfWork::EqualParts => Work::EqualParts,
+        KindOfWork::Bandwidth => Work::Bandwidth,
+        KindOfWork::Barriers => Work::Steps(STEPS[0]),
     }
+}
+
+/// The proposal; equal parts are said where they differ.
+fn proposal(advice: &Advice, work: KindOfWork) -> Option<&Proposal> {
+    let usual = || advice.of(Work::Vector).filter(|_| matches!(work, KindOfWork::EqualParts));
+    advice.of(asked(work)).or_else(usual)
 }
