@@ -228,7 +228,9 @@ fn what_jumps_between_two_levels_or_takes_after_the_run_before_is_no_step() {
 #[test]
 fn a_change_within_a_boot_is_of_its_run() {
     let mut entries = boots(60, 9, Some(("clock-cap", 40)));
-    entries.iter_mut().for_each(|entry| entry.boot = Some("one".to_owned()));
+    for entry in &mut entries {
+        entry.boot = Some("one".to_owned());
+    }
     let history = told(entries);
     assert_eq!((history.boots(), moved_at(&history)), (1, vec![40]));
     assert_eq!(history.changed_with(40)[0].id, "cpufreq.limits");
