@@ -109,6 +109,7 @@ pub mod fleet;
 pub mod gate;
 #[cfg(feature = "measure")]
 pub mod jitter;
+#[cfg(feature = "measure")]
 pub mod key;
 #[cfg(feature = "measure")]
 pub mod memory;
