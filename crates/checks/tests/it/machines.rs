@@ -44,6 +44,7 @@ const MACHINES: &[(&str, &[&str])] = &[
     ("sim:granite", &["deep-sleep"]),
     ("sim:epyc", &[]),
     ("sim:sierra", &["deep-sleep"]),
+    ("sim:quota", &["quota"]),
     ("sim:vm-2c", &[]),
     ("amd", &["governor-follows-load", "driver-amd", "deep-sleep", "smt"]),
     ("arm", &["governor-follows-load", "deep-sleep", "preemption"]),
