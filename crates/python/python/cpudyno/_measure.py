@@ -519,6 +519,7 @@ def threads(
 
     Arguments and errors are those of `sheet`.
 
+    >>> import cpudyno
     >>> cpudyno.threads(machine="sim:quota").compute
     8
     """
