@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::record::{Digest, DigestResult, ResultKey};
 use model::stats::paired::{BAND, Better};
-use model::stats::steps::{Step, StepRules, apart, steps};
+use model::stats::steps::{Levels, Step, StepRules};
 use model::stats::welch::false_shares;
 
 use super::{Move, RUNS_MIN, ResultSeries};
@@ -46,10 +46,14 @@ pub(super) fn series(runs: &[&Digest]) -> Vec<ResultSeries> {
 pub(super) fn moves(results: &[ResultSeries]) -> Vec<(usize, Move)> {
     let numbers: Vec<Vec<f64>> =
         results.iter().map(|result| result.values.iter().copied().flatten().collect()).collect();
+    let levels = each(numbers.len(), |place| Levels::of(&numbers[place]));
     let asked = |rules: StepRules| {
-        each(numbers.len(), |place| {
-            (steps(&numbers[place], &rules), apart(&numbers[place], &rules))
-        })
+        let told = |levels: &Levels<'_>| {
+            let steps = levels.steps(&rules);
+            let apart = levels.apart(&steps, &rules);
+            (steps, apart)
+        };
+        levels.iter().map(told).collect::<Vec<_>>()
     };
     let all = asked(StepRules { least: BAND, chance: FALSE_MAX });
     let surest = |found: &[Step]| found.iter().map(|step| step.chance).fold(1.0, f64::min);

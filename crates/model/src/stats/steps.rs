@@ -32,58 +32,89 @@ const INNER_MIN: usize = 3;
 /// What is usual is known from so many numbers, at least.
 const USUAL_MIN: usize = 4;
 
-/// The steps of a series of numbers above zero, in their order.
+/// A series of numbers above zero, cut into its levels, by whatever rules they are judged.
 ///
 /// The series is cut into the levels around whose means its logarithms scatter least, where each further level has its
-/// price. Then levels are joined whose difference is small, or which Student's test, as often as there are places for a
-/// step, does not take for different. Single outliers are put among their neighbours before.
+/// price. Single outliers are put among their neighbours before.
 ///
 /// # Source
 /// Cuts: Jackson et al., An algorithm for optimal partitioning of data on an interval, IEEE Signal Processing Letters 12,
 /// 2005. Outliers: Hampel, Journal of the American Statistical Association 69, 1974.
-pub fn steps(series: &[f64], rules: &StepRules) -> Vec<Step> {
-    let smooth = without_outliers(series);
-    let logs = |values: &[f64]| values.iter().map(|value| value.ln()).collect::<Vec<f64>>();
-    // Levels are those of most numbers; how sure they are is for all to say.
-    let (smooth_logs, logs) = (logs(&smooth), logs(series));
-    if !logs.iter().all(|log| log.is_finite()) {
-        return Vec::new();
-    }
-    let mut cuts = cuts(&smooth_logs, variance(&logs) * memory(&logs));
-    loop {
-        let steps = between(&smooth, &logs, &cuts);
-        let doubt = |step: &Step| if step.is_large(rules) { step.chance } else { f64::INFINITY };
-        let worst = steps.iter().enumerate().max_by(|a, b| doubt(a.1).total_cmp(&doubt(b.1)));
-        match worst {
-            Some((place, step)) if doubt(step) > rules.chance => cuts.remove(place),
-            _ => return steps,
-        };
-    }
+#[derive(Debug)]
+pub struct Levels<'a> {
+    series: &'a [f64],
+    /// Without outliers: levels are those of most numbers.
+    smooth: Vec<f64>,
+    /// Logarithms of all numbers: how sure levels are is for all to say.
+    logs: Vec<f64>,
+    memory: f64,
+    cuts: Vec<usize>,
 }
 
-/// The steps at these cuts.
-fn between(smooth: &[f64], logs: &[f64], cuts: &[usize]) -> Vec<Step> {
-    let ends = [0].into_iter().chain(cuts.iter().copied()).chain([smooth.len()]);
-    let ends: Vec<usize> = ends.collect();
-    let sums = Sums::of(logs);
-    let levels = || ends.windows(2).map(|ends| (ends[0], ends[1]));
-    let squares: f64 = levels().map(|(from, to)| sums.squares(from, to)).sum();
-    // A step may be anywhere; a level between two of them may begin and end anywhere.
-    let places = (logs.len() + 1).saturating_sub(2 * LEVEL_MIN) as f64;
-    let tried = if cuts.len() > 1 { places * places / 2.0 } else { places };
-    // All levels scatter alike.
-    let freedom = logs.len() as f64 - cuts.len() as f64 - 1.0;
-    let memory = memory(logs);
-    let step = |(before, after): ((usize, usize), (usize, usize))| {
-        let ((from, at), (_, to)) = (before, after);
-        let (left, right) = ((at - from) as f64, (to - at) as f64);
-        let error = squares / freedom * (1.0 / left + 1.0 / right) * memory;
-        let difference = sums.mean(at, to) - sums.mean(from, at);
-        let [old, new] = [(from, at), (at, to)].map(|(from, to)| median(&smooth[from..to]));
-        let chance = (chance(difference, error, freedom) * tried).min(1.0);
-        Some(Step { at, levels: [old?, new?], chance })
-    };
-    levels().zip(levels().skip(1)).filter_map(step).collect()
+impl Levels<'_> {
+    /// The levels of a series; a number that is not above zero leaves one.
+    pub fn of(series: &[f64]) -> Levels<'_> {
+        let smooth = without_outliers(series);
+        let logs = |values: &[f64]| values.iter().map(|value| value.ln()).collect::<Vec<f64>>();
+        let (smooth_logs, logs) = (logs(&smooth), logs(series));
+        let memory = memory(&logs);
+        let is_sound = logs.iter().all(|log| log.is_finite());
+        let cuts = if is_sound { cuts(&smooth_logs, variance(&logs) * memory) } else { Vec::new() };
+        Levels { series, smooth, logs, memory, cuts }
+    }
+
+    /// The steps from level to level, in their order: levels are joined whose difference is small, or which Student's test,
+    /// as often as there are places for a step, does not take for different.
+    pub fn steps(&self, rules: &StepRules) -> Vec<Step> {
+        let mut cuts = self.cuts.clone();
+        loop {
+            let steps = self.between(&cuts);
+            let doubt =
+                |step: &Step| if step.is_large(rules) { step.chance } else { f64::INFINITY };
+            let worst = steps.iter().enumerate().max_by(|a, b| doubt(a.1).total_cmp(&doubt(b.1)));
+            match worst {
+                Some((place, step)) if doubt(step) > rules.chance => cuts.remove(place),
+                _ => return steps,
+            };
+        }
+    }
+
+    /// How the last number stands apart from the level before it, which begins after these steps, if it does: the next
+    /// number says whether that is a step or an outlier.
+    pub fn apart(&self, steps: &[Step], rules: &StepRules) -> Option<Step> {
+        let level = &self.series[steps.last().map_or(0, |step| step.at)..];
+        let (last, level) = level.split_last().filter(|(_, level)| level.len() >= USUAL_MIN)?;
+        let step = Step {
+            at: self.series.len() - 1,
+            levels: [median(level)?, *last],
+            chance: student_of(level, &[*last])?,
+        };
+        (step.chance <= rules.chance && step.is_large(rules)).then_some(step)
+    }
+
+    /// The steps at these cuts.
+    fn between(&self, cuts: &[usize]) -> Vec<Step> {
+        let Levels { smooth, logs, memory, .. } = self;
+        let ends = [0].into_iter().chain(cuts.iter().copied()).chain([smooth.len()]);
+        let ends: Vec<usize> = ends.collect();
+        let sums = Sums::of(logs);
+        let levels = || ends.windows(2).map(|ends| (ends[0], ends[1]));
+        let squares: f64 = levels().map(|(from, to)| sums.squares(from, to)).sum();
+        // A step may be anywhere; a level between two of them may begin and end anywhere.
+        let places = (logs.len() + 1).saturating_sub(2 * LEVEL_MIN) as f64;
+        let tried = if cuts.len() > 1 { places * places / 2.0 } else { places };
+        // All levels scatter alike.
+        let freedom = logs.len() as f64 - cuts.len() as f64 - 1.0;
+        let step = |((from, at), (_, to)): ((usize, usize), (usize, usize))| {
+            let (left, right) = ((at - from) as f64, (to - at) as f64);
+            let error = squares / freedom * (1.0 / left + 1.0 / right) * memory;
+            let difference = sums.mean(at, to) - sums.mean(from, at);
+            let [old, new] = [(from, at), (at, to)].map(|(from, to)| median(&smooth[from..to]));
+            let chance = (chance(difference, error, freedom) * tried).min(1.0);
+            Some(Step { at, levels: [old?, new?], chance })
+        };
+        levels().zip(levels().skip(1)).filter_map(step).collect()
+    }
 }
 
 /// Sums of numbers and of their squares, from the first to each.
@@ -186,20 +217,6 @@ fn neighbours(values: &[f64]) -> Option<f64> {
     median(&distances)
 }
 
-/// How the last number of a series stands apart from the level before it, if it does: the next number says whether that
-/// is a step or an outlier.
-pub fn apart(series: &[f64], rules: &StepRules) -> Option<Step> {
-    let begun = steps(series, rules).last().map_or(0, |step| step.at);
-    let (last, level) =
-        series[begun..].split_last().filter(|(_, level)| level.len() >= USUAL_MIN)?;
-    let step = Step {
-        at: series.len() - 1,
-        levels: [median(level)?, *last],
-        chance: student_of(level, &[*last])?,
-    };
-    (step.chance <= rules.chance && step.is_large(rules)).then_some(step)
-}
-
 impl Step {
     /// The new level over the one before.
     pub fn ratio(&self) -> f64 {
@@ -249,6 +266,14 @@ mod tests {
     }
 
     const RULES: StepRules = StepRules { least: 0.01, chance: 0.05 };
+
+    fn steps(series: &[f64], rules: &StepRules) -> Vec<Step> {
+        Levels::of(series).steps(rules)
+    }
+
+    fn apart(series: &[f64], rules: &StepRules) -> Option<Step> {
+        Levels::of(series).apart(&steps(series, rules), rules)
+    }
 
     #[test]
     fn series_without_a_step_have_one_in_fewer_than_one_of_twenty() {
