@@ -14,11 +14,9 @@
 use std::fmt;
 
 pub use kernels::StreamRow;
-use machine::instruments::clock::RateChoice;
 pub use measure::areas::turbo::{Tests, TurboOptions};
 use model::record::{Presentation, Record};
 use model::{CpuSet, Reading};
-use rig::job::Manner;
 use rig::placement::Choice;
 
 use crate::Error;
@@ -116,18 +114,7 @@ answers! {
 }
 
 fn usual() -> TurboOptions {
-    TurboOptions {
-        tests: Tests::Streams(kernels::streams::CLASSIC.to_vec()),
-        threads_min: None,
-        threads_max: None,
-        all_alone: false,
-        ops: None,
-        duration: None,
-        budget: None,
-        cpus: Choice::usual(None),
-        manner: Manner::USUAL,
-        rate: RateChoice::Best,
-    }
+    TurboOptions::about(Tests::Streams(kernels::streams::CLASSIC.to_vec()))
 }
 
 fn request(

@@ -12,7 +12,6 @@ use measure::threads;
 use model::record::{PageKind, Presentation, Record, Series};
 use model::{CpuId, CpuSet, Seconds};
 use rig::executor::Stop;
-use rig::job::Manner;
 use rig::placement::{Choice, Order};
 use simulated::Model;
 
@@ -73,16 +72,8 @@ fn teams(record: &Record) -> Vec<CpuSet> {
 fn computed(machine: Fresh<'_>, cpus: &CpuSet, stream: &str) -> [f64; 2] {
     let row = kernels::streams::TABLE.iter().find(|row| row.id == stream).unwrap();
     let options = TurboOptions {
-        tests: Tests::Spec(vec![(row, cpus.len())]),
-        threads_min: None,
-        threads_max: None,
-        all_alone: false,
-        ops: None,
-        duration: None,
-        budget: None,
         cpus: Choice { siblings: true, ..Choice::usual(Some(cpus.clone())) },
-        manner: Manner::USUAL,
-        rate: machine::instruments::clock::RateChoice::Best,
+        ..TurboOptions::about(Tests::Spec(vec![(row, cpus.len())]))
     };
     let record = run(machine, &options.request(Vec::new(), look()));
     // A CPU has several series where it was placed otherwise in between.

@@ -29,6 +29,12 @@ fn said(fact: &Fact) -> DigestFact {
 /// What stands before the id of a condition that was read after the run.
 pub(crate) const AFTER: &str = "after.";
 
+/// Whether what a fact says otherwise than before is a change of the machine: who launched a run says nothing of it, and
+/// what is known of the time before the run, too, says more than what is of the time after it.
+pub(crate) fn can_change(id: &str, is_known: impl Fn(&str) -> bool) -> bool {
+    !id.starts_with("launch.") && !id.strip_prefix(AFTER).is_some_and(is_known)
+}
+
 /// Conditions as they were after the run, and what came up during it.
 fn later(record: &Record) -> Vec<DigestFact> {
     /// Any of it is a lot: how much, and on which CPUs, is chance.

@@ -1,4 +1,4 @@
-//! The history of one machine: from which boot on it is slower or faster, and what changed at that boot.
+//! The history of one machine: from which run on it is slower or faster, and what changed with that.
 
 mod moves;
 mod page;
@@ -6,17 +6,18 @@ mod store;
 #[cfg(test)]
 mod tests;
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use model::Unit;
-use model::record::{Digest, DigestFact, ResultKey};
+use model::record::{Digest, ResultKey};
 use model::stats::paired::Better;
 use serde::Serialize;
 
 pub use self::page::page;
 pub use self::store::{Entry, KeptRuns, Skipped, Store, StoreError};
 use crate::compare::{can_be_chosen, known_cause};
-use crate::digest::AFTER;
+use crate::digest::{AFTER, can_change};
 
 /// Of how many runs a result is asked whether it moved.
 pub const RUNS_MIN: usize = 4;
@@ -124,7 +125,7 @@ impl History {
             let has_moved = !run.moved.is_empty();
             run.changed.retain(|change| has_moved || is_lasting(&change.id));
             run.changed.sort_by_key(|change| !can_be_chosen(&change.id));
-            run.moved.sort_by(|a, b| a.speed.ln().abs().total_cmp(&b.speed.ln().abs()).reverse());
+            run.moved.sort_by(Move::dearest_first);
         }
         History { schema: "cpudyno.history/1", runs, results, skipped }
     }
@@ -157,6 +158,12 @@ impl History {
     }
 }
 
+impl Move {
+    fn dearest_first(&self, other: &Move) -> Ordering {
+        other.speed.ln().abs().total_cmp(&self.speed.ln().abs())
+    }
+}
+
 /// Why a fact that changed may have moved some of these results, where that is known.
 fn why(change: &FactChange, moved: &[Move]) -> Option<&'static str> {
     moved.iter().find_map(|it| Some(known_cause(&change.id, &it.what.area)?.1))
@@ -185,11 +192,7 @@ fn changes(runs: &[&Digest]) -> Vec<(usize, FactChange)> {
     let mut found = Vec::new();
     for (run, digest) in runs.iter().enumerate() {
         let has = |id: &str| digest.facts.iter().any(|fact| fact.id == id);
-        // What is known of the time before the run, too, says more; who launched it says nothing of the machine.
-        let counts = |fact: &&DigestFact| {
-            !fact.id.starts_with("launch.") && !fact.id.strip_prefix(AFTER).is_some_and(has)
-        };
-        for fact in digest.facts.iter().filter(counts) {
+        for fact in digest.facts.iter().filter(|fact| can_change(&fact.id, has)) {
             let Some(now) = fact.text.as_deref() else { continue };
             let Some(before) = known.insert(&fact.id, now).filter(|before| *before != now) else {
                 continue;

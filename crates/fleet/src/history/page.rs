@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use model::areas::result_name;
 use model::page::{Block, Lines, Mark, Page, Remark, Scale, Table, Text, Tone, si, tally};
 
 use super::{FactChange, History, HistoryRun, Move, RUNS_MIN, ResultSeries, why};
+use crate::survey::{changed_text, named};
 
 /// Runs that are told of in a sentence; the table has all.
 const TOLD: usize = 3;
@@ -15,9 +15,6 @@ const NAMED: usize = 3;
 
 /// Results that are drawn.
 const DRAWN: usize = 3;
-
-/// The longest text of a fact that is shown whole.
-const LONGEST: usize = 40;
 
 /// The page of a history. A verbosity of 1 and more shows every run, and all that changed.
 pub fn page(history: &History, verbosity: u8) -> Page {
@@ -127,7 +124,7 @@ fn sentence(run: &HistoryRun, most: &Move, count: usize) -> Text {
     let [before, now] = most.levels.map(|level| si::format(level, most.unit));
     let text = format!(
         "{since} {at} {results} {are} {way}, {by} {percent:.1} %: {}: {before} -> {now}.",
-        named(most)
+        named(&most.what)
     );
     Text::toned(text, tone)
 }
@@ -188,13 +185,13 @@ fn moved(run: &HistoryRun) -> Text {
 /// The results that moved most, run by run: one of a quantity.
 fn drawn(history: &History) -> Option<Lines> {
     let mut all: Vec<&Move> = history.runs.iter().flat_map(|run| &run.moved).collect();
-    all.sort_by(|a, b| a.speed.ln().abs().total_cmp(&b.speed.ln().abs()).reverse());
+    all.sort_by(|a, b| a.dearest_first(b));
     let mut seen = BTreeSet::new();
     all.retain(|it| seen.insert((&it.what.area, &it.what.quantity)));
     all.truncate(DRAWN);
     let of = |it: &Move| history.results.iter().find(|result| result.what == it.what);
     let lines: Vec<_> =
-        all.iter().filter_map(|it| Some((named(it), points(history, of(it)?)?))).collect();
+        all.iter().filter_map(|it| Some((named(&it.what), points(history, of(it)?)?))).collect();
     let is_drawn =
         |run: &HistoryRun| run.moved.iter().any(|it| all.iter().any(|of| of.what == it.what));
     let places = (0..history.runs.len()).filter(|place| is_drawn(&history.runs[*place]));
@@ -242,13 +239,8 @@ fn remark(history: &History) -> Option<Block> {
     Some(Block::Remarks(vec![Remark { mark, about: "history".to_owned(), text, remedy: None }]))
 }
 
-fn named(it: &Move) -> String {
-    let cpus = tally(it.what.active, "CPU");
-    format!("{}, {cpus}", result_name(&it.what))
-}
-
 fn said(FactChange { label, before, now, .. }: &FactChange) -> String {
-    format!("{label}: {} -> {}", short(before), short(now))
+    format!("{label}: {}", changed_text(before, now))
 }
 
 fn listed(changes: &[&FactChange], most: usize) -> String {
@@ -257,11 +249,4 @@ fn listed(changes: &[&FactChange], most: usize) -> String {
         words.push(format!("{} more", changes.len() - most));
     }
     words.join("; ")
-}
-
-fn short(text: &str) -> String {
-    match text.char_indices().nth(LONGEST) {
-        Some(_) => text.chars().take(LONGEST - 3).collect::<String>() + "...",
-        None => text.to_owned(),
-    }
 }

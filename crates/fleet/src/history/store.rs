@@ -143,13 +143,14 @@ impl Store {
         self.locked().map(drop).map_err(|why| self.unwritten(why))
     }
 
-    /// Appends a run, unless it is there; on the disk when this returns. Whether it was appended.
-    pub fn append(&self, entry: &Entry) -> Result<bool, StoreError> {
-        let line = line(entry)?;
-        if entry.run().is_some() && self.read()?.entries.iter().any(|it| it.run() == entry.run()) {
-            return Ok(false);
-        }
-        self.written(&line).map_err(|why| self.unwritten(why)).map(|()| true)
+    /// Appends runs that are not there yet; on the disk when this returns. How many were appended.
+    pub fn append(&self, entries: &[Entry]) -> Result<usize, StoreError> {
+        let mut known: HashSet<_> = self.read()?.entries.iter().filter_map(Entry::run).collect();
+        let is_new = |entry: &&Entry| entry.run().is_none_or(|run| known.insert(run));
+        let lines: Vec<String> =
+            entries.iter().filter(is_new).map(line).collect::<Result<_, _>>()?;
+        lines.iter().try_for_each(|line| self.written(line)).map_err(|why| self.unwritten(why))?;
+        Ok(lines.len())
     }
 
     fn unwritten(&self, why: io::Error) -> StoreError {
@@ -290,8 +291,8 @@ fn entry(line: &[u8]) -> Result<Entry, &'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::base;
     use super::*;
+    use crate::survey::tests::base;
 
     fn run(day: u32) -> Entry {
         let mut digest = base();
@@ -311,12 +312,12 @@ mod tests {
     fn what_was_appended_is_read_in_its_order_and_once() {
         let (_folder, store) = store();
         assert_eq!(store.read().unwrap().entries, []);
-        let appended = [2, 1, 3, 3].map(|day| store.append(&run(day)).unwrap());
-        assert_eq!(appended, [true, true, true, false]);
+        let appended = [2, 1, 3, 3].map(|day| store.append(&[run(day)]).unwrap());
+        assert_eq!(appended, [1, 1, 1, 0]);
         let other = |day| Entry { boot: None, ..run(day) };
-        store.append(&other(5)).unwrap();
-        store.append(&other(4)).unwrap();
-        store.append(&run(6)).unwrap();
+        store.append(&[other(5)]).unwrap();
+        store.append(&[other(4)]).unwrap();
+        store.append(&[run(6)]).unwrap();
         let kept = store.read().unwrap();
         // The clock was wrong at the first one.
         assert_eq!(kept.entries, [run(2), run(1), run(3), other(4), other(5), run(6)]);
@@ -326,39 +327,39 @@ mod tests {
     #[test]
     fn a_lock_that_somebody_holds_is_an_error_in_the_end() {
         let (_folder, store) = store();
-        store.append(&run(1)).unwrap();
+        store.append(&[run(1)]).unwrap();
         let held = File::open(store.file()).unwrap();
         held.lock().unwrap();
-        let error = store.append(&run(2)).unwrap_err().to_string();
+        let error = store.append(&[run(2)]).unwrap_err().to_string();
         assert!(error.contains("another program holds its lock"), "{error}");
         held.unlock().unwrap();
-        assert!(store.append(&run(2)).unwrap());
+        assert_eq!(store.append(&[run(2)]).unwrap(), 1);
     }
 
     #[test]
     fn a_line_that_was_cut_off_anywhere_costs_that_run_alone() {
         let (_folder, store) = store();
-        store.append(&run(1)).unwrap();
-        store.append(&run(2)).unwrap();
+        store.append(&[run(1)]).unwrap();
+        store.append(&[run(2)]).unwrap();
         let whole = fs::read(store.file()).unwrap();
         let first = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
         for cut in (first + 1..whole.len() - 1).step_by(97) {
             fs::write(store.file(), &whole[..cut]).unwrap();
-            store.append(&run(3)).unwrap();
+            store.append(&[run(3)]).unwrap();
             let kept = store.read().unwrap();
             assert_eq!(kept.entries, [run(1), run(3)], "cut at {cut}");
             assert_eq!(kept.skipped.iter().map(|it| it.line).collect::<Vec<_>>(), [2]);
         }
         // Without the end of its line it is whole.
         fs::write(store.file(), &whole[..whole.len() - 1]).unwrap();
-        store.append(&run(3)).unwrap();
+        store.append(&[run(3)]).unwrap();
         assert_eq!(store.read().unwrap().entries.len(), 3);
     }
 
     #[test]
     fn bytes_that_somebody_changed_are_no_run() {
         let (_folder, store) = store();
-        store.append(&run(1)).unwrap();
+        store.append(&[run(1)]).unwrap();
         let whole = fs::read(store.file()).unwrap();
         let packed = whole.iter().rposition(|byte| *byte == b' ').unwrap() + 1;
         for at in (packed..whole.len() - 1).step_by(61) {
@@ -375,11 +376,11 @@ mod tests {
     #[test]
     fn a_full_file_becomes_the_former_one() {
         let (_folder, store) = store();
-        store.append(&run(1)).unwrap();
+        store.append(&[run(1)]).unwrap();
         let mut filled = fs::read(store.file()).unwrap();
         filled.resize(FILE_MAX as usize, b'\n');
         fs::write(store.file(), filled).unwrap();
-        store.append(&run(2)).unwrap();
+        store.append(&[run(2)]).unwrap();
         assert!(fs::metadata(store.file()).unwrap().len() < FILE_MAX / 2);
         assert_eq!(store.read().unwrap().entries, [run(1), run(2)]);
     }
@@ -390,7 +391,7 @@ mod tests {
         std::thread::scope(|scope| {
             for day in 1..9 {
                 let store = &store;
-                scope.spawn(move || store.append(&run(day)).unwrap());
+                scope.spawn(move || store.append(&[run(day)]).unwrap());
             }
         });
         assert_eq!(store.read().unwrap().entries.len(), 8);
@@ -403,7 +404,7 @@ mod tests {
         let mut random = fastrand::Rng::with_seed(1);
         let noise: String = (0..60_000).map(|_| random.alphanumeric()).collect();
         entry.digest.facts[0].text = Some(noise);
-        assert!(matches!(store.append(&entry), Err(StoreError::TooLong(_))));
+        assert!(matches!(store.append(&[entry]), Err(StoreError::TooLong(_))));
         assert!(!store.file().exists());
     }
 }

@@ -2,45 +2,7 @@ use model::record::Digest;
 
 use super::{Entry, History, KeptRuns, Move, why};
 use crate::simulate::{FAULTS, PlantedFault, SimulatedFleet, normal};
-use crate::testing::{blank, place, say, series};
-
-/// A run of a small machine: facts that faults change, results that they move.
-pub(super) fn base() -> Digest {
-    let mut record = blank();
-    place(&mut record, &["0-3"]);
-    record.run.simulated = Some("it".to_owned());
-    for (id, text) in [
-        ("cpu.brand", "SIMULATED"),
-        ("kernel.release", "6.1.0-simulated"),
-        ("memory.total", "512 GiB"),
-        ("cpufreq.limits", "0.8 to 3.8 GHz"),
-        ("disturbance.thermal_package", "none"),
-    ] {
-        say(&mut record, id, text);
-    }
-    let all = |area, workload, quantity, value: f64| {
-        ["0", "0-3"].map(|cpus| series([area, workload, quantity], cpus, &[], &[&[value]]))
-    };
-    record.series = [
-        all("turbo", "scalar_iadd", "clock", 3.8e9),
-        all("turbo", "avx256_fma", "clock", 3.4e9),
-        all("memory", "triad", "bandwidth", 3e11),
-        all("memory", "chase", "latency", 1e-7),
-        all("wake", "futex", "round_trip", 1e-5),
-        all("openmp", "libgomp", "loop_time", 3e-5),
-    ]
-    .concat();
-    let mut digest = crate::digest::of(&record);
-    // As on a large machine: all of its cores are 112.
-    let results = std::mem::take(&mut digest.results).into_iter();
-    digest.results = results
-        .map(|(mut key, result)| {
-            key.active = if key.active == 4 { 112 } else { key.active };
-            (key, result)
-        })
-        .collect();
-    digest
-}
+use crate::survey::tests::base;
 
 /// So many boots of one machine, a day each, with what is asked for from that boot on. From run to run all of a quantity
 /// moves a little, which no spread within a run shows.

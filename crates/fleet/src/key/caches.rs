@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use model::areas::memory::{AREA, CHASE, data_caches, is_of_cache, within_last_level};
+use model::areas::memory::{AREA, CHASE, cache_sizes, is_of_cache, within_last_level};
 use model::record::{KeyNumber, Record, Series, Topology};
 use model::stats::{median, median_interval};
-use model::{CpuId, CpuSet, Known, Obstacle, Unavailable, Unit};
+use model::{CpuId, Known, Obstacle, Unavailable, Unit};
 
 use super::{absent, footprint, id, number};
 
@@ -19,10 +19,7 @@ const GONE: f64 = 0.25;
 /// What of it is known.
 pub(super) fn of(record: &Record, first: CpuId) -> BTreeMap<String, Known<KeyNumber>> {
     let topology = &record.machine.topology;
-    let cpu = CpuSet::from_iter([first]);
-    let mut sizes: Vec<(u8, u64)> =
-        data_caches(topology, &cpu).filter_map(|cache| Some((cache.level, cache.bytes?))).collect();
-    sizes.sort_unstable();
+    let mut sizes = cache_sizes(topology, first);
     let curve = Curve::of(record, first);
     let mut numbers = BTreeMap::new();
     let last = sizes.pop();

@@ -17,7 +17,7 @@ use super::{
     survey,
 };
 use crate::compare::can_be_chosen;
-use crate::digest::AFTER;
+use crate::digest::can_change;
 use crate::threads::each;
 
 /// What stands between what was said and what is.
@@ -271,9 +271,7 @@ fn facts(
 ) -> Vec<ChangedFact> {
     let mut found = Vec::new();
     for (number, [id, label]) in names.facts.all().iter().enumerate() {
-        // What is known of the time before the run, too, says more.
-        let later = id.strip_prefix(AFTER).filter(|id| names.facts.number(id).is_some());
-        if later.is_some() || id.starts_with("launch.") {
+        if !can_change(id, |id| names.facts.number(id).is_some()) {
             for host in &mut *ratios {
                 host.put_fact(number as u32, None);
             }

@@ -15,7 +15,7 @@ mod separators;
 mod sorts;
 mod strips;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,6 +26,7 @@ use serde::Serialize;
 
 pub use self::drift::{ChangedFact, Drift, FleetChange, HostChange, drift};
 use self::kind::KindOfHost;
+pub(crate) use self::page::changed_text;
 pub use self::page::{csv, folded, page};
 pub use self::rows::{Host, Names, ResultColumn, Rows, beginning_of};
 #[cfg(feature = "parquet")]
@@ -320,7 +321,7 @@ fn worded(value: f64, unit: Unit) -> String {
 }
 
 /// What a result is called, with how many CPUs were active.
-fn named(what: &ResultKey) -> String {
+pub(crate) fn named(what: &ResultKey) -> String {
     let word = if what.active == 1 { "CPU" } else { "CPUs" };
     format!("{}, {} {word}", model::areas::result_name(what), what.active)
 }

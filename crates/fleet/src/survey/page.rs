@@ -223,6 +223,11 @@ fn odd_setting(odd: &super::OddSetting, verbosity: u8) -> String {
 
 const LONGEST: usize = 40;
 
+/// What changed, in short.
+pub(crate) fn changed_text(before: &str, now: &str) -> String {
+    short(&[before, now].join(CHANGE))
+}
+
 /// A long text's beginning; of a change, both from where they begin to differ.
 fn short(text: &str) -> String {
     let cut = |text: &str| match text.char_indices().nth(LONGEST) {

@@ -1,13 +1,11 @@
 //! What areas let be compared: one workload each.
 
-use machine::instruments::clock::RateChoice;
 use model::record::{PageKind, Presentation};
 
 use super::{cores, memory, openmp, pause, turbo, wake};
 use crate::run::Request;
 use crate::run::arm_env::ArmEnv;
 use crate::run::single::Subject;
-use rig::job::Manner;
 use rig::placement::Choice;
 use rig::signals;
 
@@ -19,19 +17,12 @@ pub static SUBJECTS: &[Subject] = &[
         doc: "clock with all chosen CPUs active",
         heeds: &["cpus", "threads"],
         request: |own| {
+            let stream = kernels::streams::find("scalar_iadd").into_iter().collect();
             let options = turbo::TurboOptions {
-                tests: turbo::Tests::Streams(
-                    kernels::streams::find("scalar_iadd").into_iter().collect(),
-                ),
                 threads_min: own.threads,
                 threads_max: own.threads,
-                all_alone: false,
-                ops: None,
-                duration: None,
-                budget: None,
                 cpus: choice(own),
-                manner: Manner::USUAL,
-                rate: RateChoice::Best,
+                ..turbo::TurboOptions::about(turbo::Tests::Streams(stream))
             };
             options.request(Vec::new(), LOOK)
         },

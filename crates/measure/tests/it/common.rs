@@ -2,13 +2,10 @@
 
 use kernels::StreamRow;
 use machine::Machine;
-use machine::instruments::clock::RateChoice;
 use measure::areas::turbo::{Tests, TurboOptions};
 use measure::run::{Error, Progress, Request};
 use model::record::{Instrument, Outcome, PageKind, Presentation, Record, Series};
 use rig::executor::Stop;
-use rig::job::Manner;
-use rig::placement::Choice;
 
 /// How the page is laid out.
 pub(crate) const LOOK: Presentation =
@@ -33,18 +30,7 @@ pub(crate) fn stream(id: &str) -> &'static StreamRow {
 
 /// Five blocks of each of these streams, on the usual CPUs.
 pub(crate) fn streams(ids: &[&str]) -> TurboOptions {
-    TurboOptions {
-        tests: Tests::Streams(ids.iter().map(|id| stream(id)).collect()),
-        threads_min: None,
-        threads_max: None,
-        all_alone: false,
-        ops: None,
-        duration: None,
-        budget: None,
-        cpus: Choice::usual(None),
-        manner: Manner::USUAL,
-        rate: RateChoice::Best,
-    }
+    TurboOptions::about(Tests::Streams(ids.iter().map(|id| stream(id)).collect()))
 }
 
 /// The record that answers it; its page must be there, too.

@@ -76,6 +76,15 @@ pub fn is_beyond(topology: &Topology, cpus: &CpuSet, bytes: u64) -> bool {
     bytes.saturating_add(slack) >= rule(topology, cpus.as_slice())
 }
 
+/// The level and the bytes of each cache of data that a CPU has, by level, as far as they are known.
+pub fn cache_sizes(topology: &Topology, cpu: CpuId) -> Vec<(u8, u64)> {
+    let cpu = CpuSet::from_iter([cpu]);
+    let mut sizes: Vec<(u8, u64)> =
+        data_caches(topology, &cpu).filter_map(|it| Some((it.level, it.bytes?))).collect();
+    sizes.sort_unstable();
+    sizes
+}
+
 /// Of the sizes at which that CPU followed pointers, the one whose latency is most nearly that of its last-level cache
 /// alone: four times the cache before it, which answers a quarter, but no more than half of what the last one is said to
 /// hold, of which neighbours may take the rest.
@@ -84,10 +93,7 @@ pub fn within_last_level(
     cpu: CpuId,
     sizes: impl Iterator<Item = u64>,
 ) -> Option<u64> {
-    let cpu = CpuSet::from_iter([cpu]);
-    let mut caches: Vec<(u8, u64)> =
-        data_caches(topology, &cpu).filter_map(|it| Some((it.level, it.bytes?))).collect();
-    caches.sort_unstable();
+    let mut caches = cache_sizes(topology, cpu);
     let (_, claimed) = caches.pop()?;
     let inner = caches.last().map_or(0, |(_, bytes)| *bytes);
     let wanted = inner.saturating_mul(4).min(claimed / 2).max(inner + 1);

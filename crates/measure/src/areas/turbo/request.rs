@@ -62,6 +62,22 @@ pub struct TurboOptions {
 }
 
 impl TurboOptions {
+    /// What is usual, but for what is executed.
+    pub fn about(tests: Tests) -> TurboOptions {
+        TurboOptions {
+            tests,
+            threads_min: None,
+            threads_max: None,
+            all_alone: false,
+            ops: None,
+            duration: None,
+            budget: None,
+            cpus: Choice::usual(None),
+            manner: Manner::USUAL,
+            rate: RateChoice::Best,
+        }
+    }
+
     /// The run that answers it.
     pub fn request(self, command: Vec<String>, presentation: Presentation) -> Request {
         let span = self.budget.map_or(self.tests.span(), Span::Budget);

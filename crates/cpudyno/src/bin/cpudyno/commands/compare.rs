@@ -9,7 +9,7 @@ use model::record::{Digest, PageKind, Record};
 
 use super::records::each;
 use super::show::{refused, text};
-use super::{presentation, sinks_beside, unrecorded};
+use super::{json, percent, presentation, sinks_beside, unrecorded};
 use crate::args::{CompareArgs, Format};
 use crate::failure::{Failure, code};
 use crate::output;
@@ -98,20 +98,14 @@ fn judged(comparison: &Comparison, limit: f64) -> Result<ExitCode, Failure> {
     } else {
         format!("{} results are", worse.len())
     };
-    // As it was typed: a share of 7 % is none that binary numbers have.
-    let percent = (limit * 1e8).round() / 1e6;
     let whose = worst
         .worst()
         .map_or_else(String::new, |place| format!(", in `{}`", comparison.records[place].name));
     let worst = model::areas::result_name(&worst.what);
-    let text = format!("{count} worse by more than {percent} %, first: {worst}{whose}");
+    let text = format!("{count} worse by more than {} %, first: {worst}{whose}", percent(limit));
     Err(Failure::new(code::NO, text))
 }
 
 fn written(comparison: &Comparison) -> Result<String, Failure> {
     json(serde_json::to_string_pretty(comparison))
-}
-
-fn json(text: serde_json::Result<String>) -> Result<String, Failure> {
-    Ok(text.map_err(|error| Failure::new(code::BUG, error.to_string()))? + "\n")
 }

@@ -129,6 +129,16 @@ pub(super) fn broken(error: &views::Error) -> Failure {
     Failure::new(code::BUG, error.to_string())
 }
 
+/// An answer that is no record, as JSON.
+pub(super) fn json(text: serde_json::Result<String>) -> Result<String, Failure> {
+    Ok(text.map_err(|error| Failure::new(code::BUG, error.to_string()))? + "\n")
+}
+
+/// A share in per cent as it was typed: one of 7 % is none that binary numbers have.
+pub(super) fn percent(share: f64) -> f64 {
+    (share * 1e8).round() / 1e6
+}
+
 /// A page that no record is behind, in the format that was asked for.
 pub(super) fn unrecorded(
     what: &str,

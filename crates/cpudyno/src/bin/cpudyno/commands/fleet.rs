@@ -20,7 +20,7 @@ use model::record::PageKind;
 
 use self::newest::NewestRuns;
 use super::show::{refused, text};
-use super::{packs, presentation, sinks_beside, unrecorded};
+use super::{json, packs, percent, presentation, sinks_beside, unrecorded};
 use crate::args::{AskedFault, FleetArgs, FleetCommand, Format, SimulateArgs, Since};
 use crate::failure::{Failure, code};
 use crate::output::{self, Sink};
@@ -56,7 +56,7 @@ pub(super) fn run(args: FleetArgs) -> Result<ExitCode, Failure> {
     let presentation = presentation(&look, PageKind::Sheet);
     let page = survey::page(&survey, presentation.verbosity);
     let told = |format| match format {
-        Format::Json => json(&survey),
+        Format::Json => json(serde_json::to_string_pretty(&survey)),
         Format::Csv => {
             survey::csv(&survey).map_err(|error| Failure::new(code::BUG, error.to_string()))
         }
@@ -216,10 +216,9 @@ fn judged(survey: &Survey, share: f64) -> Result<ExitCode, Failure> {
     }
     let slower = survey.slower_than(share);
     if let Some(first) = slower.first() {
-        let percent = (share * 1e8).round() / 1e6;
         let machines = tally(slower.len(), "machine");
         let lose = if slower.len() == 1 { "loses" } else { "lose" };
-        let text = format!("{machines} {lose} more than {percent} %, first: {first}");
+        let text = format!("{machines} {lose} more than {} %, first: {first}", percent(share));
         return Err(Failure::new(code::NO, text));
     }
     let mut slower = survey.drift.iter().flat_map(|drift| drift.fleet_slower_than(share));
@@ -248,11 +247,6 @@ fn judged(survey: &Survey, share: f64) -> Result<ExitCode, Failure> {
         return Err(Failure::new(code::NOT_HERE, text).hint("-v names them, and why"));
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn json(survey: &Survey) -> Result<String, Failure> {
-    let text = serde_json::to_string_pretty(survey);
-    Ok(text.map_err(|error| Failure::new(code::BUG, error.to_string()))? + "\n")
 }
 
 /// Writes a fleet that nobody owns.

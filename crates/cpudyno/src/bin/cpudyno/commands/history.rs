@@ -10,7 +10,10 @@ use model::page::tally;
 use model::record::{Digest, PageKind};
 
 use super::measuring::{Prepared, ended, ending, measured, outline, prepared};
-use super::{Delivery, Sinks, command, presentation, records, settings, sinks_beside, unrecorded};
+use super::{
+    Delivery, Sinks, command, json, percent, presentation, records, settings, sinks_beside,
+    unrecorded,
+};
 use crate::args::{Format, HistoryAddArgs, HistoryArgs, PresentationArgs, StoreArgs};
 use crate::failure::{Failure, code};
 use crate::output;
@@ -122,10 +125,7 @@ fn boot(machine: &Machine) -> Option<String> {
 }
 
 fn kept(store: &Store, entries: &[Entry]) -> Result<(), Failure> {
-    let appended = entries.iter().map(|entry| store.append(entry));
-    let appended: Vec<bool> =
-        appended.collect::<Result<_, _>>().map_err(|error| refused(&error))?;
-    let new = appended.iter().filter(|is_new| **is_new).count();
+    let new = store.append(entries).map_err(|error| refused(&error))?;
     let known = match entries.len() - new {
         0 => String::new(),
         known => format!("; {} already there", tally(known, "run")),
@@ -153,9 +153,7 @@ fn shown(history: &History, look: &PresentationArgs, sinks: Sinks) -> Result<(),
     let presentation = presentation(look, PageKind::Sheet);
     let page = page(history, presentation.verbosity);
     let told = |format| match format {
-        Format::Json => serde_json::to_string_pretty(history)
-            .map(|text| text + "\n")
-            .map_err(|error| Failure::new(code::BUG, error.to_string())),
+        Format::Json => json(serde_json::to_string_pretty(history)),
         Format::Csv => Err(no_table()),
         format => unrecorded("a history", &page, format, presentation),
     };
@@ -179,13 +177,13 @@ fn judged(history: &History, share: f64) -> Result<ExitCode, Failure> {
     let slower = history.slower_than(share);
     let Some((worst, speed)) = slower.first() else { return Ok(ExitCode::SUCCESS) };
     let text = format!(
-        "{} slower than in the first run shown by more than {:.1} %, first: {}, by {:.1} %",
+        "{} slower than in the first run shown by more than {} %, first: {}, by {:.1} %",
         if slower.len() == 1 {
             "1 result is".to_owned()
         } else {
             format!("{} results are", slower.len())
         },
-        share * 100.0,
+        percent(share),
         model::areas::result_name(worst),
         (1.0 - speed) * 100.0
     );

@@ -13,7 +13,7 @@ use model::record::{MachineKey, PageKind, Record};
 use super::keys::Keys;
 use super::measuring::{EndingSignal, Prepared, ended, ending, measured, outline, prepared};
 use super::show::{refused, text};
-use super::{Delivery, command, presentation, unrecorded};
+use super::{Delivery, command, json, presentation, unrecorded};
 use crate::args::{Format, KeyArgs};
 use crate::failure::{Failure, code};
 use crate::output;
@@ -142,10 +142,6 @@ fn compared(
         KeyVerdict::No => ExitCode::from(code::NO),
         KeyVerdict::CannotTell => ExitCode::from(code::NOT_HERE),
     })
-}
-
-fn json(text: serde_json::Result<String>) -> Result<String, Failure> {
-    Ok(text.map_err(|error| Failure::new(code::BUG, error.to_string()))? + "\n")
 }
 
 /// The key in a file.

@@ -46,7 +46,9 @@ use machine::Machine;
 use model::record::{PageKind, Presentation};
 
 pub(crate) use self::compat::compat;
-use self::delivery::{Delivery, Sinks, broken, sinks, sinks_beside, text, unrecorded};
+use self::delivery::{
+    Delivery, Sinks, broken, json, percent, sinks, sinks_beside, text, unrecorded,
+};
 pub(crate) use self::gate::misused;
 use crate::args::{self, Cli, Colour, Command, HistoryCommand, PresentationArgs};
 use crate::failure::Failure;

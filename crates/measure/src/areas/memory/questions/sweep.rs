@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use kernels::memory::chase::Walk;
 use kernels::memory::{MemoryKernel, find};
-use model::areas::memory::data_caches;
-use model::{CpuId, CpuSet, Seconds};
+use model::areas::memory::cache_sizes;
+use model::{CpuId, Seconds};
 
 use super::super::cells::{Arrays, Chase, Effort, Which};
 use super::super::size;
@@ -55,25 +55,11 @@ impl QuestionContext<'_> {
         let cpu = self.cpus()[0];
         let kernels: Vec<&'static MemoryKernel> = find("load").into_iter().collect();
         let largest = size::beyond_caches(self.plan, cpu).min(LARGEST);
-        let reserve = |share: f64| -> (Arrays, Store) {
-            let bytes = lines_of(largest, share);
-            let mut arrays = self.arrays(&kernels);
-            let elements = kernels.iter().map(|kernel| elements_in(bytes, kernel)).max();
-            arrays.reserve(&[cpu], elements.unwrap_or(1));
-            (arrays, Store::of_ring(bytes, self.pages))
-        };
-        let fit = self.fit(|share| {
-            let (arrays, ring) = reserve(share);
-            arrays.stores().into_iter().chain([ring]).collect()
-        })?;
-        let (arrays, store) = reserve(fit.share);
-        let mut inner: Vec<u64> = data_caches(self.plan.topology(), &CpuSet::from_iter([cpu]))
-            .filter_map(|cache| cache.bytes)
-            .collect();
-        inner.sort_unstable();
+        let (fit, arrays, store) = self.reserved(cpu, &kernels, largest)?;
+        let mut inner = cache_sizes(self.plan.topology(), cpu);
         inner.pop();
-        let from = 2 * inner.last().copied().unwrap_or(INNER);
-        let halves = inner.iter().map(|bytes| (bytes / 2).max(SMALLEST) / LINE * LINE);
+        let from = 2 * inner.last().map_or(INNER, |(_, bytes)| *bytes);
+        let halves = inner.iter().map(|(_, bytes)| (bytes / 2).max(SMALLEST) / LINE * LINE);
         let steps = std::iter::successors(Some(from), |bytes| bytes.checked_mul(2));
         // One within an octave of the largest adds little, and following all of it once takes long.
         let below = steps.take_while(|bytes| bytes.saturating_mul(3) / 2 < store.bytes);
@@ -95,13 +81,16 @@ impl QuestionContext<'_> {
         some_cells(proposal)
     }
 
-    fn sweep_on(&self, cpu: CpuId, per_octave: u32) -> Result<Proposal, Error> {
-        let usual: Vec<&'static MemoryKernel> = find("load").into_iter().collect();
-        let kernels = self.kernels_or(&usual);
-        let largest = self.largest_ring(cpu);
+    /// Memory of a CPU for a ring of so many bytes and for these kernels; less of each where it does not fit.
+    fn reserved(
+        &self,
+        cpu: CpuId,
+        kernels: &[&'static MemoryKernel],
+        largest: u64,
+    ) -> Result<(size::Fit, Arrays, Store), Error> {
         let reserve = |share: f64| -> (Arrays, Store) {
             let bytes = lines_of(largest, share);
-            let mut arrays = self.arrays(&kernels);
+            let mut arrays = self.arrays(kernels);
             let elements = kernels.iter().map(|kernel| elements_in(bytes, kernel)).max();
             arrays.reserve(&[cpu], elements.unwrap_or(1));
             (arrays, Store::of_ring(bytes, self.pages))
@@ -111,6 +100,14 @@ impl QuestionContext<'_> {
             arrays.stores().into_iter().chain([ring]).collect()
         })?;
         let (arrays, store) = reserve(fit.share);
+        Ok((fit, arrays, store))
+    }
+
+    fn sweep_on(&self, cpu: CpuId, per_octave: u32) -> Result<Proposal, Error> {
+        let usual: Vec<&'static MemoryKernel> = find("load").into_iter().collect();
+        let kernels = self.kernels_or(&usual);
+        let largest = self.largest_ring(cpu);
+        let (fit, arrays, store) = self.reserved(cpu, &kernels, largest)?;
         let which = self.which_or(Which::WidestOrdinary);
         let beyond = size::beyond_caches(self.plan, cpu);
         let mut proposal = Proposal::default();
