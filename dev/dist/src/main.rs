@@ -36,7 +36,7 @@ use clap::Parser;
 
 use xtask::{EXIT_CANNOT, EXIT_NO, cargo, maturin};
 
-use binaries::Target;
+use binaries::{Extent, Target};
 use packages::Form;
 use tree::Tree;
 
@@ -66,6 +66,9 @@ struct Args {
     /// minutes
     #[arg(long)]
     quick: bool,
+    /// Also build the static program for AArch64, and the image for it
+    #[arg(long, conflicts_with = "quick")]
+    all: bool,
     /// Build for one target only, such as `x86_64-linux-musl`
     #[arg(long, value_name = "TARGET")]
     only: Option<String>,
@@ -109,7 +112,12 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if !args.quick {
         reproduce::all_is_committed()?;
     }
-    let targets = binaries::targets(args.quick, args.only.as_deref())?;
+    let extent = match (args.quick, args.all) {
+        (true, _) => Extent::Quick,
+        (_, true) => Extent::All,
+        _ => Extent::Usual,
+    };
+    let targets = binaries::targets(extent, args.only.as_deref())?;
     let ours = targets.iter().position(|target| target.runs_here());
     let ours = ours.context("cannot write manual pages: no program of this machine is built")?;
     let dist = cargo::root().join(if args.quick { QUICK } else { DIST });
@@ -139,7 +147,7 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     artefacts.extend(sources_and_wheels(&targets, &offered[ours].tree, args.quick, &dist)?);
     let is_small = sums::write(&artefacts, &dist)?;
-    let is_same = !args.reproduce || reproduce::run(args.only.as_deref(), &dist)?;
+    let is_same = !args.reproduce || reproduce::run(args.only.as_deref(), args.all, &dist)?;
     let ground = proofs::Ground { offered, image, beside, work, quick: args.quick };
     let is_proved = !args.test || proofs::run(&ground);
     let is_good = is_small && is_same && is_proved;

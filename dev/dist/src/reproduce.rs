@@ -12,10 +12,11 @@ use xtask::cargo::{self, TOOLS};
 use super::{DIST, WORK, tree};
 
 /// Builds what is committed once more, in a clone, and compares what both made: whether all is the same.
-pub(super) fn run(only: Option<&str>, dist: &Path) -> anyhow::Result<bool> {
+pub(super) fn run(only: Option<&str>, all: bool, dist: &Path) -> anyhow::Result<bool> {
     let clone = cloned()?;
     let mut command = cargo::command("cargo run --quiet --locked --package dist --");
-    command.args(only.into_iter().flat_map(|name| ["--only", name])).current_dir(&clone);
+    command.args(only.into_iter().flat_map(|name| ["--only", name]));
+    command.args(all.then_some("--all")).current_dir(&clone);
     for ours in ["CARGO_TARGET_DIR", "CARGO_MANIFEST_DIR"] {
         command.env_remove(ours);
     }

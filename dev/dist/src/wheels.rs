@@ -85,11 +85,12 @@ fn tag(target: &Target) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::binaries::Extent;
     use super::*;
 
     #[test]
     fn a_wheel_of_another_system_is_refused() {
-        let [target] = binaries::targets(false, Some("x86_64-linux")).unwrap()[..] else {
+        let [target] = binaries::targets(Extent::Usual, Some("x86_64-linux")).unwrap()[..] else {
             panic!()
         };
         let wheel = Path::new("/nowhere/cpudyno-0.2.0-cp39-abi3-manylinux_2_34_x86_64.whl");
@@ -99,7 +100,7 @@ mod tests {
 
     #[test]
     fn wheels_say_which_glibc_they_start_with() {
-        let [target] = binaries::targets(false, Some("aarch64-linux")).unwrap()[..] else {
+        let [target] = binaries::targets(Extent::Usual, Some("aarch64-linux")).unwrap()[..] else {
             panic!()
         };
         assert_eq!(tag(target), "manylinux_2_17_aarch64");

@@ -505,7 +505,7 @@ enum Root {
 }
 
 /// What a tool is compiled with that runs once or twice.
-const SOON: &str = "env CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_LTO=off";
+const SOON: &str = "env CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_LTO=off";
 
 /// Where tools are compiled: they share dependencies.
 const COMPILED: &str = "target/tools-compiled";
@@ -637,7 +637,7 @@ mod tests {
     fn programs_that_are_compiled_come_as_they_are_locked() {
         let install = Install::Crate { package: "a", version: "1.2.3", features: "cli" };
         let need = Need { id: "a", purpose: "is a test", probe: Probe::Runs("a"), install };
-        let line = "env CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_LTO=off cargo install --locked --force --root target/tools \
+        let line = "env CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_LTO=off cargo install --locked --force --root target/tools \
                     --target-dir target/tools-compiled --features=cli a@1.2.3";
         assert_eq!(commands(&[&need], Root::Already), [line]);
     }
