@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, anyhow, ensure};
 
 use xtask::cargo;
 use xtask::files::copied;
@@ -44,7 +44,16 @@ pub(super) fn built(
     let root = cargo::root().join(PACKAGE);
     fs::create_dir_all(root.join("cpudyno.data"))
         .context("cannot make a folder for the command")?;
-    let programs = binaries::programs(&targets, &COMMAND)?;
+    // At once: what takes longest, to optimise a piece of code as one, keeps one CPU busy.
+    let programs = std::thread::scope(|scope| {
+        let libraries: Vec<_> =
+            targets.iter().map(|target| scope.spawn(|| compiled(target))).collect();
+        let programs = binaries::programs(&targets, &COMMAND);
+        for library in libraries {
+            library.join().map_err(|_| anyhow!("BUG: compiling a wheel's library panicked"))??;
+        }
+        programs
+    })?;
     let made = |(target, program): (&&Target, &PathBuf)| {
         let made_in = cargo::root().join(WORK).join(target.name).join("wheel");
         let wheel = maturin::packed(program, Some(share), building(target)?, &made_in)?;
@@ -53,12 +62,18 @@ pub(super) fn built(
     targets.iter().zip(&programs).map(made).collect()
 }
 
+/// Compiles its library; the wheel is packed afterwards, for one target at a time: what goes into it lies in one place.
+fn compiled(target: &Target) -> anyhow::Result<()> {
+    let scrap = cargo::root().join(WORK).join(target.name).join("compiled");
+    cargo::done(building(target)?.arg("--out").arg(scrap), "the library of a wheel")
+}
+
 /// What builds one, but for where to.
 fn building(target: &Target) -> anyhow::Result<Command> {
     // Not where programs are: without the compiler's wrapper of `cargo auditable` all would be compiled anew there,
     // and with it again afterwards.
-    let mut command =
-        repeatable::command(&maturin::line(), &cargo::root().join(WORK).join("package"))?;
+    let folder = cargo::root().join(WORK).join(target.name).join("package");
+    let mut command = repeatable::command(&maturin::line(), &folder)?;
     command.args(["--quiet", "--zig", "--compatibility", "manylinux2014", "--profile", PROFILE]);
     command.args(["--target", target.triple]);
     Ok(command)
