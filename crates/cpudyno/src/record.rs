@@ -118,6 +118,7 @@ pub fn page(record: &Record, presentation: Presentation) -> Page {
         PageKind::Threads => advice::threads::page(record, verbosity),
         PageKind::Settings => report::settings::settings(record, verbosity),
         PageKind::Ab => report::ab::page(record, verbosity),
+        PageKind::Sweep => advice::sweep::page(record, verbosity),
         PageKind::Quiet => report::quiet::page(record, verbosity),
         PageKind::Gate => fleet::gate::page(record, verbosity),
         PageKind::Key => fleet::key::page::page(record, verbosity),

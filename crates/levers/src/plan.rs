@@ -11,7 +11,7 @@ use machine::Machine;
 use machine::doctor::locked_registers;
 use machine::isst::DomainAddress;
 use machine::isst::settable::{Address, Die, Settable, What};
-use model::{CpuSet, Unavailable};
+use model::{CpuSet, Unavailable, in_order};
 
 use crate::ask::SettingSpec;
 use crate::drivers::{self, Drivers};
@@ -226,23 +226,41 @@ impl Plan {
         }
     }
 
-    /// Everything that A and B are to have: where only one of them was asked for something, the other
-    /// one has what is there now, also of what follows it.
+    /// Everything that A and B are to have; see [`Plan::each_arm`].
     pub fn arms(
         machine: &Machine,
         levers: &dyn Levers,
         asked: [&[SettingSpec]; 2],
         force: bool,
     ) -> Result<([Vec<Change>; 2], Vec<String>), Error> {
-        let [a, b] = asked.map(|asked| Plan::new(machine, levers, asked, force));
-        let (a, b) = (a?, b?);
-        let mut remarks = a.remarks.clone();
-        remarks.extend(b.remarks.iter().filter(|remark| !a.remarks.contains(remark)).cloned());
+        let (arms, remarks) = Plan::each_arm(machine, levers, &asked, force)?;
+        let mut arms = arms.into_iter();
+        Ok(([(); 2].map(|()| arms.next().unwrap_or_default()), remarks))
+    }
+
+    /// Everything that arms are to have: where only some of them were asked for something, the others have what is
+    /// there now, also of what follows it.
+    pub fn each_arm(
+        machine: &Machine,
+        levers: &dyn Levers,
+        asked: &[&[SettingSpec]],
+        force: bool,
+    ) -> Result<(Vec<Vec<Change>>, Vec<String>), Error> {
+        let plans: Vec<Plan> = asked
+            .iter()
+            .map(|asked| Plan::new(machine, levers, asked, force))
+            .collect::<Result<_, Error>>()?;
+        let remarks = in_order(plans.iter().flat_map(|plan| plan.remarks.iter().cloned()));
         let all = |plan: &Plan| -> Vec<Change> {
             plan.changes.iter().chain(&plan.already).cloned().collect()
         };
-        let (a, b) = (all(&a), all(&b));
-        Ok(([arm(&a, &b), arm(&b, &a)], remarks))
+        let wished: Vec<Vec<Change>> = plans.iter().map(all).collect();
+        let others = |place: usize| -> Vec<Change> {
+            let others = wished.iter().enumerate().filter(|(other, _)| *other != place);
+            others.flat_map(|(_, changes)| changes.iter().cloned()).collect()
+        };
+        let arms = wished.iter().enumerate().map(|(place, mine)| arm(mine, &others(place)));
+        Ok((arms.collect(), remarks))
     }
 
     fn add(

@@ -6,6 +6,7 @@
 
 pub mod ab;
 pub mod areas;
+pub mod arms;
 pub mod gate;
 pub mod key;
 pub mod original;
@@ -13,4 +14,5 @@ pub mod proof;
 pub mod quiet;
 pub mod run;
 pub mod sheet;
+pub mod sweep;
 pub mod threads;

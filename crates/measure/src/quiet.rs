@@ -11,11 +11,11 @@ use machine::activity::Activity;
 use machine::cpu_load::BusySnapshot;
 use machine::limits::{Looked, Reasons};
 use model::page::si;
-use model::record::{ClockRecord, CommandEnd, Fact, QuietRun, Ran, Trust};
-use model::stats::paired::Arm;
+use model::record::{ClockRecord, CommandEnd, Fact, QuietRun, Trust};
 use model::{CpuSet, Finding, Hertz, Known, Obstacle, Seconds, Severity, Unavailable, Unit};
 
-use crate::ab::interference::InterferenceWatch;
+use crate::arms::CommandRuns;
+use crate::arms::interference::InterferenceWatch;
 use crate::proof::Observer;
 use crate::run::other_load::TELLING;
 use rig::executor::{RunError, Stop};
@@ -140,8 +140,7 @@ impl<'m> CommandWatch<'m> {
         let others = busy.and_then(|then| Ok(BusySnapshot::read(machine)?.since(&then)));
         let after_look = reasons.look(machine);
         let limits = looked.and(&after_look, machine, &cpus);
-        let ran = Ran {
-            arm: Arm::A,
+        let ran = CommandRuns {
             runs: 1,
             cpu_seconds: ended.cpu_seconds.0,
             involuntary_switches: ended.involuntary_switches,
@@ -149,7 +148,7 @@ impl<'m> CommandWatch<'m> {
         // A simulated machine has no part in what this one does to the command; and of a handful, what
         // happened at its start is most.
         let counts = machine.simulated.is_none() && ended.involuntary_switches >= SWITCHES_MIN;
-        let ran: &[Ran] = if counts { &[ran] } else { &[] };
+        let ran: &[CommandRuns] = if counts { &[ran] } else { &[] };
         let around = self.surroundings.end(machine, ended.seconds, ran);
         // The machine is another one while something is computed on it: this comes last.
         let after = clock(&mut observer, &cpus).unwrap_or_else(|error| {

@@ -34,11 +34,8 @@ pub(super) fn lines(
         lines.push(("llama.cpp", format!("-t {} -tb {}", moving.threads, compute.threads)));
     }
     if let Some(it) = compute {
-        let usable = advice.usable.len();
-        if it.threads < usable {
-            let arms = format!("--a threads={usable} --b threads={}", it.threads);
-            lines.push(("does it pay?", format!("cpudyno ab {arms} -- PROGRAM -t {{n}}")));
-        }
+        let pays = "cpudyno threads -- PROGRAM -t {n}".to_owned();
+        lines.push(("does it pay?", pays));
         let waiting = advice.of(Work::Scalar).unwrap_or(it);
         lines.push(("make, ninja, pytest", format!("-j {0}, -j {0}, -n {0}", waiting.threads)));
     }

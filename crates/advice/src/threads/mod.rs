@@ -13,6 +13,8 @@ mod quota;
 pub use page::page;
 pub use quota::Quota;
 
+use std::collections::BTreeSet;
+
 use model::record::{Record, Topology};
 use model::{CpuId, CpuSet, Known, Obstacle, Seconds, Unavailable};
 use serde::Serialize;
@@ -176,6 +178,21 @@ impl Advice {
     /// The proposal for a kind of work.
     pub fn of(&self, work: Work) -> Option<&Proposal> {
         self.proposals.iter().find(|proposal| proposal.work == work)
+    }
+
+    /// Numbers of threads to try with a program of which nobody knows what kind of work it is: all that are proposed,
+    /// one less than the least, and one more than the most; of many threads, a quarter less and more.
+    pub fn to_try(&self) -> Vec<usize> {
+        let proposed: BTreeSet<usize> = self.proposals.iter().map(|it| it.threads).collect();
+        let near = |count: usize| (count / 4).max(1);
+        let usable = self.usable.len().max(1);
+        let least = proposed.first().map(|count| (count - near(*count)).max(1));
+        let most = proposed.last().map(|count| (count + near(*count)).min(usable));
+        let mut all: BTreeSet<usize> = proposed.iter().copied().chain(least).chain(most).collect();
+        if all.len() < 2 {
+            all.extend([1, 2]);
+        }
+        all.into_iter().collect()
     }
 
     /// Why there is none, where the area that measures this work says so.

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use model::page::{Block, Lines, Mark, Page, Remark, Scale, Table, Text, Tone, si, tally};
-use model::record::{BUSY_CPUS, NONE_BUSY, Record};
+use model::record::{BUSY_CPUS, NONE_BUSY, Record, SweepRun};
+use model::stats::paired::{ArmStanding, Ranked};
 use model::{Known, Unavailable, Unit};
 use report::parts;
 
@@ -25,6 +26,14 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
     let answer = answer(record, &advice);
     if !answer.is_empty() {
         blocks.push(Block::List(answer.into_iter().map(Text::from).collect()));
+    }
+    if let Some(run) = &record.sweep {
+        blocks.push(Block::Heading(format!("`{}`, by number of threads", run.subject)));
+        blocks.extend(crate::sweep::found(run));
+        blocks.push(Block::List(by_command(&advice, run)));
+        blocks.push(Block::List(crate::sweep::noise(record, run)));
+        blocks.extend(failed(run));
+        blocks.push(Block::Heading("What this machine has".to_owned()));
     }
     let record = &without_own_siblings(record);
     blocks.push(parts::quality(record));
@@ -48,6 +57,33 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
         blocks.extend(parts::details(record));
     }
     Page { blocks }
+}
+
+/// Values that could not be measured.
+fn failed(run: &SweepRun) -> Option<Block> {
+    let failed: Vec<Remark> = run.failures.iter().map(report::ab::failure).collect();
+    (!failed.is_empty()).then_some(Block::Remarks(failed))
+}
+
+/// Which kinds of work have the command's best number, or one that is as good.
+fn by_command(advice: &Advice, run: &SweepRun) -> Vec<Text> {
+    let Known::Yes(ranking) = &run.ranking else { return Vec::new() };
+    let like: Vec<String> = advice
+        .proposals
+        .iter()
+        .filter(|it| {
+            let is_its = |arm: &&Ranked| {
+                run.arms.get(arm.arm).is_some_and(|arm| arm.number == Some(it.threads as f64))
+            };
+            let standing = ranking.arms.iter().find(is_its).map(|arm| arm.standing);
+            matches!(standing, Some(ArmStanding::Best | ArmStanding::Within))
+        })
+        .map(|it| format!("{} ({})", it.work.words(), it.threads))
+        .collect();
+    if like.is_empty() {
+        return vec!["No kind of work that was measured here proposes one of these numbers".into()];
+    }
+    vec![format!("That is what is proposed for {}", like.join("; ")).into()]
 }
 
 /// The record without the remark that cores were shared, where teams were to share them.

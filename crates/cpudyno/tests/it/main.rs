@@ -45,6 +45,7 @@ mod sst;
 mod sst_changes;
 mod sst_try;
 mod summaries;
+mod sweep;
 mod top;
 mod turbo;
 mod wake;

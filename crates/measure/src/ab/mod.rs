@@ -3,17 +3,11 @@
 //!
 //! The statistics are [`model::stats::paired`]; here is who measures, and what is set meanwhile.
 
-mod arm_runner;
-mod busy;
-mod command;
-mod companion;
-pub(crate) mod interference;
 mod promised;
 mod quad_run;
-mod watch;
 
-pub use command::Metric;
-pub use promised::{ArmLook, Promise};
+pub use crate::arms::{AbSubject, ArmLook, Metric};
+pub use promised::Promise;
 
 use std::time::Instant;
 
@@ -21,14 +15,14 @@ use levers::Session;
 use levers::plan::Change;
 use machine::Machine;
 use model::record::{Proof, Record, Settings};
-use model::stats::paired::{BAND, Better, Comparison, Verdict};
+use model::stats::paired::{BAND, Better, Comparison, Rules, Verdict};
 use model::{CpuSet, Finding, Known, Obstacle, Seconds, Unavailable};
 
+use crate::arms::interference::InterferenceWatch;
+use crate::arms::{Arm, ArmRunner, Turns, difference};
 use crate::run::arm_env::ArmEnv;
-use crate::run::single::Subject;
 use crate::run::{Error, Progress};
-use arm_runner::ArmRunner;
-use interference::InterferenceWatch;
+use quad_run::QuadRun;
 use rig::executor::Stop;
 
 /// What is compared, and how.
@@ -63,14 +57,6 @@ pub struct Comparing {
     pub look: Option<ArmLook>,
 }
 
-/// What is measured.
-pub enum AbSubject {
-    /// A workload of an area, and its quantity where it is not the usual one.
-    Area(&'static Subject, Option<String>),
-    /// A command.
-    Command(Vec<String>, Metric),
-}
-
 impl Comparing {
     /// A command, or a workload, with everything as usual.
     pub fn usual(what: AbSubject) -> Comparing {
@@ -95,7 +81,28 @@ impl Comparing {
     /// Whether A and B come to the same.
     fn is_equal(&self) -> bool {
         let [a, b] = &self.own;
-        a.is_like(b) && arm_runner::difference(&self.changes).is_empty()
+        a.is_like(b) && self.difference().is_empty()
+    }
+
+    /// What changes from A to B on the machine.
+    fn difference(&self) -> Vec<Change> {
+        difference(&self.changes[0], &self.changes[1])
+    }
+
+    fn turns(&self) -> Turns<'_> {
+        let arm = |place: usize| Arm {
+            name: ["A", "B"][place],
+            own: &self.own[place],
+            changes: &self.changes[place],
+            busy: &self.busy[place],
+        };
+        Turns {
+            arms: [0, 1].map(arm).to_vec(),
+            what: &self.what,
+            budget: self.budget,
+            watches_clocks: self.watches_clocks,
+            look: self.look,
+        }
     }
 }
 
@@ -110,19 +117,22 @@ pub fn run<'m>(
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Record, Error> {
     let begun = Instant::now();
-    let mut bench = ArmRunner::new(machine, comparing, session, stop)?;
-    let mut proofs = bench.prove(machine)?;
+    let mut bench = ArmRunner::new(machine, comparing.turns(), session, stop)?;
+    let mut proofs = if comparing.prove { bench.prove(machine, [0, 1])? } else { Vec::new() };
     let mut promises = comparing.promises.clone();
-    proofs.extend(bench.keep_promises(machine, &mut promises, stop)?);
+    proofs.extend(promised::keep(&mut bench, machine, &mut promises, stop)?);
     proofs.extend(comparing.unobserved.iter().cloned());
     let surroundings = InterferenceWatch::watch(machine, bench.cpus(), bench.elapsed());
-    let (mut run, lost) = bench.compare(progress)?;
-    proofs.extend(bench.busy_kept(&promises));
+    let usual = bench.usual_direction();
+    let better = comparing.better.unwrap_or(usual);
+    let rules = Rules { better, band: comparing.band, level: 0.05 };
+    let (mut run, lost) = QuadRun { bench: &mut bench, comparing, rules }.compare(progress)?;
+    proofs.extend(promised::busy_kept(&bench, &promises));
     run.busy_clocks = bench.busy_clocks();
     let looked = bench.looked();
     let mut record = described;
     record.run.plan.cpus = bench.cpus();
-    let around = surroundings.end(machine, bench.elapsed(), &run.ran);
+    let around = surroundings.end(machine, bench.elapsed(), bench.ran());
     withhold(&mut run.comparison, around.rivals);
     if machine.simulated.is_none() {
         record.run.seconds = begun.elapsed().as_secs_f64();
@@ -130,7 +140,7 @@ pub fn run<'m>(
     if stop.asked() {
         record.run.interrupted = Some("stopped".to_owned());
     }
-    let changes = arm_runner::difference(&comparing.changes);
+    let changes = comparing.difference();
     if run.held_seconds.is_some() {
         for proof in &mut proofs {
             proof.caveat = None;
@@ -169,7 +179,7 @@ fn withhold(comparison: &mut Known<Comparison>, rivals: f64) {
 }
 
 /// Settings that move power were not held, and no proof says so: each reason once.
-fn heat(machine: &Machine, changes: &[Change]) -> Vec<Finding> {
+pub(crate) fn heat(machine: &Machine, changes: &[Change]) -> Vec<Finding> {
     let mut found: Vec<Finding> = Vec::new();
     for (about, text) in crate::proof::caveats(machine, changes) {
         match found.iter_mut().find(|known| known.text == text) {

@@ -4,11 +4,10 @@ use levers::Object;
 use levers::unlimited::is_open;
 use machine::Machine;
 use model::record::{Proof, ProofAnswer};
-use model::stats::paired::Arm as Side;
 use model::{CpuId, CpuSet, Hertz};
 
-use super::arm_runner::ArmRunner;
 use crate::areas::subjects;
+use crate::arms::ArmRunner;
 use crate::run::Error;
 use crate::run::arm_env::ArmEnv;
 use crate::run::single::Single;
@@ -47,66 +46,61 @@ impl Promise {
     }
 }
 
-/// What can be seen of the machine whenever an arm was set, beside clocks.
-pub type ArmLook = fn(&Machine) -> Vec<Proof>;
-
 /// Relative differences up to this are the promised clock.
 const BAND: f64 = 0.02;
 
-impl<'m> ArmRunner<'m, '_, '_> {
-    /// The clock of each CPU that was promised one, in both arms. What the kernel turns out to leave of a promise,
-    /// once an arm was set, is all that is promised then.
-    pub(super) fn keep_promises(
-        &mut self,
-        machine: &'m Machine,
-        promises: &mut [Promise],
-        stop: &Stop,
-    ) -> Result<Vec<Proof>, Error> {
-        let mut seen = vec![[None; 2]; promises.len()];
-        for (place, side) in [Side::A, Side::B].into_iter().enumerate() {
-            if promises.is_empty() || stop.asked() {
-                return Ok(Vec::new());
-            }
-            self.set(side)?;
-            for (found, promise) in seen.iter_mut().zip(promises.iter_mut()) {
-                promise.limit(machine, place);
-                if promise.is_used[place] {
-                    // Whoever is measured with it is at work, too.
-                    self.keep_busy_around(promise.cpu, place)?;
-                    found[place] = clock(machine, promise.cpu, stop)?;
-                }
+/// The clock of each CPU that was promised one, in both arms. What the kernel turns out to leave of a promise, once an
+/// arm was set, is all that is promised then.
+pub(super) fn keep<'m>(
+    bench: &mut ArmRunner<'m, '_, '_>,
+    machine: &'m Machine,
+    promises: &mut [Promise],
+    stop: &Stop,
+) -> Result<Vec<Proof>, Error> {
+    let mut seen = vec![[None; 2]; promises.len()];
+    for arm in [0, 1] {
+        if promises.is_empty() || stop.asked() {
+            return Ok(Vec::new());
+        }
+        bench.set(arm)?;
+        for (found, promise) in seen.iter_mut().zip(promises.iter_mut()) {
+            promise.limit(machine, arm);
+            if promise.is_used[arm] {
+                // Whoever is measured with it is at work, too.
+                bench.keep_busy_around(promise.cpu, arm)?;
+                found[arm] = clock(machine, promise.cpu, stop)?;
             }
         }
-        let chains = promises.iter().zip(seen).filter(|(it, _)| it.is_used != [false; 2]);
-        Ok(chains.map(|(promise, seen)| proof(promise, promise.is_used, seen)).collect())
     }
+    let chains = promises.iter().zip(seen).filter(|(it, _)| it.is_used != [false; 2]);
+    Ok(chains.map(|(promise, seen)| proof(promise, promise.is_used, seen)).collect())
+}
 
-    /// Whether CPUs that are kept busy have the clock that the arm promises them, once it was seen.
-    pub(super) fn busy_kept(&self, promises: &[Promise]) -> Vec<Proof> {
-        /// Clocks are averages.
-        const STEP: f64 = 1e7;
-        let mut alike: Vec<(CpuSet, Proof)> = Vec::new();
-        for promise in promises.iter().filter(|promise| promise.is_busy != [false; 2]) {
-            let rounded = |hertz: f64| (hertz / STEP).round() * STEP;
-            let seen = [0, 1].map(|arm| self.busy_clock(promise.cpu, arm).map(rounded));
-            if seen == [None, None] {
-                continue;
-            }
-            let proof = proof(promise, promise.is_busy, seen);
-            let is_like =
-                |(_, it): &&mut (CpuSet, Proof)| it.answer == proof.answer && it.seen == proof.seen;
-            match alike.iter_mut().find(is_like) {
-                Some((cpus, _)) => *cpus = cpus.iter().chain([promise.cpu]).collect(),
-                None => alike.push((CpuSet::from_iter([promise.cpu]), proof)),
-            }
+/// Whether CPUs that are kept busy have the clock that the arm promises them, once it was seen.
+pub(super) fn busy_kept(bench: &ArmRunner<'_, '_, '_>, promises: &[Promise]) -> Vec<Proof> {
+    /// Clocks are averages.
+    const STEP: f64 = 1e7;
+    let mut alike: Vec<(CpuSet, Proof)> = Vec::new();
+    for promise in promises.iter().filter(|promise| promise.is_busy != [false; 2]) {
+        let rounded = |hertz: f64| (hertz / STEP).round() * STEP;
+        let seen = [0, 1].map(|arm| bench.busy_clock(promise.cpu, arm).map(rounded));
+        if seen == [None, None] {
+            continue;
         }
-        let named = |(cpus, proof): (CpuSet, Proof)| Proof {
-            id: format!("clock of busy {}", cpus.named()),
-            load: "chain of multiplies, around each measurement".to_owned(),
-            ..proof
-        };
-        alike.into_iter().map(named).collect()
+        let proof = proof(promise, promise.is_busy, seen);
+        let is_like =
+            |(_, it): &&mut (CpuSet, Proof)| it.answer == proof.answer && it.seen == proof.seen;
+        match alike.iter_mut().find(is_like) {
+            Some((cpus, _)) => *cpus = cpus.iter().chain([promise.cpu]).collect(),
+            None => alike.push((CpuSet::from_iter([promise.cpu]), proof)),
+        }
     }
+    let named = |(cpus, proof): (CpuSet, Proof)| Proof {
+        id: format!("clock of busy {}", cpus.named()),
+        load: "chain of multiplies, around each measurement".to_owned(),
+        ..proof
+    };
+    alike.into_iter().map(named).collect()
 }
 
 /// The clock of a CPU by the chain, in hertz; none: it cannot be told now.

@@ -2,14 +2,14 @@
 
 use std::collections::VecDeque;
 
-use model::record::{AbRun, ArmFailure, LeftOut, QuadCost};
+use model::record::{AbRun, ArmFailure, LeftOut, QuadCost, Ran};
 use model::stats::paired::{
-    Arm as Side, Beside, Flag, Kind, Looks, Noise, Order, Slot, compare, schedule,
+    Arm as Side, Beside, Flag, Kind, Looks, Noise, Order, Quad, Rules, Slot, compare, schedule,
 };
 use model::{Finding, Known, Obstacle, Seconds, Unavailable};
 
-use super::arm_runner::{ArmRunner, Measurer, Stopped};
-use super::{AbSubject, Metric};
+use super::Comparing;
+use crate::arms::{ArmRunner, Stopped};
 use crate::proof::SWITCHES;
 use crate::run::{Error, Progress};
 use rig::executor::RunError;
@@ -26,21 +26,41 @@ const QUADS_MAX: u64 = 1000;
 /// Of so many quads it is judged whether too many have no number.
 const TRIED_MIN: usize = 8;
 
-impl ArmRunner<'_, '_, '_> {
+/// Two arms that are compared.
+pub(super) struct QuadRun<'r, 'm, 's, 'c> {
+    pub(super) bench: &'r mut ArmRunner<'m, 's, 'c>,
+    pub(super) comparing: &'c Comparing,
+    pub(super) rules: Rules,
+}
+
+/// Its place among those that take turns.
+fn place(side: Side) -> usize {
+    match side {
+        Side::A => 0,
+        Side::B => 1,
+    }
+}
+
+/// Who has that place.
+fn side(place: usize) -> Side {
+    if place == 0 { Side::A } else { Side::B }
+}
+
+impl QuadRun<'_, '_, '_, '_> {
     /// All of it; and a remark where a CPU was lost.
     pub(super) fn compare(
         &mut self,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<(AbRun, Option<Finding>), Error> {
         let mut run = self.blank();
-        let began = self.elapsed();
+        let began = self.bench.elapsed();
         // Nobody knows yet how long it takes, and the first time is never like the others.
         let stopped = match self.pilot() {
             Ok(each) => self.quads(began, each, &mut run, progress),
             Err(stopped) => Some(stopped),
         };
         let lost = match stopped {
-            Some(stopped) => end(stopped, &mut run, self.was_set)?,
+            Some(stopped) => end(stopped, &mut run, self.bench.was_set)?,
             None => None,
         };
         self.conclude(&mut run, began);
@@ -51,13 +71,13 @@ impl ArmRunner<'_, '_, '_> {
     fn pilot(&mut self) -> Result<f64, Stopped> {
         let (mut measured, mut disturbed) = (Vec::new(), Vec::new());
         for side in [Side::A, Side::B, Side::A, Side::B] {
-            let before = self.elapsed();
-            let times = match self.measure(side) {
+            let before = self.bench.elapsed();
+            let times = match self.bench.measure(place(side)) {
                 Ok(_) => &mut measured,
                 Err(Stopped::Disturbed(..)) => &mut disturbed,
                 Err(stopped) => return Err(stopped),
             };
-            let took = (self.elapsed() - before).0;
+            let took = (self.bench.elapsed() - before).0;
             times.push(took);
             // No budget that is a quad long has room for eight.
             if took * 4.0 > self.comparing.budget.0 {
@@ -70,25 +90,7 @@ impl ArmRunner<'_, '_, '_> {
 
     fn blank(&self) -> AbRun {
         let comparing = self.comparing;
-        let (subject, metric, unit) = match (&comparing.what, &self.measurer) {
-            (AbSubject::Area(subject, _), Measurer::Area { ready, .. }) => {
-                let quantity = ready[0].quantity;
-                let subject = format!("{}: {}, {}", subject.id, ready[0].workload, subject.doc);
-                (subject, quantity.label.to_owned(), quantity.unit.symbol().to_owned())
-            }
-            (AbSubject::Command(words, Metric::Wall), _) => {
-                (words.join(" "), "time from start to end".to_owned(), "s".to_owned())
-            }
-            (AbSubject::Command(words, Metric::Printed(expression)), _) => {
-                (words.join(" "), format!("printed number /{expression}/"), String::new())
-            }
-            (AbSubject::Command(words, Metric::Json(path)), _) => {
-                (words.join(" "), format!("printed number {}", path.join(".")), String::new())
-            }
-            (AbSubject::Area(subject, _), _) => {
-                (subject.id.to_owned(), String::new(), String::new())
-            }
-        };
+        let [subject, metric, unit] = self.bench.measured();
         let nothing = "nothing was measured";
         AbRun {
             subject,
@@ -97,7 +99,7 @@ impl ArmRunner<'_, '_, '_> {
             a: comparing.words[0].clone(),
             b: comparing.words[1].clone(),
             looks: Looks { quads: Vec::new(), level: 0.05 },
-            rules: self.rules(),
+            rules: self.rules,
             control_every: CONTROL_EVERY,
             quads: Vec::new(),
             comparison: Known::No {
@@ -125,8 +127,8 @@ impl ArmRunner<'_, '_, '_> {
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Option<Stopped> {
         let budget = self.comparing.budget;
-        let each = each + self.hold_if_there_is_time((self.elapsed() - began).0, each);
-        match self.plan((self.elapsed() - began).0, each) {
+        let each = each + self.hold_if_there_is_time((self.bench.elapsed() - began).0, each);
+        match self.plan((self.bench.elapsed() - began).0, each) {
             Ok(looks) => run.looks = looks,
             // Whoever made measurements that slow is told with the reason.
             Err(unavailable) => {
@@ -136,11 +138,11 @@ impl ArmRunner<'_, '_, '_> {
             }
         }
         run.rules.level = run.looks.level;
-        let random = &mut self.random;
+        let random = &mut self.bench.random;
         let slots = schedule(run.looks.last(), CONTROL_EVERY, &mut |below| random.u64(0..below));
         let mut slots = VecDeque::from(slots);
         while let Some(slot) = slots.pop_front() {
-            let used = (self.elapsed() - began) / budget;
+            let used = (self.bench.elapsed() - began) / budget;
             progress(Progress { share: used.min(1.0), doing: "comparing" });
             match self.quad(slot) {
                 Ok(quad) => {
@@ -151,18 +153,18 @@ impl ArmRunner<'_, '_, '_> {
                     }
                 }
                 Err(Stopped::Disturbed(arm, unavailable)) => {
-                    run.left_out.push(LeftOut { kind: slot.kind, arm, unavailable });
+                    run.left_out.push(LeftOut { kind: slot.kind, arm: side(arm), unavailable });
                     if let Some(why) = too_many_left_out(run) {
                         run.ended = why;
                         return None;
                     }
                     // Another coin: what was seen of this quad has no part in the order of the next.
-                    let order = if self.random.bool() { Order::Abba } else { Order::Baab };
+                    let order = if self.bench.random.bool() { Order::Abba } else { Order::Baab };
                     slots.push_front(Slot { order, ..slot });
                 }
                 Err(stopped) => return Some(stopped),
             }
-            if (self.elapsed() - began).0 > budget.0 * 1.05 {
+            if (self.bench.elapsed() - began).0 > budget.0 * 1.05 {
                 "the budget was spent".clone_into(&mut run.ended);
                 return None;
             }
@@ -171,15 +173,33 @@ impl ArmRunner<'_, '_, '_> {
         None
     }
 
+    fn quad(&mut self, slot: Slot) -> Result<Quad, Stopped> {
+        let (mut values, mut chain) = ([0.0; 4], [0.0; 4]);
+        for (seat, arm) in slot.order.arms().into_iter().enumerate() {
+            values[seat] = match slot.kind {
+                Kind::Compared => self.bench.measure(place(arm)),
+                Kind::Control => self.bench.control(place(Side::A), place(arm)),
+            }?;
+            chain[seat] = self.bench.multiply()?;
+        }
+        let quad = Quad::new(slot, values).map_err(|reason| {
+            Stopped::Failed(ArmFailure { arm: "A or B".to_owned(), why: reason.why })
+        })?;
+        if let Some(beside) = &mut self.bench.beside {
+            beside.quads.extend(Quad::new(slot, chain));
+        }
+        Ok(quad)
+    }
+
     /// Settings that move power are held until heat has settled, where the time allows. Answers what that
     /// adds to a measurement.
     fn hold_if_there_is_time(&mut self, spent: f64, each: f64) -> f64 {
-        let Some(settles) = self.settles else { return 0.0 };
+        let Some(settles) = self.bench.settles else { return 0.0 };
         let more = settles.0 * SWITCHES / 4.0;
         if self.plan(spent, each + more).is_err() {
             return 0.0;
         }
-        self.hold = Some(settles);
+        self.bench.hold = Some(settles);
         more
     }
 
@@ -193,22 +213,29 @@ impl ArmRunner<'_, '_, '_> {
     }
 
     fn conclude(&self, run: &mut AbRun, began: Seconds) {
-        run.beside = self.beside.as_ref().and_then(super::companion::ControlChain::told);
-        run.ran = self.ran();
+        let bench = &*self.bench;
+        run.beside = bench.beside.as_ref().and_then(crate::arms::ControlChain::told);
+        let ran = bench.ran().iter().enumerate().map(|(arm, ran)| Ran {
+            arm: side(arm),
+            runs: ran.runs,
+            cpu_seconds: ran.cpu_seconds,
+            involuntary_switches: ran.involuntary_switches,
+        });
+        run.ran = ran.collect();
         let refusal = run.failures.first().map(|failure| {
             let why = format!("{} fails: {}", failure.arm, failure.why);
             Unavailable::new(Obstacle::Measurement, "verdict", why)
         });
         let refusal = refusal.or_else(|| disturbed(run));
-        let all = (self.elapsed() - began).0;
+        let all = (bench.elapsed() - began).0;
         if !run.quads.is_empty() {
             // Four of the measurements were no quad.
             let quads = (run.quads.len() + run.left_out.len() + 1) as f64;
-            let own = (all - self.measuring.0 - self.setting.0).max(0.0);
-            let [each, setting, own] = [all, self.setting.0, own].map(|seconds| seconds / quads);
+            let own = (all - bench.measuring.0 - bench.setting.0).max(0.0);
+            let [each, setting, own] = [all, bench.setting.0, own].map(|seconds| seconds / quads);
             run.cost = Some(QuadCost { seconds: each, setting, own });
         }
-        run.held_seconds = self.hold.filter(|_| self.holds > 0).map(|hold| hold.0);
+        run.held_seconds = bench.hold.filter(|_| bench.holds > 0).map(|hold| hold.0);
         let compared = run.quads.iter().filter(|quad| quad.slot.kind == Kind::Compared).count();
         let per_compared = all / compared.max(1) as f64;
         if let Some(found) = compare(&run.quads, &run.rules, Some(Seconds(per_compared))) {

@@ -14,22 +14,22 @@ use rig::streams;
 use crate::run;
 
 /// A fixed chain of multiplies on one CPU.
-pub(super) struct ControlChain {
-    pub(super) cpu: CpuId,
+pub(crate) struct ControlChain {
+    pub(crate) cpu: CpuId,
     /// What executes it, where nothing else here can.
     own: Option<(Box<dyn Executor>, Tools)>,
     /// Its seconds in the slots of the quads.
-    pub(super) quads: Vec<Quad>,
+    pub(crate) quads: Vec<Quad>,
 }
 
 impl ControlChain {
     /// By what executes the measurements.
-    pub(super) fn shared(cpu: CpuId) -> ControlChain {
+    pub(crate) fn shared(cpu: CpuId) -> ControlChain {
         ControlChain { cpu, own: None, quads: Vec::new() }
     }
 
     /// Where a command is measured. None where no thread of this process can be timed.
-    pub(super) fn alone(machine: &Machine, cpu: CpuId, stop: &Stop) -> Option<ControlChain> {
+    pub(crate) fn alone(machine: &Machine, cpu: CpuId, stop: &Stop) -> Option<ControlChain> {
         run::refuse_elsewhere(machine).ok()?;
         let stamps = clock::calibrate_by(machine, RateChoice::Best).ok()?;
         let executor = run::executor(machine, &stamps, None, stop).ok()?;
@@ -38,13 +38,13 @@ impl ControlChain {
     }
 
     /// Once, where nothing else executes it.
-    pub(super) fn multiply(&mut self) -> Result<Option<f64>, RunError> {
+    pub(crate) fn multiply(&mut self) -> Result<Option<f64>, RunError> {
         let Some((executor, tools)) = &mut self.own else { return Ok(None) };
         calibration::multiply(&mut **executor, tools, self.cpu)
     }
 
     /// What is kept of it.
-    pub(super) fn told(&self) -> Option<BesideRun> {
+    pub(crate) fn told(&self) -> Option<BesideRun> {
         (!self.quads.is_empty()).then(|| BesideRun {
             subject: "a fixed chain of multiplies".to_owned(),
             cpu: self.cpu,

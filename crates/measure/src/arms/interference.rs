@@ -2,9 +2,10 @@
 
 use machine::Machine;
 use machine::disturbances::{self, Counters};
-use model::record::{Fact, Ran};
+use model::record::Fact;
 use model::{CpuSet, Finding, Seconds};
 
+use super::CommandRuns;
 use crate::run::other_load::OtherLoad;
 
 /// What went on since a moment.
@@ -31,7 +32,7 @@ impl InterferenceWatch {
     }
 
     /// Until now. `ran` is what the kernel says of a command.
-    pub(crate) fn end(self, machine: &Machine, now: Seconds, ran: &[Ran]) -> Around {
+    pub(crate) fn end(self, machine: &Machine, now: Seconds, ran: &[CommandRuns]) -> Around {
         let conditions = disturbances::read(machine, &self.cpus).since(&self.counters);
         let seconds = (now - self.begun).0;
         let mut findings = disturbances::findings(&conditions, seconds, self.cpus.len());
@@ -43,13 +44,13 @@ impl InterferenceWatch {
 }
 
 /// CPUs were taken away from the command again and again.
-fn preempted(ran: &[Ran]) -> Option<Finding> {
+fn preempted(ran: &[CommandRuns]) -> Option<Finding> {
     /// A scheduler gives slices of 3 to 10 ms: who shares a CPU with somebody loses it 100 to 300 times
     /// in each second of CPU time.
     const PER_SECOND_MIN: f64 = 100.0;
     /// Of a short run one is chance.
     const PER_RUN_MIN: f64 = 2.0;
-    let sum = |of: fn(&Ran) -> f64| ran.iter().map(of).sum::<f64>();
+    let sum = |of: fn(&CommandRuns) -> f64| ran.iter().map(of).sum::<f64>();
     let switches = sum(|ran| ran.involuntary_switches as f64);
     let (runs, seconds) = (sum(|ran| ran.runs as f64), sum(|ran| ran.cpu_seconds));
     let often = switches >= PER_RUN_MIN * runs && switches > PER_SECOND_MIN * seconds;
@@ -67,12 +68,10 @@ fn preempted(ran: &[Ran]) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use model::stats::paired::Arm;
-
     use super::*;
 
-    fn ran(runs: u64, cpu_seconds: f64, involuntary_switches: u64) -> Ran {
-        Ran { arm: Arm::A, runs, cpu_seconds, involuntary_switches }
+    fn ran(runs: u64, cpu_seconds: f64, involuntary_switches: u64) -> CommandRuns {
+        CommandRuns { runs, cpu_seconds, involuntary_switches }
     }
 
     #[test]

@@ -6,15 +6,14 @@ use fastrand::Rng;
 use levers::Session;
 use levers::plan::Change;
 use machine::{Machine, facts};
-use model::record::{ArmFailure, BusyClocks, CpuRole, Proof, Ran};
-use model::stats::paired::{Arm as Side, Better, Kind, Quad, Rules, Slot};
+use model::record::{ArmFailure, BusyClocks, CpuRole, Proof};
+use model::stats::paired::Better;
 use model::{CpuId, CpuSet, Known, Obstacle, Reading, Seconds, Unavailable};
 
 use super::busy::Busy;
 use super::companion::ControlChain;
 use super::watch::Watch;
-use super::{AbSubject, Comparing, command};
-use crate::ab::Metric;
+use super::{AbSubject, Metric, Turns, command};
 use crate::proof::{self, Observer};
 use crate::run::Error;
 use crate::run::arm_env::ArmEnv;
@@ -23,52 +22,66 @@ use rig::executor::{RunError, Stop};
 use rig::placement::Choice;
 
 /// What measures an arm.
-pub(super) enum Measurer<'m> {
-    Area { single: Box<Single<'m>>, ready: Box<[Ready; 2]> },
+pub(crate) enum Measurer<'m> {
+    /// A workload: what measures it, and what was made ready for each arm.
+    Area { single: Box<Single<'m>>, ready: Vec<Ready> },
+    /// A command.
     Command { words: Vec<String>, metric: Metric },
 }
 
-pub(super) struct ArmRunner<'m, 's, 'c> {
-    pub(super) measurer: Measurer<'m>,
+/// Arms in their seats.
+pub(crate) struct ArmRunner<'m, 's, 'c> {
+    pub(crate) measurer: Measurer<'m>,
     session: Option<&'s mut Session<'m>>,
-    pub(super) comparing: &'c Comparing,
+    pub(crate) turns: Turns<'c>,
     begun: Instant,
     /// Time within measurements.
-    pub(super) measuring: Seconds,
+    pub(crate) measuring: Seconds,
     /// Time in which settings were written.
-    pub(super) setting: Seconds,
+    pub(crate) setting: Seconds,
     /// Whether any were.
-    pub(super) was_set: bool,
+    pub(crate) was_set: bool,
     /// When heat has settled after a change; none where settings move no power.
-    pub(super) settles: Option<Seconds>,
+    pub(crate) settles: Option<Seconds>,
     /// How long a setting is under load before it is measured.
-    pub(super) hold: Option<Seconds>,
+    pub(crate) hold: Option<Seconds>,
     /// The arm whose settings were held as long as that since they were made.
-    settled: Option<Side>,
+    settled: Option<usize>,
     /// How often they were held so long.
-    pub(super) holds: u64,
-    pub(super) random: Rng,
-    /// The CPUs that are measured, as A and as B.
-    cpus: [CpuSet; 2],
+    pub(crate) holds: u64,
+    pub(crate) random: Rng,
+    /// The CPUs that are measured, by arm.
+    cpus: Vec<CpuSet>,
     /// What keeps others busy meanwhile.
     busy: Busy<'m>,
     /// The clocks of all of them; none: nobody asked.
     watch: Option<Reading<Watch<'m>>>,
     /// The same work after each measurement; none where it cannot be done.
-    pub(super) beside: Option<ControlChain>,
-    /// What the kernel says of a command's runs.
-    ran: [Ran; 2],
+    pub(crate) beside: Option<ControlChain>,
+    /// What the kernel says of a command's runs, by arm.
+    ran: Vec<CommandRuns>,
     /// Who is looked at when settings were made, and what was seen of each arm, each answer once.
     machine: &'m Machine,
-    looked: Vec<(Side, Proof)>,
+    looked: Vec<(usize, Proof)>,
     stop: Stop,
 }
 
+/// The runs of a command in one arm.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct CommandRuns {
+    /// How many.
+    pub(crate) runs: u64,
+    /// Time of CPUs, of all of them.
+    pub(crate) cpu_seconds: f64,
+    /// Times that a CPU was taken away from one of their threads.
+    pub(crate) involuntary_switches: u64,
+}
+
 /// Why there is no measurement.
-pub(super) enum Stopped {
+pub(crate) enum Stopped {
     Interrupted,
     /// Somebody disturbed it: the next one may have a number.
-    Disturbed(Side, Unavailable),
+    Disturbed(usize, Unavailable),
     Failed(ArmFailure),
     Error(Error),
 }
@@ -83,36 +96,35 @@ impl From<RunError> for Stopped {
 }
 
 impl<'m, 's, 'c> ArmRunner<'m, 's, 'c> {
-    pub(super) fn new(
+    pub(crate) fn new(
         machine: &'m Machine,
-        comparing: &'c Comparing,
+        turns: Turns<'c>,
         session: Option<&'s mut Session<'m>>,
         stop: &Stop,
     ) -> Result<ArmRunner<'m, 's, 'c>, Error> {
-        let (measurer, of_arms) = measurer(machine, comparing, stop)?;
-        let [a, b] = &of_arms;
-        // On a CPU that only one arm uses it would tell how unlike the CPUs are.
-        let shared = a.iter().find(|cpu| b.contains(*cpu));
+        let (measurer, of_arms) = measurer(machine, &turns, stop)?;
+        // On a CPU that only some arms use it would tell how unlike the CPUs are.
+        let shared = of_arms[0].iter().find(|cpu| of_arms.iter().all(|it| it.contains(*cpu)));
         let beside = shared.and_then(|cpu| match &measurer {
             Measurer::Area { .. } => Some(ControlChain::shared(cpu)),
             Measurer::Command { .. } => ControlChain::alone(machine, cpu, stop),
         });
-        let settles = proof::settles(machine, &difference(&comparing.changes));
+        let first = turns.arms[0].changes;
+        let differing: Vec<Change> =
+            turns.arms[1..].iter().flat_map(|arm| difference(first, arm.changes)).collect();
+        let settles = proof::settles(machine, &differing);
         let random = Rng::with_seed(machine.host.seed());
         let (begun, measuring) = (Instant::now(), Seconds(0.0));
-        let ran = [Side::A, Side::B].map(|arm| Ran {
-            arm,
-            runs: 0,
-            cpu_seconds: 0.0,
-            involuntary_switches: 0,
-        });
+        let ran = vec![CommandRuns::default(); turns.arms.len()];
         let stop = stop.clone();
-        let all: CpuSet = of_arms.iter().chain(&comparing.busy).flat_map(CpuSet::iter).collect();
-        let watch = comparing.watches_clocks.then(|| Watch::open(machine, &all));
+        let busy = turns.arms.iter().map(|arm| arm.busy);
+        let all: CpuSet = of_arms.iter().chain(busy).flat_map(CpuSet::iter).collect();
+        let arms = turns.arms.len();
+        let watch = turns.watches_clocks.then(|| Watch::open(machine, &all, arms));
         Ok(ArmRunner {
             measurer,
             session,
-            comparing,
+            turns,
             begun,
             measuring,
             setting: Seconds(0.0),
@@ -134,7 +146,7 @@ impl<'m, 's, 'c> ArmRunner<'m, 's, 'c> {
     }
 
     /// Time since it began: on a simulated machine, that which passed there.
-    pub(super) fn elapsed(&self) -> Seconds {
+    pub(crate) fn elapsed(&self) -> Seconds {
         match &self.measurer {
             Measurer::Area { single, .. } => single.elapsed(),
             Measurer::Command { .. } => Seconds(self.begun.elapsed().as_secs_f64()),
@@ -142,15 +154,15 @@ impl<'m, 's, 'c> ArmRunner<'m, 's, 'c> {
     }
 
     /// The CPUs that are measured: of a command, those that it may use.
-    pub(super) fn cpus(&self) -> CpuSet {
+    pub(crate) fn cpus(&self) -> CpuSet {
         self.cpus.iter().flat_map(CpuSet::iter).collect()
     }
 
     /// The clocks of CPUs around the measurements, where they were asked for.
-    pub(super) fn busy_clocks(&self) -> Option<Known<BusyClocks>> {
+    pub(crate) fn busy_clocks(&self) -> Option<Known<BusyClocks>> {
         let role = |cpu: CpuId, arm: usize| match () {
             () if self.cpus[arm].contains(cpu) => CpuRole::Measured,
-            () if self.comparing.busy[arm].contains(cpu) => CpuRole::Busy,
+            () if self.turns.arms[arm].busy.contains(cpu) => CpuRole::Busy,
             () => CpuRole::Idle,
         };
         let watch = self.watch.as_ref()?.as_ref();
@@ -158,98 +170,123 @@ impl<'m, 's, 'c> ArmRunner<'m, 's, 'c> {
     }
 
     /// The clock of a CPU in an arm, in hertz, as far as it was seen.
-    pub(super) fn busy_clock(&self, cpu: CpuId, arm: usize) -> Option<f64> {
+    pub(crate) fn busy_clock(&self, cpu: CpuId, arm: usize) -> Option<f64> {
         self.watch.as_ref()?.as_ref().ok()?.clock(cpu, arm)
     }
 
-    /// What the kernel says of a command's runs.
-    pub(super) fn ran(&self) -> Vec<Ran> {
+    /// What the kernel says of a command's runs, by arm; nothing where there is none.
+    pub(crate) fn ran(&self) -> &[CommandRuns] {
         match &self.measurer {
-            Measurer::Area { .. } => Vec::new(),
-            Measurer::Command { .. } => self.ran.to_vec(),
+            Measurer::Area { .. } => &[],
+            Measurer::Command { .. } => &self.ran,
         }
     }
 
-    pub(super) fn rules(&self) -> Rules {
+    /// What is measured, the quantity, and its unit; empty: whatever the program says.
+    pub(crate) fn measured(&self) -> [String; 3] {
+        match (self.turns.what, &self.measurer) {
+            (AbSubject::Area(subject, _), Measurer::Area { ready, .. }) => {
+                let quantity = ready[0].quantity;
+                let subject = format!("{}: {}, {}", subject.id, ready[0].workload, subject.doc);
+                [subject, quantity.label.to_owned(), quantity.unit.symbol().to_owned()]
+            }
+            (AbSubject::Area(subject, _), _) => {
+                [subject.id.to_owned(), String::new(), String::new()]
+            }
+            (AbSubject::Command(words, metric), _) => {
+                let (metric, unit) = match metric {
+                    Metric::Wall => ("time from start to end".to_owned(), "s"),
+                    Metric::Printed(expression) => (format!("printed number /{expression}/"), ""),
+                    Metric::Json(path) => (format!("printed number {}", path.join(".")), ""),
+                };
+                [words.join(" "), metric, unit.to_owned()]
+            }
+        }
+    }
+
+    /// Which direction of what is measured is better, unless somebody says otherwise.
+    pub(crate) fn usual_direction(&self) -> Better {
         let usual = match &self.measurer {
             Measurer::Area { ready, .. } => ready[0].quantity.better,
             Measurer::Command { .. } => None,
         };
-        let usual = usual.unwrap_or(Better::Less);
-        let better = self.comparing.better.unwrap_or(usual);
-        Rules { better, band: self.comparing.band, level: 0.05 }
+        usual.unwrap_or(Better::Less)
     }
 
     /// Makes the settings of an arm, and keeps busy who is to be busy then.
-    pub(super) fn set(&mut self, side: Side) -> Result<(), Error> {
-        self.busy.keep(&self.comparing.busy[index(side)]).map_err(Error::Unavailable)?;
+    pub(crate) fn set(&mut self, arm: usize) -> Result<(), Error> {
+        self.busy.keep(self.turns.arms[arm].busy).map_err(Error::Unavailable)?;
         let began = self.elapsed();
         let Some(session) = &mut self.session else { return Ok(()) };
-        let set = session.switch(&self.comparing.changes[index(side)]);
+        let set = session.switch(self.turns.arms[arm].changes);
         if !set.map_err(|error| Error::Setting(Box::new(error)))?.is_empty() {
             self.settled = None;
             self.was_set = true;
             self.setting = self.setting + (self.elapsed() - began);
-            self.look(side);
+            self.look(arm);
         }
         Ok(())
     }
 
     /// Keeps busy who is to be busy in an arm, and all CPUs that are measured then but this one.
-    pub(super) fn keep_busy_around(&mut self, cpu: CpuId, arm: usize) -> Result<(), Error> {
+    pub(crate) fn keep_busy_around(&mut self, cpu: CpuId, arm: usize) -> Result<(), Error> {
         let measured = self.cpus[arm].iter().filter(|other| *other != cpu);
-        let all: CpuSet = self.comparing.busy[arm].iter().chain(measured).collect();
+        let all: CpuSet = self.turns.arms[arm].busy.iter().chain(measured).collect();
         self.busy.keep(&all).map_err(Error::Unavailable)
     }
 
     /// What is to be seen now that an arm was set.
-    fn look(&mut self, side: Side) {
-        let proofs = self.comparing.look.map_or_else(Vec::new, |look| look(self.machine));
+    fn look(&mut self, arm: usize) {
+        let proofs = self.turns.look.map_or_else(Vec::new, |look| look(self.machine));
         for proof in proofs {
-            let is_known = |(arm, known): &(Side, Proof)| *arm == side && *known == proof;
+            let is_known = |(other, known): &(usize, Proof)| *other == arm && *known == proof;
             if !self.looked.iter().any(is_known) {
-                self.looked.push((side, proof));
+                self.looked.push((arm, proof));
             }
         }
     }
 
-    /// What was seen whenever settings were made, that of A first.
-    pub(super) fn looked(&mut self) -> Vec<Proof> {
+    /// What was seen whenever settings were made, that of the first arm first.
+    pub(crate) fn looked(&mut self) -> Vec<Proof> {
         if self.looked.is_empty() {
             // Nothing was set: it is as it was found.
-            self.look(Side::A);
+            self.look(0);
         }
-        let looked = std::mem::take(&mut self.looked);
-        let (a, b): (Vec<_>, Vec<_>) = looked.into_iter().partition(|(side, _)| *side == Side::A);
-        let named = |(side, proof): (Side, Proof)| {
-            let arm = if side == Side::A { "A" } else { "B" };
+        let mut looked = std::mem::take(&mut self.looked);
+        looked.sort_by_key(|(arm, _)| *arm);
+        let named = |(arm, proof): (usize, Proof)| {
+            let arm = self.turns.arms[arm].name;
             Proof { id: format!("{} as {arm}", proof.id), ..proof }
         };
-        a.into_iter().chain(b).map(named).collect()
+        looked.into_iter().map(named).collect()
     }
 
     /// Leaves an arm under its own load until its heat is its own, too. What disturbs that costs nothing.
-    fn settle(&mut self, side: Side, ready: Side) -> Result<(), Stopped> {
-        let Some(hold) = self.hold.filter(|_| self.settled != Some(side)) else { return Ok(()) };
+    fn settle(&mut self, arm: usize, ready: usize) -> Result<(), Stopped> {
+        let Some(hold) = self.hold.filter(|_| self.settled != Some(arm)) else { return Ok(()) };
         let began = self.elapsed();
         while (self.elapsed() - began).0 < hold.0 {
             if self.stop.asked() {
                 return Err(Stopped::Interrupted);
             }
-            match self.value(side, ready) {
+            match self.value(arm, ready) {
                 Ok(_) | Err(Stopped::Disturbed(..)) => {}
                 Err(stopped) => return Err(stopped),
             }
         }
-        self.settled = Some(side);
+        self.settled = Some(arm);
         self.holds += 1;
         Ok(())
     }
 
-    /// Whether the machine obeys what differs. That it cannot be seen is an answer, too.
-    pub(super) fn prove(&mut self, machine: &Machine) -> Result<Vec<Proof>, Error> {
-        let differing = difference(&self.comparing.changes);
-        if self.session.is_none() || differing.is_empty() || !self.comparing.prove {
+    /// Whether the machine obeys what differs between two arms. That it cannot be seen is an answer, too.
+    pub(crate) fn prove(
+        &mut self,
+        machine: &Machine,
+        [a, b]: [usize; 2],
+    ) -> Result<Vec<Proof>, Error> {
+        let differing = difference(self.turns.arms[a].changes, self.turns.arms[b].changes);
+        if self.session.is_none() || differing.is_empty() {
             return Ok(Vec::new());
         }
         let mut observer = match Observer::new(machine, &self.stop) {
@@ -257,8 +294,8 @@ impl<'m, 's, 'c> ArmRunner<'m, 's, 'c> {
             Err(reason) => return Ok(proof::unseen_of(machine, &differing, &reason.why)),
         };
         let mut looks = Vec::new();
-        for side in [Side::A, Side::B] {
-            self.set(side)?;
+        for arm in [a, b] {
+            self.set(arm)?;
             match observer.look(&differing) {
                 Ok(look) => looks.push(look),
                 Err(RunError::Interrupted) => return Ok(Vec::new()),
@@ -269,54 +306,54 @@ impl<'m, 's, 'c> ArmRunner<'m, 's, 'c> {
     }
 
     /// One measurement of an arm, as it is set up.
-    pub(super) fn measure(&mut self, side: Side) -> Result<f64, Stopped> {
-        self.measure_by(side, side)
+    pub(crate) fn measure(&mut self, arm: usize) -> Result<f64, Stopped> {
+        self.measure_by(arm, arm)
     }
 
     /// One measurement with the settings of an arm, by what was made ready for one.
-    fn measure_by(&mut self, side: Side, ready: Side) -> Result<f64, Stopped> {
+    fn measure_by(&mut self, arm: usize, ready: usize) -> Result<f64, Stopped> {
         if self.stop.asked() {
             return Err(Stopped::Interrupted);
         }
-        self.set(side).map_err(Stopped::Error)?;
+        self.set(arm).map_err(Stopped::Error)?;
         let before = self.elapsed();
-        let value = self.settle(side, ready).and_then(|()| self.watched(side, ready));
+        let value = self.settle(arm, ready).and_then(|()| self.watched(arm, ready));
         self.measuring = self.measuring + (self.elapsed() - before);
         value
     }
 
     /// One measurement, and the clocks around it.
-    fn watched(&mut self, side: Side, ready: Side) -> Result<f64, Stopped> {
+    fn watched(&mut self, arm: usize, ready: usize) -> Result<f64, Stopped> {
         if let Some(Ok(watch)) = &mut self.watch {
             watch.begin();
         }
-        let value = self.value(side, ready)?;
+        let value = self.value(arm, ready)?;
         if let Some(Ok(watch)) = &mut self.watch {
-            watch.end(side);
+            watch.end(arm);
         }
         Ok(value)
     }
 
-    fn value(&mut self, side: Side, ready: Side) -> Result<f64, Stopped> {
-        let failed = |why: String| Stopped::Failed(ArmFailure { arm: format!("{side:?}"), why });
-        let (own, budget) = (&self.comparing.own[index(side)], self.comparing.budget);
+    fn value(&mut self, arm: usize, ready: usize) -> Result<f64, Stopped> {
+        let seat = self.turns.arms[arm];
+        let failed = |why: String| Stopped::Failed(ArmFailure { arm: seat.name.to_owned(), why });
         match &mut self.measurer {
-            Measurer::Area { single, ready: both } => {
-                single.measure(&both[index(ready)])?.map_err(|unavailable| {
+            Measurer::Area { single, ready: all } => {
+                single.measure(&all[ready])?.map_err(|unavailable| {
                     if unavailable.obstacle == Obstacle::Measurement {
-                        Stopped::Disturbed(side, unavailable)
+                        Stopped::Disturbed(arm, unavailable)
                     } else {
                         failed(unavailable.why)
                     }
                 })
             }
             Measurer::Command { words, metric } => {
-                let done = command::run(words, own, metric, budget, &self.stop);
+                let done = command::run(words, seat.own, metric, self.turns.budget, &self.stop);
                 let done = done.map_err(|error| match error {
                     command::Failed::Interrupted => Stopped::Interrupted,
                     command::Failed::Because(why) => failed(why),
                 })?;
-                let ran = &mut self.ran[index(side)];
+                let ran = &mut self.ran[arm];
                 ran.runs += 1;
                 ran.cpu_seconds += done.usage.cpu_time.as_secs_f64();
                 ran.involuntary_switches += done.usage.involuntary_switches;
@@ -325,35 +362,17 @@ impl<'m, 's, 'c> ArmRunner<'m, 's, 'c> {
         }
     }
 
-    /// A measurement of A in the seat of an arm, with all that is done for that arm: its settings come
-    /// and go, and where only they differ it is measured by what was made ready for it.
-    fn control(&mut self, seat: Side) -> Result<f64, Stopped> {
+    /// A measurement of one arm in the seat of another one, with all that is done for that: its settings come and
+    /// go, and where only they differ it is measured by what was made ready for it.
+    pub(crate) fn control(&mut self, of: usize, seat: usize) -> Result<f64, Stopped> {
         self.set(seat).map_err(Stopped::Error)?;
-        let [a, b] = &self.comparing.own;
-        self.measure_by(Side::A, if a.is_like(b) { seat } else { Side::A })
-    }
-
-    pub(super) fn quad(&mut self, slot: Slot) -> Result<Quad, Stopped> {
-        let (mut values, mut chain) = ([0.0; 4], [0.0; 4]);
-        for (seat, arm) in slot.order.arms().into_iter().enumerate() {
-            values[seat] = match slot.kind {
-                Kind::Compared => self.measure(arm),
-                Kind::Control => self.control(arm),
-            }?;
-            chain[seat] = self.multiply()?;
-        }
-        let quad = Quad::new(slot, values).map_err(|reason| {
-            Stopped::Failed(ArmFailure { arm: "A or B".to_owned(), why: reason.why })
-        })?;
-        if let Some(beside) = &mut self.beside {
-            beside.quads.extend(Quad::new(slot, chain));
-        }
-        Ok(quad)
+        let is_like = self.turns.arms[of].own.is_like(self.turns.arms[seat].own);
+        self.measure_by(of, if is_like { seat } else { of })
     }
 
     /// The same work as after every other measurement. Where it cannot be done any more it is done no
     /// more, and nothing is told of it.
-    fn multiply(&mut self) -> Result<f64, Stopped> {
+    pub(crate) fn multiply(&mut self) -> Result<f64, Stopped> {
         let Some(beside) = &mut self.beside else { return Ok(0.0) };
         let seconds = match &mut self.measurer {
             Measurer::Area { single, ready } => single.multiply(&ready[0], beside.cpu),
@@ -372,18 +391,20 @@ impl<'m, 's, 'c> ArmRunner<'m, 's, 'c> {
 
 fn measurer<'m>(
     machine: &'m Machine,
-    comparing: &Comparing,
+    turns: &Turns<'_>,
     stop: &Stop,
-) -> Result<(Measurer<'m>, [CpuSet; 2]), Error> {
-    match &comparing.what {
+) -> Result<(Measurer<'m>, Vec<CpuSet>), Error> {
+    match turns.what {
         AbSubject::Area(subject, quantity) => {
             let mut single = Single::new(machine, stop)?;
             let quantity = quantity.as_deref().unwrap_or(subject.quantity);
-            let [a, b] = &comparing.own;
-            let a = single.prepare(subject, a, quantity, None)?;
-            let b = single.prepare(subject, b, quantity, Some(&a))?;
-            let cpus = [&a, &b].map(|ready| ready.cpus().clone());
-            Ok((Measurer::Area { single: Box::new(single), ready: Box::new([a, b]) }, cpus))
+            let mut ready: Vec<Ready> = Vec::new();
+            for arm in &turns.arms {
+                let one = single.prepare(subject, arm.own, quantity, ready.first())?;
+                ready.push(one);
+            }
+            let cpus = ready.iter().map(Ready::cpus).collect();
+            Ok((Measurer::Area { single: Box::new(single), ready }, cpus))
         }
         AbSubject::Command(..) if machine.simulated.is_some() => {
             let why = "a simulated machine executes no programs";
@@ -394,26 +415,20 @@ fn measurer<'m>(
             let topology = facts::machine(machine).topology;
             let of = |own: &ArmEnv| match &own.cpus {
                 Some(cpus) => {
-                    Choice::usual(Some(cpus.clone())).place(&topology).map(|_| cpus.clone())
+                    Choice::usual(Some(cpus.clone())).place(&topology)?;
+                    Ok(cpus.clone())
                 }
                 None => Ok(topology.usable.clone()),
             };
-            let [a, b] = &comparing.own;
-            let cpus = [of(a)?, of(b)?];
-            Ok((Measurer::Command { words: words.clone(), metric: metric.clone() }, cpus))
+            let cpus: Result<Vec<CpuSet>, Error> =
+                turns.arms.iter().map(|arm| of(arm.own)).collect();
+            Ok((Measurer::Command { words: words.clone(), metric: metric.clone() }, cpus?))
         }
     }
 }
 
-pub(super) fn index(side: Side) -> usize {
-    match side {
-        Side::A => 0,
-        Side::B => 1,
-    }
-}
-
-/// What changes from A to B.
-pub(super) fn difference([a, b]: &[Vec<Change>; 2]) -> Vec<Change> {
+/// What changes from one arm to another.
+pub(crate) fn difference(a: &[Change], b: &[Change]) -> Vec<Change> {
     let pairs = b.iter().filter_map(|b| {
         let a = a.iter().find(|a| a.object == b.object)?;
         (a.wanted != b.wanted).then(|| Change { former: a.wanted.clone(), ..b.clone() })

@@ -5,11 +5,8 @@ use std::collections::BTreeMap;
 use machine::Machine;
 use machine::activity::Activity;
 use model::record::{ArmClock, BusyClock, BusyClocks, ClockSpread, CpuPlace, CpuRole};
-use model::stats::paired::Arm as Side;
 use model::stats::{median, quantile};
 use model::{CpuId, CpuSet, Obstacle, Reading, Unavailable};
-
-use super::arm_runner::index;
 
 /// Its name in turbostat, and here.
 const CLOCK: &str = "Bzy_MHz";
@@ -20,7 +17,7 @@ pub(super) struct Watch<'m> {
     /// Which column the clock is.
     column: usize,
     /// What was seen of each CPU, by arm.
-    seen: [BTreeMap<CpuId, WatchedClock>; 2],
+    seen: Vec<BTreeMap<CpuId, WatchedClock>>,
 }
 
 /// What was seen of a CPU.
@@ -32,12 +29,15 @@ struct WatchedClock {
 }
 
 impl<'m> Watch<'m> {
-    /// These CPUs; or why their clock cannot be read.
-    pub(super) fn open(machine: &'m Machine, cpus: &CpuSet) -> Reading<Watch<'m>> {
+    /// These CPUs in so many arms; or why their clock cannot be read.
+    pub(super) fn open(machine: &'m Machine, cpus: &CpuSet, arms: usize) -> Reading<Watch<'m>> {
         let mut activity = Activity::open(machine, Some(cpus))?;
         activity.only(&[CLOCK.to_owned()]);
         match activity.columns().iter().position(|column| column.header == CLOCK) {
-            Some(column) => Ok(Watch { activity, column, seen: Default::default() }),
+            Some(column) => {
+                let seen = (0..arms).map(|_| BTreeMap::new()).collect();
+                Ok(Watch { activity, column, seen })
+            }
             None => Err(activity.missing().first().map_or_else(
                 || Unavailable::new(Obstacle::Hardware, CLOCK, "nothing here counts it"),
                 |missing| missing.reason.clone(),
@@ -51,11 +51,11 @@ impl<'m> Watch<'m> {
     }
 
     /// A measurement of that arm ended.
-    pub(super) fn end(&mut self, side: Side) {
+    pub(super) fn end(&mut self, arm: usize) {
         let Some(interval) = self.activity.look() else { return };
         let cpus = self.activity.cpus().iter().map(|place| place.cpu);
         for (cpu, value) in cpus.zip(&interval.values[self.column]) {
-            let seen = self.seen[index(side)].entry(cpu).or_default();
+            let seen = self.seen[arm].entry(cpu).or_default();
             match value {
                 Ok(hertz) => seen.hertz.push(*hertz),
                 Err(reason) => seen.missed = Some(reason.clone()),
@@ -68,7 +68,7 @@ impl<'m> Watch<'m> {
         median(&self.seen[arm].get(&cpu)?.hertz)
     }
 
-    /// All that was seen, of CPUs that did so and so in each arm.
+    /// All that was seen in the first two arms, of CPUs that did so and so in each.
     pub(super) fn told(&self, role: impl Fn(CpuId, usize) -> CpuRole) -> BusyClocks {
         let of = |cpu: CpuId, arm: usize| {
             let clock = match self.seen[arm].get(&cpu) {

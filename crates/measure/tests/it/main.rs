@@ -11,6 +11,7 @@ mod original;
 #[path = "../../../rig/tests/it/patience.rs"]
 mod patience;
 mod simulation;
+mod sweep;
 mod traffic;
 mod turbo;
 mod wake;

@@ -21,6 +21,7 @@ mod reference;
 mod samples;
 mod settings;
 mod speed_select;
+mod sweep;
 mod topology;
 
 pub use bound::Bound;
@@ -64,6 +65,7 @@ pub use speed_select::{
     PerformanceProfiles, PowerDomain, PowerDomainKind, ProcessorNumbers, ServiceClass, SpeedSelect,
     SpeedSelectDriver, SpeedSelectQuestion, TurboFrequencies, UnplacedCpus,
 };
+pub use sweep::{LeftOutBlock, SweepRun, SweptValue};
 pub use topology::{Cache, CacheKind, CpuPlace, Node, Relation, Topology, Unsaid};
 
 use std::collections::BTreeMap;
@@ -120,6 +122,9 @@ pub struct Record {
     /// Two settings compared, where that was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<AbRun>,
+    /// A setting swept over its values, where that was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<SweepRun>,
     /// Events that were counted, where that was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<CountsRun>,
@@ -160,6 +165,7 @@ impl Record {
             original: None,
             settings: None,
             comparison: None,
+            sweep: None,
             counts: None,
             speed_select: None,
             reference: None,
@@ -528,6 +534,8 @@ pub enum PageKind {
     Threads,
     /// What a machine is by behaviour.
     Key,
+    /// A setting swept over its values.
+    Sweep,
 }
 
 /// How the name of a hypervisor ends for the kernel that it leaves the machine to.

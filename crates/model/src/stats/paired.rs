@@ -12,6 +12,7 @@
 //! Everything is pure. Chance comes in as a function that draws a whole number below its argument.
 
 mod beside;
+mod block;
 mod looks;
 mod noise;
 mod schedule;
@@ -22,6 +23,7 @@ mod verdict;
 use serde::{Deserialize, Serialize};
 
 pub use beside::Beside;
+pub use block::{ArmStanding, Per, Ranked, Ranking, SweepBlock, fewest_blocks, rank, shuffled};
 pub use looks::{LEVELS, Looks};
 pub use noise::{Arm, Flag, Noise};
 pub use schedule::{Kind, Order, Slot, schedule};

@@ -3,4 +3,4 @@
 mod page;
 mod watch_shown;
 
-pub use page::page;
+pub use page::{failure, number, page, stolen};

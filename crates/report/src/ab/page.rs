@@ -192,7 +192,7 @@ fn values(run: &AbRun, arm: Arm) -> Vec<f64> {
 }
 
 /// Four significant digits with the prefix that fits.
-fn number(value: f64, unit: &str) -> String {
+pub fn number(value: f64, unit: &str) -> String {
     longer(value, unit, 0)
 }
 
@@ -383,7 +383,7 @@ fn taken_away(run: &AbRun) -> Option<String> {
 }
 
 /// What the hypervisor took, as the kernel counts it.
-fn stolen(record: &Record) -> Option<String> {
+pub fn stolen(record: &Record) -> Option<String> {
     let facts = &record.conditions.after;
     let steal = facts.iter().find(|fact| fact.id == "disturbance.steal")?;
     let FactValue::Number { value, .. } = steal.value.value()? else { return None };
@@ -392,7 +392,8 @@ fn stolen(record: &Record) -> Option<String> {
     ))
 }
 
-fn failure(failure: &model::record::ArmFailure) -> Remark {
+/// An arm that failed.
+pub fn failure(failure: &model::record::ArmFailure) -> Remark {
     Remark {
         mark: Text::toned("failed", Tone::Serious),
         about: failure.arm.clone(),

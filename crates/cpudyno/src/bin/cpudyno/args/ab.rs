@@ -110,7 +110,7 @@ impl std::fmt::Debug for Area {
     }
 }
 
-fn area(name: &str) -> Result<Area, BadValue> {
+pub(super) fn area(name: &str) -> Result<Area, BadValue> {
     subjects::find(name).map(Area).ok_or_else(|| {
         let known: Vec<String> =
             subjects::SUBJECTS.iter().map(|s| s.id.replace(' ', "-")).collect();
@@ -138,7 +138,7 @@ pub(crate) fn arm_setting(text: &str) -> Result<ArmSetting, BadValue> {
     Ok(ArmSetting::Lever(Box::new(asked)))
 }
 
-fn percent(text: &str) -> Result<f64, BadValue> {
+pub(super) fn percent(text: &str) -> Result<f64, BadValue> {
     let number = text.trim_end_matches('%').trim().parse::<f64>();
     match number {
         Ok(percent) if (0.01..=50.0).contains(&percent) => Ok(percent / 100.0),

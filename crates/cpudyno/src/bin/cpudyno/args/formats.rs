@@ -13,6 +13,7 @@ const NOT_OFFERED: &[(&[&str], &[Format])] = &[
     (&["set"], &[Format::Csv]),
     (&["undo"], &[Format::Csv]),
     (&["ab"], &[Format::Csv]),
+    (&["sweep"], &[Format::Csv]),
     (&["quiet"], &[Format::Csv]),
     (&["compare"], &[Format::Csv]),
     (&["history"], &[Format::Csv]),

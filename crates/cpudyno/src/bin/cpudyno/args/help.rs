@@ -47,7 +47,7 @@ const GROUPS: &[Group] = &[
     Group { title: "Explain", commands: &["info", "doctor", "threads", "wait", "streams"] },
     Group { title: "Watch", commands: &["top", "quiet"] },
     Group { title: "Set", commands: &["settings", "set", "undo", "sst"] },
-    Group { title: "Compare", commands: &["key", "ab", "compare", "history"] },
+    Group { title: "Compare", commands: &["key", "ab", "sweep", "compare", "history"] },
     Group { title: "Many machines", commands: &["gate", "fleet"] },
     Group { title: "Records", commands: &["show", "capture"] },
     Group { title: "Shells", commands: &["completions"] },

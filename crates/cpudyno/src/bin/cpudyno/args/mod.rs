@@ -29,6 +29,7 @@ mod show;
 mod sst;
 mod start;
 mod streams;
+mod sweep;
 mod threads;
 mod top;
 mod turbo;
@@ -36,7 +37,7 @@ mod version;
 mod wait;
 mod wake;
 
-pub(crate) use ab::{AbArgs, ArmSetting, Direction, arm_setting};
+pub(crate) use ab::{AbArgs, Area, ArmSetting, Direction, arm_setting};
 pub(crate) use capture::CaptureArgs;
 pub(crate) use common::{Colour, Files, Format, Measuring, Output, PresentationArgs, Stream};
 pub(crate) use compare::CompareArgs;
@@ -68,6 +69,7 @@ pub(crate) use sst::{
 };
 pub(crate) use start::{StartArgs, StartTime};
 pub(crate) use streams::StreamsArgs;
+pub(crate) use sweep::{PerUnit, SweepArgs};
 pub(crate) use threads::{KindOfWork, ThreadsArgs};
 pub(crate) use top::TopArgs;
 pub(crate) use turbo::{MixPart, Test, TurboArgs};
@@ -152,6 +154,7 @@ pub(crate) enum Command {
     Set(SetArgs),
     Undo(UndoArgs),
     Ab(Box<AbArgs>),
+    Sweep(Box<SweepArgs>),
     Quiet(QuietArgs),
     Gate(Box<GateArgs>),
     Key(KeyArgs),

@@ -60,6 +60,8 @@ const OFFERED: &[(&str, &str, Values)] = &[
     ("ab", "a", || settings(super::settings::all_names())),
     ("ab", "b", || settings(super::settings::all_names())),
     ("ab", "area", || areas().collect()),
+    ("sweep", "swept", || settings(super::settings::all_names())),
+    ("sweep", "area", || areas().collect()),
     ("set", "settings", || settings(levers::Lever::all().map(|lever| lever.id))),
     ("quiet", "settings", || settings(levers::Lever::all().map(|lever| lever.id))),
     ("settings", "names", || words(levers::Lever::all().map(|lever| lever.id))),

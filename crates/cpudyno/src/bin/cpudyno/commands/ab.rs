@@ -20,7 +20,7 @@ use super::measuring::{Naming, refused_of};
 use super::plans::{self, Wishes};
 use super::start::Start;
 use super::{Delivery, Sinks, command, presentation, settings, sinks};
-use crate::args::{AbArgs, ArmSetting, Asked, Direction, Format, arm_setting};
+use crate::args::{AbArgs, Area, ArmSetting, Asked, Direction, Format, arm_setting};
 use crate::failure::{Failure, code};
 use crate::output;
 use crate::signals::Signals;
@@ -28,7 +28,7 @@ use crate::signals::Signals;
 /// By settings of an arm.
 const ARMS: Naming = Naming { cpus: "--a cpus=", more: " threads" };
 
-fn refused(machine: &Machine, error: measure::run::Error) -> Failure {
+pub(super) fn refused(machine: &Machine, error: measure::run::Error) -> Failure {
     refused_of(machine, error, &ARMS)
 }
 
@@ -88,13 +88,34 @@ pub(super) struct ComparisonOutput {
     pub(super) keys: Keys,
 }
 
-/// Compares, puts the settings back, and tells what came of it. Signals are heard by everything meanwhile.
+/// Compares two arms, and tells what came of it.
 pub(super) fn compared<'m>(
     machine: &'m Machine,
     comparing: &Comparing,
+    session: Option<Session<'m>>,
+    signals: &Signals,
+    told: ComparisonOutput,
+) -> Result<ExitCode, Failure> {
+    let run =
+        |session: Option<&mut Session<'m>>, described, progress: &mut dyn FnMut(Progress<'_>)| {
+            ab::run(machine, comparing, session, described, signals.stop(), progress)
+        };
+    taking_turns(machine, session, signals, told, ("ab", is_decided), run)
+}
+
+/// Measures arms in turns, puts the settings back, and tells what came of it. Signals are heard by everything
+/// meanwhile. `kind` is the name of that in remarks, and whether a record of it has an answer.
+pub(super) fn taking_turns<'m>(
+    machine: &'m Machine,
     mut session: Option<Session<'m>>,
     signals: &Signals,
     told: ComparisonOutput,
+    (kind, is_decided): (&str, fn(&Record) -> bool),
+    run: impl FnOnce(
+        Option<&mut Session<'m>>,
+        Record,
+        &mut dyn FnMut(Progress<'_>),
+    ) -> Result<Record, measure::run::Error>,
 ) -> Result<ExitCode, Failure> {
     let ComparisonOutput { described, format, sinks, mut keys } = told;
     // Who asks twice does not want his settings lost: everything looks at the first wish.
@@ -106,7 +127,7 @@ pub(super) fn compared<'m>(
         bar.set_message(progress.doing.to_owned());
     };
     let lent = session.as_mut();
-    let done = ab::run(machine, comparing, lent, described, signals.stop(), &mut tell);
+    let done = run(lent, described, &mut tell);
     bar.finish_and_clear();
     let restored = session.map(|session| settings::restore(session, signals, ExitCode::SUCCESS));
     keys.take(machine, signals.stop());
@@ -122,7 +143,7 @@ pub(super) fn compared<'m>(
     if let (Some((_, name)), Some(why)) = (signals.came(), &mut record.run.interrupted) {
         *why = format!("stopped by {name}");
     }
-    keys.note(&mut record, "ab");
+    keys.note(&mut record, kind);
     Delivery::of(&record).deliver(sinks, format)?;
     restored.transpose()?;
     Ok(match signals.came() {
@@ -137,26 +158,30 @@ fn comparing(
     machine: &Machine,
     args: &AbArgs,
 ) -> Result<(Comparing, [Wishes<SettingSpec>; 2]), Failure> {
-    let what = what(machine, args)?;
+    let what = what(machine, args.area, args.metric.as_deref(), &args.command)?;
     let [(mut a, wishes_a), (mut b, wishes_b)] = [arm(&args.a)?, arm(&args.b)?];
     a.beside = b.variables.keys().cloned().collect();
     b.beside = a.variables.keys().cloned().collect();
     let words = [&args.a, &args.b].map(|arm| arm.iter().map(|s| plans::called(&s.text)).collect());
-    let better = args.better.map(|direction| match direction {
-        Direction::Less => Better::Less,
-        Direction::More => Better::More,
-    });
     let comparing = Comparing {
         own: [a, b],
         words,
         budget: args.budget,
         band: args.band,
-        better,
+        better: args.better.map(better),
         prove: !args.changing.no_proof,
         remarks: in_order([&wishes_a, &wishes_b].into_iter().flat_map(Wishes::remarks)),
         ..Comparing::usual(what)
     };
     Ok((comparing, [wishes_a, wishes_b]))
+}
+
+/// The direction that was asked for.
+pub(super) fn better(direction: Direction) -> Better {
+    match direction {
+        Direction::Less => Better::Less,
+        Direction::More => Better::More,
+    }
 }
 
 fn is_decided(record: &Record) -> bool {
@@ -189,16 +214,22 @@ fn arm(settings: &[Asked<ArmSetting>]) -> Result<(ArmEnv, Wishes<SettingSpec>), 
     Ok((own, wishes))
 }
 
-fn what(machine: &Machine, args: &AbArgs) -> Result<AbSubject, Failure> {
+/// What is measured.
+pub(super) fn what(
+    machine: &Machine,
+    area: Option<Area>,
+    metric: Option<&str>,
+    command: &[String],
+) -> Result<AbSubject, Failure> {
     refuse_elsewhere(machine).map_err(|reason| refused(machine, reason.into()))?;
-    if let Some(area) = args.area {
-        return Ok(AbSubject::Area(area.0, args.metric.clone()));
+    if let Some(area) = area {
+        return Ok(AbSubject::Area(area.0, metric.map(str::to_owned)));
     }
-    if args.command.is_empty() {
+    if command.is_empty() {
         return Err(Failure::usage("there is nothing to measure")
             .hint("name a command after --, or an area: --area memory-latency"));
     }
-    let metric = match args.metric.as_deref() {
+    let metric = match metric {
         None | Some("wall") => Metric::Wall,
         Some(metric) => match metric.split_once(':') {
             Some(("json", path)) => Metric::Json(path.split('.').map(str::to_owned).collect()),
@@ -215,5 +246,5 @@ fn what(machine: &Machine, args: &AbArgs) -> Result<AbSubject, Failure> {
             }
         },
     };
-    Ok(AbSubject::Command(args.command.clone(), metric))
+    Ok(AbSubject::Command(command.to_vec(), metric))
 }

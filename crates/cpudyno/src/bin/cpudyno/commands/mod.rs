@@ -31,6 +31,7 @@ mod sheet;
 mod show;
 mod sst;
 mod start;
+mod sweep;
 mod threads;
 mod top;
 mod turbo;
@@ -87,6 +88,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Settings(args) => settings::settings(&machine(name, root)?, args),
         Command::Set(args) => settings::set(&machine(name, root)?, args),
         Command::Ab(args) => ab::run(&machine(name, root)?, &args),
+        Command::Sweep(args) => sweep::run(&machine(name, root)?, &args),
         Command::Quiet(args) => quiet::run(&machine(name, root)?, args),
         Command::Gate(args) => gate::run(&machine(name, root)?, *args),
         Command::Undo(args) => settings::undo(&machine(name, root)?, args),
