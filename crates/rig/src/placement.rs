@@ -358,7 +358,7 @@ fn contradiction(probe: &Probe, first: &CpuPlace) -> Option<Finding> {
                 match (probe.last_level, probe.fabric) {
                     (Some(hit), _) => format!(" that answers in {:.0} ns", hit.0 * 1e9),
                     (None, Fabric::Complexes) => " of these cores".to_owned(),
-                    (None, Fabric::Any) => String::new(),
+                    (None, Fabric::Mesh | Fabric::Any) => String::new(),
                 }
             ),
         ),
