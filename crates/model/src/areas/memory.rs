@@ -51,6 +51,13 @@ pub fn caches(topology: &Topology, cpus: &[CpuId]) -> u64 {
     in_use.map_or(assumed, |in_use| in_use.bytes)
 }
 
+/// From so many bytes on a ring that is followed at random is in memory, as far as that CPU's caches go: half as much
+/// again as they hold. Where nobody says how much that is, as much as the rule asks.
+pub fn beyond(topology: &Topology, cpu: CpuId) -> u64 {
+    let known = topology.caches_in_use(&CpuSet::from_iter([cpu]));
+    known.map_or_else(|| rule(topology, &[cpu]), |in_use| in_use.bytes.saturating_mul(3) / 2)
+}
+
 /// The data caches that these CPUs use, nearest first.
 pub fn data_caches<'a>(
     topology: &'a Topology,

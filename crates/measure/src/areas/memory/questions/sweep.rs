@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use kernels::memory::chase::Walk;
 use kernels::memory::{MemoryKernel, find};
-use model::areas::memory::cache_sizes;
+use model::areas::memory::{beyond, cache_sizes};
 use model::{CpuId, Seconds};
 
 use super::super::cells::{Arrays, Chase, Effort, Which};
@@ -48,15 +48,22 @@ impl QuestionContext<'_> {
     /// For the key of a machine: the first CPU, half of each inner cache, and around the last one where it ends, each
     /// time that the size doubles; memory itself, and how much is read of it.
     pub(super) fn sweep_in_key(&self) -> Result<Proposal, Error> {
-        /// Caches of more than half of it end beyond what there is time for.
+        /// As much as there is time for, unless caches are so large that this is not memory yet, ...
         const LARGEST: u64 = 256 << 20;
+        /// ... as those of no machine that is known are beyond here.
+        const LARGEST_EVER: u64 = 1 << 30;
         /// Where nobody says which caches there are, the last one begins here.
         const INNER: u64 = 2 << 20;
         let cpu = self.cpus()[0];
         let kernels: Vec<&'static MemoryKernel> = find("load").into_iter().collect();
-        let largest = size::beyond_caches(self.plan, cpu).min(LARGEST);
-        let (fit, arrays, store) = self.reserved(cpu, &kernels, largest)?;
         let mut inner = cache_sizes(self.plan.topology(), cpu);
+        let largest = match inner.as_slice() {
+            // What nobody describes may be large.
+            [] => LARGEST,
+            _ => size::beyond_caches(self.plan, cpu).min(LARGEST),
+        };
+        let needed = beyond(self.plan.topology(), cpu).min(LARGEST_EVER);
+        let (fit, arrays, store) = self.reserved(cpu, &kernels, largest.max(needed))?;
         inner.pop();
         let from = 2 * inner.last().map_or(INNER, |(_, bytes)| *bytes);
         let halves = inner.iter().map(|(_, bytes)| (bytes / 2).max(SMALLEST) / LINE * LINE);
