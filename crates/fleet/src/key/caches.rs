@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use model::areas::memory::{AREA, CHASE, cache_sizes, is_of_cache, within_last_level};
+use model::areas::memory::{AREA, CHASE, beyond, cache_sizes, is_of_cache, within_last_level};
 use model::record::{KeyNumber, Record, Series, Topology};
-use model::stats::{median, median_interval};
+use model::stats::{median, median_interval, quantile};
 use model::{CpuId, Known, Obstacle, Unavailable, Unit};
 
 use super::{absent, footprint, id, number};
 
-/// From here on memory answers, in sizes of all caches.
-const BEYOND: f64 = 1.5;
+/// Where nobody says which caches there are, the last one begins here at the latest.
+const INNER: u64 = 2 << 20;
 
 /// A last-level cache ends where so much of the way from its latency to that of memory is gone: one access in four
 /// misses. Where lines are evicted at random that is at four thirds of its size; where the oldest go, at its size.
@@ -27,31 +27,25 @@ pub(super) fn of(record: &Record, first: CpuId) -> BTreeMap<String, Known<KeyNum
         let found = curve.cycles_within(*level, *bytes);
         numbers.insert(format!("{}{level}.latency", id::CACHE), found.into());
     }
-    let inner = sizes.last().map_or(0, |(_, bytes)| *bytes);
-    let claimed = last.map(|(_, bytes)| bytes);
-    let size =
-        claimed.map(|bytes| KeyNumber { value: bytes as f64, unit: Unit::Byte, interval: None });
-    let unsaid = || {
-        Unavailable::new(Obstacle::Permission, "last-level cache", "nobody says how large it is")
-    };
-    numbers.insert(id::CLAIMED.to_owned(), size.ok_or_else(unsaid).into());
-    let end =
-        claimed.ok_or_else(unsaid).and_then(|claimed| curve.end((topology, first), inner, claimed));
-    let (latency, usable, memory) = match end {
-        Ok(LastLevel { latency, usable, memory }) => (latency, usable, memory),
-        Err(reason) => (Err(reason.clone()), Err(reason.clone()), Err(reason)),
-    };
-    numbers.insert(id::LAST.to_owned(), latency.into());
-    numbers.insert(id::USABLE.to_owned(), usable.into());
-    numbers.insert(id::MEMORY.to_owned(), memory.into());
+    let inner = sizes.last().map_or(if last.is_some() { 0 } else { INNER }, |(_, bytes)| *bytes);
+    let claimed = last.ok_or_else(|| {
+        Unavailable::new(Obstacle::Hardware, "last-level cache", "nobody says how large it is")
+    });
+    let size = |(_, bytes)| KeyNumber { value: bytes as f64, unit: Unit::Byte, interval: None };
+    let latency = claimed.clone().and_then(|_| curve.within_last(topology, first));
+    // A ring of memory needs no claim: where its latencies begin to be memory's, the cache ends.
+    let memory = curve.beyond(beyond(topology, first));
+    let usable = memory.clone().and_then(|_| curve.usable(inner));
+    numbers.insert(id::CLAIMED.to_owned(), claimed.map(size).into());
+    for (id, what, number) in [
+        (id::LAST, "latency of the last-level cache", latency),
+        (id::USABLE, "usable last-level cache", usable),
+        (id::MEMORY, "latency of memory", memory),
+    ] {
+        let number = number.map_err(|reason| Unavailable { what: what.to_owned(), ..reason });
+        numbers.insert(id.to_owned(), number.into());
+    }
     numbers
-}
-
-/// What is known of the last-level cache and of what is behind it.
-struct LastLevel {
-    latency: Result<KeyNumber, Unavailable>,
-    usable: Result<KeyNumber, Unavailable>,
-    memory: Result<KeyNumber, Unavailable>,
 }
 
 /// Latencies by size.
@@ -85,71 +79,84 @@ impl<'a> Curve<'a> {
 
     /// Core cycles of a pointer in the largest size that an inner cache holds for sure.
     fn cycles_within(&self, level: u8, bytes: u64) -> Result<KeyNumber, Unavailable> {
+        /// Whatever disturbs makes a pointer slower: the fast blocks are the cache's own. The fastest one is the faster
+        /// the more there are.
+        const FAST: f64 = 0.1;
         let what = format!("latency of L{level}");
         let within = self.cycles.range(bytes / 4..=bytes / 2).next_back();
         let series = within.map_or(&[][..], |(_, series)| series.as_slice());
         let typical = number(series, &what)?;
-        // Whatever disturbs makes a pointer slower: the fastest block is the cache's own.
         let blocks = series.iter().filter_map(|series| Some(series.samples()?.block_medians()));
-        let value = blocks.flatten().fold(typical.value, f64::min);
+        let blocks: Vec<f64> = blocks.flatten().collect();
+        let value = quantile(&blocks, FAST).unwrap_or(typical.value);
         Ok(KeyNumber { value, interval: None, ..typical })
     }
 
-    /// Latency and end of the last-level cache, and latency of what is behind it.
-    fn end(
-        &self,
-        (topology, first): (&Topology, CpuId),
-        inner: u64,
-        claimed: u64,
-    ) -> Result<LastLevel, Unavailable> {
-        const WHAT: &str = "last-level cache";
-        let largest = self.seconds.keys().next_back().copied().unwrap_or(0);
-        if largest == 0 {
-            return Err(absent(WHAT, "this record has no latencies by size"));
-        }
-        let sizes = self.seconds.keys().copied();
-        let Some(plateau) = within_last_level(topology, first, sizes) else {
-            return Err(absent(WHAT, "no size between it and the cache before it was measured"));
-        };
-        let at = |bytes: u64| self.seconds.get(&bytes).map_or(&[][..], Vec::as_slice);
-        let latency = number(at(plateau), "latency of the last-level cache");
-        let behind = number(at(largest), "latency of memory");
-        let latency = match (latency, &behind) {
-            (Ok(hit), Ok(behind)) if !is_of_cache(hit.value, behind.value) => {
-                let why = format!("neighbours leave less of it than {} MiB", plateau >> 20);
-                Err(absent("latency of the last-level cache", why))
-            }
-            (latency, _) => latency,
-        };
-        let beyond = (claimed + inner) as f64 * BEYOND;
-        if (largest as f64) < beyond {
-            let why = format!(
-                "the largest size, {} MiB, lies within what caches may hold, {} MiB",
-                largest >> 20,
-                (beyond as u64) >> 20
-            );
-            let missing = |what: &str| Err(absent(what, why.clone()));
-            let (usable, memory) =
-                (missing("usable last-level cache"), missing("latency of memory"));
-            return Ok(LastLevel { latency, usable, memory });
-        }
-        let smallest = self.seconds.range(inner + 1..).next().map_or(plateau, |(bytes, _)| *bytes);
-        Ok(LastLevel { latency, usable: self.usable(smallest, largest), memory: behind })
+    fn at(&self, bytes: u64) -> &[&'a Series] {
+        self.seconds.get(&bytes).map_or(&[], Vec::as_slice)
     }
 
-    /// The size at which the cache ends, block by block, on the way from the first size beyond the cache before it.
-    fn usable(&self, smallest: u64, largest: u64) -> Result<KeyNumber, Unavailable> {
+    /// The largest size.
+    fn largest(&self) -> Result<u64, Unavailable> {
+        let largest = self.seconds.keys().next_back().copied();
+        largest.ok_or_else(|| absent("latencies", "this record has no latencies by size"))
+    }
+
+    /// Latency of the last-level cache.
+    fn within_last(&self, topology: &Topology, first: CpuId) -> Result<KeyNumber, Unavailable> {
+        const WHAT: &str = "latency of the last-level cache";
+        let largest = self.largest()?;
+        let plateau = within_last_level(topology, first, self.seconds.keys().copied());
+        let plateau = plateau.ok_or_else(|| {
+            absent(WHAT, "no size between it and the cache before it was measured")
+        })?;
+        let latency = number(self.at(plateau), WHAT)?;
+        match number(self.at(largest), WHAT) {
+            Ok(behind) if !is_of_cache(latency.value, behind.value) => {
+                let why = format!("neighbours leave less of it than {} MiB", plateau >> 20);
+                Err(absent(WHAT, why))
+            }
+            _ => Ok(latency),
+        }
+    }
+
+    /// Latency of what is behind all caches, which answers from so many bytes on.
+    fn beyond(&self, bytes: u64) -> Result<KeyNumber, Unavailable> {
+        const WHAT: &str = "latency of memory";
+        let largest = self.largest()?;
+        if largest < bytes {
+            let why =
+                format!("caches may hold rings up to {} MiB, and none is larger", bytes >> 20);
+            return Err(Unavailable::new(Obstacle::Hardware, WHAT, why));
+        }
+        number(self.at(largest), WHAT)
+    }
+
+    /// The size at which the last-level cache ends, block by block, on the way from the first size beyond the cache
+    /// before it to the largest one. A block that was ended early shows no end.
+    fn usable(&self, inner: u64) -> Result<KeyNumber, Unavailable> {
         const WHAT: &str = "usable last-level cache";
         let mut blocks: BTreeMap<u64, Vec<(u64, f64)>> = BTreeMap::new();
-        for (bytes, series) in self.seconds.range(smallest..=largest) {
+        for (bytes, series) in self.seconds.range(inner + 1..) {
             let medians =
                 series.iter().filter_map(|series| Some(series.samples()?.numbered_medians()));
             for (block, seconds) in medians.flatten() {
                 blocks.entry(block).or_default().push((*bytes, seconds));
             }
         }
-        let ends: Vec<f64> = blocks.values().filter_map(|curve| knee(curve)).collect();
-        let value = median(&ends).ok_or_else(|| absent(WHAT, "latencies by size show no step"))?;
+        let sizes = |at: fn(&[(u64, f64)]) -> Option<&(u64, f64)>| {
+            move |curve: &Vec<(u64, f64)>| at(curve).map(|(bytes, _)| *bytes)
+        };
+        let (first, last) = (sizes(<[_]>::first), sizes(<[_]>::last));
+        let smallest = blocks.values().filter_map(&first).min();
+        let largest = blocks.values().filter_map(&last).max();
+        let is_whole =
+            |curve: &&Vec<(u64, f64)>| first(curve) == smallest && last(curve) == largest;
+        let knees: Vec<Option<f64>> =
+            blocks.values().filter(is_whole).map(|curve| knee(curve)).collect();
+        let ends: Vec<f64> = knees.iter().flatten().copied().collect();
+        let value = median(&ends).filter(|_| 2 * ends.len() > knees.len());
+        let value = value.ok_or_else(|| absent(WHAT, "latencies by size show no step"))?;
         let interval = median_interval(&ends);
         Ok(KeyNumber { value, unit: Unit::Byte, interval })
     }

@@ -1,11 +1,14 @@
 //! Two keys: is it the same kind of machine, and is it as it was?
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use model::page::si;
-use model::record::{KeyNumber, MachineKey};
-use model::{Known, Unit};
+use model::record::{KeyNumber, KeyPair, MachineKey};
+use model::{Known, Obstacle};
 use serde::Serialize;
 
-use super::{CLAIMS, id};
+use super::like::COMMON_MIN;
+use super::{BY_RIGHTS, CLAIMS, id, of_machine};
 
 /// What came of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -55,6 +58,13 @@ pub struct KeyDifference {
     pub text: String,
 }
 
+impl KeyDifference {
+    /// What nobody can tell.
+    fn unknown(id: &str, is_kind: bool, [then, now]: [String; 2], text: String) -> KeyDifference {
+        KeyDifference { id: id.to_owned(), is_kind, alike: KeyVerdict::CannotTell, then, now, text }
+    }
+}
+
 /// How a number is held against an earlier one.
 struct ComparedNumber {
     /// The number's id, or how those of several begin.
@@ -66,6 +76,19 @@ struct ComparedNumber {
     band: Band,
     /// What it means if it is lower, and if it is higher, where a word says more than a number.
     means: [Option<&'static str>; 2],
+}
+
+impl ComparedNumber {
+    /// What people call the number of that id.
+    fn name(&self, id: &str) -> String {
+        match id::rest(id, self.id).filter(|rest| !rest.is_empty()) {
+            Some(rest) if self.id == id::CACHE => {
+                format!("{} in L{}", self.label, rest.split('.').next().unwrap_or_default())
+            }
+            Some(rest) => format!("{} of {}", self.label, printable(rest)),
+            None => self.label.to_owned(),
+        }
+    }
 }
 
 /// What is no difference yet.
@@ -119,20 +142,17 @@ const fn row(
 const TURNS: f64 = 0.4;
 
 /// Numbers without which nobody can say that a machine is as it was.
-const NEEDED: &[&str] = &[id::CLOCK, id::MEMORY];
-
-/// So many chains are to be had in common for a kind.
-const CHAINS_MIN: usize = 2;
+pub(super) const NEEDED: &[&str] = &[id::CLOCK, id::MEMORY];
 
 /// Holds a key against an earlier one.
 pub fn compare(then: &MachineKey, now: &MachineKey) -> KeyComparison {
     let mut differences = claims(then, now, true);
     differences.extend(numbers(then, now));
+    differences.extend(chains(then, now));
     differences.extend(pairs(then, now));
     let (conditions, remarks): (Vec<_>, Vec<_>) =
         claims(then, now, false).into_iter().partition(|it| DECIDING.contains(&it.id.as_str()));
     differences.extend(conditions);
-    differences.extend(needed(then, now));
     differences.sort_by_key(|it| (!it.is_kind, it.alike == KeyVerdict::CannotTell));
     let alike = |is_kind: bool| {
         let of = |alike| differences.iter().any(|it| it.is_kind == is_kind && it.alike == alike);
@@ -148,8 +168,9 @@ pub fn compare(then: &MachineKey, now: &MachineKey) -> KeyComparison {
         (KeyVerdict::Yes, KeyVerdict::Yes) => KeyVerdict::Yes,
         _ => KeyVerdict::CannotTell,
     };
-    let text = text(same_kind, &differences);
-    let remarks = remarks.into_iter().map(|it| it.text).collect();
+    let text = text([same_kind, as_it_was], &differences);
+    let mut remarks: Vec<String> = remarks.into_iter().map(|it| it.text).collect();
+    remarks.extend(NEEDED.iter().filter_map(|id| neither(id, then, now)));
     let keys = [then.clone(), now.clone()];
     let schema = "cpudyno.key-comparison/1";
     KeyComparison { schema, verdict, same_kind, text, differences, remarks, keys }
@@ -160,22 +181,19 @@ const DECIDING: &[&str] = &["cpus.usable", "cgroup.quota"];
 
 /// What machines say of themselves.
 fn claims(then: &MachineKey, now: &MachineKey, of_kind: bool) -> Vec<KeyDifference> {
-    let rows = CLAIMS.iter().filter(|(.., is_kind)| *is_kind == of_kind);
-    let differs = |(id, label, is_kind): &(&str, &str, bool)| {
-        let [a, b] = [then, now].map(|key| key.claims.get(*id).and_then(Known::value));
-        // What one of them could not read, such as a register without root, is no difference.
-        let (a, b) = (a?, b?);
-        (a != b).then(|| KeyDifference {
-            id: (*id).to_owned(),
-            is_kind: *is_kind,
-            alike: KeyVerdict::No,
-            then: a.clone(),
-            now: b.clone(),
-            text: format!("{label} `{}`, was `{}`", printable(b), printable(a)),
-        })
-    };
-    let mut found: Vec<KeyDifference> = rows.filter_map(differs).collect();
-    if of_kind && then.simulated.is_some() != now.simulated.is_some() {
+    let rows = || CLAIMS.iter().filter(|(.., is_kind)| *is_kind == of_kind);
+    let said = |id: &str| [then, now].map(|key| key.claims.get(id));
+    let mut found: Vec<KeyDifference> = rows().filter_map(|row| claim(row, said(row.0))).collect();
+    if !of_kind {
+        return found;
+    }
+    let is_said = |id: &str| said(id).iter().all(|it| it.is_some_and(|it| it.value().is_some()));
+    if !rows().any(|(id, ..)| is_said(id)) {
+        let text = "nothing that they say of themselves is known of both".to_owned();
+        let unknown = [String::new(), String::new()];
+        found = vec![KeyDifference::unknown("claims", true, unknown, text)];
+    }
+    if then.simulated.is_some() != now.simulated.is_some() {
         let word = |key: &MachineKey| {
             if key.simulated.is_some() { "simulated" } else { "measured" }.to_owned()
         };
@@ -194,6 +212,41 @@ fn claims(then: &MachineKey, now: &MachineKey, of_kind: bool) -> Vec<KeyDifferen
     found
 }
 
+/// One thing that both say of themselves, or one of them does not.
+fn claim(
+    (id, label, is_kind): &(&str, &str, bool),
+    said: [Option<&Known<String>>; 2],
+) -> Option<KeyDifference> {
+    let texts = said.map(|known| known.and_then(Known::value));
+    let [then, now] = texts.map(|text| printable(text.map_or("unknown", String::as_str)));
+    let (alike, text) = match texts {
+        [None, None] => return None,
+        [Some(a), Some(b)] => {
+            let ((a, by), (b, now_by)) = (of_machine(id, a), of_machine(id, b));
+            if a == b || by != now_by {
+                return None;
+            }
+            (KeyVerdict::No, format!("{label} `{now}`, was `{then}`"))
+        }
+        // Without root some registers cannot be read.
+        _ if BY_RIGHTS.contains(id) => return None,
+        // An earlier version had fewer of them, which makes no remark.
+        _ if !is_kind && said.contains(&None) => return None,
+        [None, _] => (KeyVerdict::CannotTell, format!("{label} `{now}`, was unknown")),
+        [_, None] => (KeyVerdict::CannotTell, format!("{label} unknown, was `{then}`")),
+    };
+    Some(KeyDifference { id: (*id).to_owned(), is_kind: *is_kind, alike, then, now, text })
+}
+
+/// What a key has of that id, or why it has nothing.
+fn has<'a, T>(of: &'a BTreeMap<String, Known<T>>, id: &str) -> Result<&'a T, &'a str> {
+    match of.get(id) {
+        Some(Known::Yes(value)) => Ok(value),
+        Some(Known::No { unavailable }) => Err(&unavailable.why),
+        None => Err("it was not measured"),
+    }
+}
+
 /// Foreign texts end on a terminal.
 fn printable(text: &str) -> String {
     const LONGEST: usize = 100;
@@ -201,29 +254,64 @@ fn printable(text: &str) -> String {
 }
 
 fn row_of(id: &str) -> Option<&'static ComparedNumber> {
-    let exactly = ROWS.iter().find(|row| row.id == id);
-    exactly
-        .or_else(|| ROWS.iter().find(|row| row.id.ends_with(['.', 'l']) && id.starts_with(row.id)))
+    ROWS.iter().find(|row| id::rest(id, row.id).is_some())
 }
 
-/// What both measured.
+/// What was measured. What only one of them has is no answer.
 fn numbers(then: &MachineKey, now: &MachineKey) -> Vec<KeyDifference> {
-    let both = then.numbers.iter().filter_map(|(id, a)| {
-        let (a, b) = (a.value()?, now.numbers.get(id)?.value()?);
-        (a.unit == b.unit).then_some((id, a, b))
-    });
     // Where neighbours leave little of a cache, what it takes to answer is theirs as much as its own.
     let is_own = |key: &MachineKey| {
         let number = |id: &str| Some(key.numbers.get(id)?.value()?.value);
         matches!((number(id::USABLE), number(id::CLAIMED)), (Some(usable), Some(claimed)) if usable >= claimed / 2.0)
     };
-    let is_compared = |id: &str| id != id::LAST || is_own(then) && is_own(now);
+    let are_own = is_own(then) && is_own(now);
     let are_quiet = [then, now].iter().all(|key| is_quiet(key));
-    both.filter(|(id, ..)| is_compared(id))
+    let number = |id: &str| -> Option<KeyDifference> {
+        let row = row_of(id)?;
         // Programs that take turns on a core leave each other little of its caches.
-        .filter(|(id, ..)| are_quiet || !id.starts_with(id::CACHE))
-        .filter_map(|(id, a, b)| difference((id, row_of(id)?), [a, b], are_quiet))
-        .collect()
+        if row.id == id::LAST && !are_own || row.id == id::CACHE && !are_quiet {
+            return None;
+        }
+        match [then, now].map(|key| has(&key.numbers, id)) {
+            [Ok(a), Ok(b)] if a.unit == b.unit => difference((id, row), [a, b], are_quiet),
+            [Err(_), Err(_)] if !NEEDED.contains(&id) || neither(id, then, now).is_some() => None,
+            // Which chains there are is asked of all of them.
+            [Ok(_), Err(_)] | [Err(_), Ok(_)] if id.starts_with(id::CYCLES) => None,
+            both => Some(lacking((id, row), both)),
+        }
+    };
+    let ids = then.numbers.keys().chain(now.numbers.keys()).map(String::as_str);
+    let ids: BTreeSet<&str> = ids.chain(NEEDED.iter().copied()).collect();
+    ids.into_iter().filter_map(number).collect()
+}
+
+/// A number that cannot be held against the other, and why.
+fn lacking(
+    (id, row): (&str, &ComparedNumber),
+    both: [Result<&KeyNumber, &str>; 2],
+) -> KeyDifference {
+    let said = both.map(|number| {
+        number.map_or_else(|_| "unknown".to_owned(), |it| si::format(it.value, it.unit))
+    });
+    let name = row.name(id);
+    let text = match both {
+        [_, Err(why)] => format!("{name} unknown: {}", printable(why)),
+        [Err(why), _] => format!("{name} was unknown: {}", printable(why)),
+        [Ok(_), Ok(_)] => format!("{name} in another unit"),
+    };
+    KeyDifference::unknown(id, row.is_kind, said, text)
+}
+
+/// What neither can have, for one reason, which is then no difference: in words.
+fn neither(id: &str, then: &MachineKey, now: &MachineKey) -> Option<String> {
+    let reason = |key: &'_ MachineKey| match key.numbers.get(id) {
+        Some(Known::No { unavailable }) if unavailable.obstacle != Obstacle::Measurement => {
+            Some(unavailable.why.clone())
+        }
+        _ => None,
+    };
+    let why = reason(then).filter(|why| reason(now).as_ref() == Some(why))?;
+    Some(format!("{} unknown of both: {}", row_of(id)?.name(id), printable(&why)))
 }
 
 /// Whether others took little of its time.
@@ -260,13 +348,7 @@ fn difference(
         // Of a machine on which others take turns, nobody knows the share to a few points.
         Band::Points(points) => points.max(TURNS * then.value.max(now.value)),
     };
-    let name = match id.strip_prefix(row.id).filter(|rest| !rest.is_empty()) {
-        Some(rest) if row.id == id::CACHE => {
-            format!("{} in L{}", row.label, rest.split('.').next().unwrap_or_default())
-        }
-        Some(rest) => format!("{} of {}", row.label, printable(rest)),
-        None => row.label.to_owned(),
-    };
+    let name = row.name(id);
     let said = |number: &KeyNumber| si::format(number.value, number.unit);
     let of = |alike, text: String| KeyDifference {
         id: id.to_owned(),
@@ -279,8 +361,12 @@ fn difference(
     let Some([middle, low, high]) = distance(row.band, then, now) else {
         return Some(of(KeyVerdict::CannotTell, format!("{name}: its numbers have no ratio")));
     };
+    let have_intervals = [then, now].iter().all(|it| it.interval.is_some());
     if middle.abs() <= limit {
-        return None;
+        // That nothing was seen says nothing where nothing could be seen.
+        let is_blind = !have_intervals || low < -limit && high > limit;
+        let text = format!("{name} too uncertain, {} after {}", said(now), said(then));
+        return (is_blind && NEEDED.contains(&id)).then(|| of(KeyVerdict::CannotTell, text));
     }
     let amount = match row.band {
         Band::Factor(_) if middle.abs() > 2f64.ln() => {
@@ -303,92 +389,86 @@ fn difference(
     };
     // The whole interval lies beyond the band, or only its middle. Of fewer than five blocks there is none: what moves by
     // the minute is not known then, and chains have whole cycles nevertheless where nobody else used the core.
-    let have_intervals = [then, now].iter().all(|it| it.interval.is_some());
-    let is_sure = have_intervals
-        || row.is_kind && (are_quiet || row.id == id::TOTAL)
-        || matches!(row.band, Band::Points(_));
+    let is_sure = have_intervals || row.is_kind && (are_quiet || row.id == id::TOTAL);
     let nearest = if middle > 0.0 { low } else { -high };
     Some(if nearest > limit && is_sure {
         of(KeyVerdict::No, text)
     } else {
-        of(KeyVerdict::CannotTell, text)
+        of(KeyVerdict::CannotTell, format!("perhaps {text}"))
     })
 }
 
 /// How CPUs lie to each other.
 fn pairs(then: &MachineKey, now: &MachineKey) -> Vec<KeyDifference> {
-    let both = then.pairs.iter().filter_map(|(between, a)| {
-        let b = now.pairs.get(between)?;
-        let (was, is) = (a.class.value()?, b.class.value()?);
-        (was != is).then(|| {
-            let time = |pair: &model::record::KeyPair| {
-                let number = pair.latency.value();
-                number.map_or_else(String::new, |it| {
-                    format!(", {}", si::format(it.value, Unit::Second))
-                })
-            };
-            let (then, now) = (was.word().to_owned() + &time(a), is.word().to_owned() + &time(b));
-            let text = format!(
-                "cores that the kernel calls {} are {now} to each other, were {then}",
-                printable(between)
-            );
-            let (id, alike) = (format!("pairs.{}", printable(between)), KeyVerdict::No);
-            KeyDifference { id, is_kind: false, alike, then, now, text }
-        })
-    });
-    both.collect()
-}
-
-/// What one of them lacks and is needed.
-fn needed(then: &MachineKey, now: &MachineKey) -> Vec<KeyDifference> {
-    let value = |key: &MachineKey, id: &str| key.numbers.get(id).and_then(Known::value).copied();
-    let lacks = |id: &str, is_kind: bool, text: String| KeyDifference {
-        id: id.to_owned(),
-        is_kind,
-        alike: KeyVerdict::CannotTell,
-        then: value(then, id)
-            .map_or_else(|| "unknown".to_owned(), |it| si::format(it.value, it.unit)),
-        now: value(now, id)
-            .map_or_else(|| "unknown".to_owned(), |it| si::format(it.value, it.unit)),
-        text,
+    let class = |key: &MachineKey, between: &str| match key.pairs.get(between) {
+        Some(KeyPair { latency, class: Known::Yes(class) }) => {
+            let time = latency.value().map(|it| format!(", {}", si::format(it.value, it.unit)));
+            Ok((*class, class.word().to_owned() + &time.unwrap_or_default()))
+        }
+        Some(KeyPair { class: Known::No { unavailable }, .. }) => Err(unavailable.why.clone()),
+        None => Err("it was not measured".to_owned()),
     };
-    let is_lacking = |id: &&&str| value(then, id).is_none() || value(now, id).is_none();
-    let label = |id: &str| row_of(id).map_or("a number", |row| row.label);
-    let mut found: Vec<KeyDifference> = NEEDED
-        .iter()
-        .filter(is_lacking)
-        .map(|id| lacks(id, false, format!("{} unknown in one of them", label(id))))
-        .collect();
-    let chains = then.numbers.keys().filter(|id| id.starts_with(id::CYCLES));
-    let common = chains.filter(|id| value(then, id).is_some() && value(now, id).is_some()).count();
-    if common < CHAINS_MIN {
-        let text = format!("only {common} latencies of instructions are known of both");
-        found.push(lacks("cycles", true, text));
-    }
-    found
+    let pair = |between: &String| {
+        let cores = format!("cores that the kernel calls {}", printable(between));
+        let (alike, text) = match (class(then, between), class(now, between)) {
+            (Ok((was, _)), Ok((is, _))) if was == is => return None,
+            (Err(_), Err(_)) => return None,
+            (Ok((_, was)), Ok((_, is))) => {
+                (KeyVerdict::No, format!("{cores} are {is} to each other, were {was}"))
+            }
+            (Ok((_, was)), Err(why)) => {
+                let text = format!("how {cores} lie is unknown, were {was}: {}", printable(&why));
+                (KeyVerdict::CannotTell, text)
+            }
+            (Err(why), Ok((_, is))) => {
+                let text = format!("how {cores} lay is unknown, are {is}: {}", printable(&why));
+                (KeyVerdict::CannotTell, text)
+            }
+        };
+        let said =
+            |key| class(key, between).map_or_else(|_| "unknown".to_owned(), |(_, said)| said);
+        let id = format!("pairs.{}", printable(between));
+        Some(KeyDifference { id, is_kind: false, alike, then: said(then), now: said(now), text })
+    };
+    let all: BTreeSet<&String> = then.pairs.keys().chain(now.pairs.keys()).collect();
+    all.into_iter().filter_map(pair).collect()
 }
 
-/// The answer in words.
-fn text(same_kind: KeyVerdict, differences: &[KeyDifference]) -> String {
+/// Whether there are enough chains in common. A spinning core tells nothing of what instructions take.
+fn chains(then: &MachineKey, now: &MachineKey) -> Option<KeyDifference> {
+    let is_chain = |id: &&String| row_of(id).is_some_and(|row| row.id == id::CYCLES);
+    let is_had = |id: &&String| [then, now].iter().all(|key| has(&key.numbers, id).is_ok());
+    let common = then.numbers.keys().filter(is_chain).filter(is_had).count();
+    let count = |key: &MachineKey| {
+        let has = |id: &&String| has(&key.numbers, id).is_ok();
+        key.numbers.keys().filter(is_chain).filter(has).count().to_string()
+    };
+    (common < COMMON_MIN).then(|| {
+        let text = format!("instruction latencies: {common} known of both, {COMMON_MIN} needed");
+        KeyDifference::unknown("cycles", true, [count(then), count(now)], text)
+    })
+}
+
+/// The answer in words: what differs first, and of what cannot be told only what decides.
+fn text([same_kind, as_it_was]: [KeyVerdict; 2], differences: &[KeyDifference]) -> String {
     /// More of them say nothing more.
     const MOST: usize = 4;
-    let of = |is_kind: bool| differences.iter().filter(move |it| it.is_kind == is_kind);
-    let told = |it: &KeyDifference| match it.alike {
-        KeyVerdict::CannotTell => format!("perhaps {}", it.text),
-        KeyVerdict::Yes | KeyVerdict::No => it.text.clone(),
-    };
     let list = |is_kind: bool| {
-        let all: Vec<String> = of(is_kind).map(told).collect();
+        let of = differences.iter().filter(move |it| it.is_kind == is_kind);
+        let all: Vec<&str> = of.map(|it| it.text.as_str()).collect();
         let more = all.len().saturating_sub(MOST);
         let shown = all[..all.len() - more].join(", ");
         if more > 0 { format!("{shown}, and {more} more") } else { shown }
     };
-    match same_kind {
-        KeyVerdict::No => format!("another kind: {}", list(true)),
-        KeyVerdict::CannotTell => {
+    match (same_kind, as_it_was) {
+        (KeyVerdict::No, _) => format!("another kind: {}", list(true)),
+        (KeyVerdict::CannotTell, KeyVerdict::No) => {
+            format!("{}; whether it is the same kind is unknown: {}", list(false), list(true))
+        }
+        (KeyVerdict::CannotTell, _) => {
             format!("cannot tell whether it is the same kind: {}", list(true))
         }
-        KeyVerdict::Yes if of(false).next().is_none() => "same kind, as it was".to_owned(),
-        KeyVerdict::Yes => format!("same kind, {}", list(false)),
+        (KeyVerdict::Yes, KeyVerdict::Yes) => "same kind, as it was".to_owned(),
+        (KeyVerdict::Yes, _) => format!("same kind, {}", list(false)),
     }
 }

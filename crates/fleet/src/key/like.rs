@@ -40,7 +40,10 @@ struct PublishedChain {
 const TOLERANCE: f64 = 0.03;
 
 /// Fewer latencies in common tell too little: most cores add in one cycle.
-const COMMON_MIN: usize = 3;
+pub(super) const COMMON_MIN: usize = 3;
+
+/// Vectors of so many bits are on some cores only.
+const WIDE: u32 = 512;
 
 /// The microarchitectures whose published latencies are those of the record's chains.
 pub(super) fn of(record: &Record, first: CpuId) -> Result<Vec<String>, Unavailable> {
@@ -65,13 +68,22 @@ pub(super) fn of(record: &Record, first: CpuId) -> Result<Vec<String>, Unavailab
     Ok(fits.into_iter().map(|(_, name)| name.to_owned()).collect())
 }
 
-/// How many of these a core has in common with the table, where all of those agree.
+/// How many of these a core has in common with the table, where all of those agree. A core of which no figure is as
+/// wide as vectors that were measured does not have them.
 fn agreed(name: &str, measured: &[(&str, Option<u32>, f64)]) -> Option<usize> {
+    let figures = || {
+        let sets = SETS.iter().filter(|set| set.of.iter().any(|of| of == name));
+        sets.flat_map(|set| &set.figures)
+    };
+    let executes = |bits: &Option<u32>| {
+        bits.is_none_or(|bits| bits < WIDE || figures().any(|figure| figure.bits == Some(bits)))
+    };
+    if !measured.iter().all(|(_, bits, _)| executes(bits)) {
+        return None;
+    }
     let mut common = 0;
     for (mnemonic, bits, cycles) in measured {
-        let sets = SETS.iter().filter(|set| set.of.iter().any(|of| of == name));
-        let figures = sets.flat_map(|set| &set.figures);
-        let mut known = figures
+        let mut known = figures()
             .filter(|figure| figure.mnemonic == *mnemonic && figure.bits == *bits)
             .filter_map(|figure| figure.latency)
             .peekable();
@@ -93,7 +105,7 @@ fn claimed(key: &MachineKey) -> Option<&str> {
 
 /// Whether a name of the table is of that microarchitecture, or of a type of core of it.
 fn is_of(name: &str, claimed: &str) -> bool {
-    name == claimed || name.strip_prefix(claimed).is_some_and(|rest| rest.starts_with(' '))
+    name.strip_prefix(claimed).is_some_and(|rest| ["", " P", " E"].contains(&rest))
 }
 
 /// The word for the line: what it says it is where it behaves so, else what it behaves like.
@@ -111,5 +123,32 @@ pub(super) fn word(key: &MachineKey) -> String {
             let more = if more > 0 { format!("+{more}") } else { String::new() };
             names.join("|") + &more
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_core_is_of_its_own_family_alone() {
+        assert!(is_of("Alder Lake P", "Alder Lake") && is_of("Zen 2", "Zen 2"));
+        for (name, claimed) in [("Zen 2", "Zen"), ("Zen", "Zen 2"), ("Zen 4", "Ze")] {
+            assert!(!is_of(name, claimed), "{name} {claimed}");
+        }
+    }
+
+    /// Cores of a hybrid that cost the same and have no such vectors.
+    #[test]
+    fn cores_without_vectors_of_512_bits_do_not_execute_them() {
+        let narrow = "Arrow Lake E";
+        let sets = || SETS.iter().filter(|set| set.of.iter().any(|of| of == narrow));
+        let own: Vec<(&str, Option<u32>, f64)> = sets()
+            .flat_map(|set| &set.figures)
+            .filter_map(|it| Some((it.mnemonic.as_str(), it.bits, it.latency?)))
+            .collect();
+        assert!(agreed(narrow, &own).is_some_and(|common| common >= COMMON_MIN), "{own:?}");
+        let wide = [own.as_slice(), &[("VPADDD", Some(512), 1.0)]].concat();
+        assert_eq!(agreed(narrow, &wide), None);
     }
 }

@@ -3,6 +3,7 @@
 //! [`of`] makes the key of a record, [`compare()`] holds two of them against each other, [`page`](mod@page) shows one.
 //! `measure::key` measures what it needs; a data sheet has most of it, too.
 
+pub mod around;
 mod caches;
 pub mod compare;
 mod like;
@@ -22,15 +23,15 @@ use model::record::{
     CHANGED, FactValue, KEY_SCHEMA, KeyNumber, KeyPair, MachineKey, PairClass, Record, SAME_CORE,
     Series,
 };
-use model::stats::mean;
+use model::stats::{mean, median_interval};
 use model::{CpuId, Known, Obstacle, Seconds, Unavailable, Unit};
 
 pub use self::compare::{KeyComparison, KeyVerdict, compare};
 pub use self::read::{NoKey, read};
-use crate::digest::pooled;
+use crate::digest::{of_one_class, pooled};
 
 /// What a machine says of itself, and whether one of another kind says otherwise. What is not of its kind can be set,
-/// or comes with an update.
+/// or comes with an update or with rights.
 pub(crate) const CLAIMS: &[(&str, &str, bool)] = &[
     ("cpu.brand", "CPU", true),
     ("cpu.vendor", "vendor", true),
@@ -54,6 +55,19 @@ pub(crate) const CLAIMS: &[(&str, &str, bool)] = &[
     ("msr", "MSR", false),
 ];
 
+/// Claims that only some may read: a kind where both keys have them, and no part of the hash.
+pub(crate) const BY_RIGHTS: &[&str] = &["memory.channels"];
+
+/// What a claim says of the machine, and by which source, where several count differently. Around a program there may
+/// be a container: the machine is the same.
+pub(crate) fn of_machine<'a>(id: &str, text: &'a str) -> (&'a str, &'a str) {
+    match id {
+        "platform.virtualisation" => (text.split(", in ").next().unwrap_or(text), ""),
+        "memory.channels" => text.split_once(" by ").unwrap_or((text, "")),
+        _ => (text, ""),
+    }
+}
+
 /// Ids of numbers.
 pub(crate) mod id {
     /// The clock under a light load.
@@ -76,11 +90,21 @@ pub(crate) mod id {
     pub(crate) const CYCLES: &str = "cycles.";
     /// Cycles of a pointer in an inner cache: this and its level.
     pub(crate) const CACHE: &str = "cache.l";
+
+    /// What follows in the id of one of several that begin so; `None`: it is none of them.
+    pub(crate) fn rest<'a>(id: &'a str, begins: &str) -> Option<&'a str> {
+        let rest = id.strip_prefix(begins)?;
+        match begins {
+            CYCLES => Some(rest),
+            CACHE => rest.starts_with(|first: char| first.is_ascii_digit()).then_some(rest),
+            _ => rest.is_empty().then_some(rest),
+        }
+    }
 }
 
 /// The key of a record.
 pub fn of(record: &Record) -> MachineKey {
-    let first = record.run.plan.cpus.iter().next().unwrap_or(CpuId(0));
+    let first = first(record);
     let mut numbers = BTreeMap::new();
     numbers.extend(cycles(record, first));
     let caches = caches::of(record, first);
@@ -107,6 +131,19 @@ pub fn of(record: &Record) -> MachineKey {
     };
     key.line = line(&key);
     key
+}
+
+/// The CPU of most that was measured on one alone: the first in the order of placement, which is not that of numbers.
+fn first(record: &Record) -> CpuId {
+    let mut counts: BTreeMap<CpuId, usize> = BTreeMap::new();
+    let of_one = |series: &&Series| {
+        series.active.len() == 1 && [turbo::AREA, memory::AREA].contains(&series.area.as_str())
+    };
+    for series in record.series.iter().filter(of_one) {
+        *counts.entry(series.cpu).or_default() += 1;
+    }
+    let most = counts.into_iter().rev().max_by_key(|(_, count)| *count).map(|(cpu, _)| cpu);
+    most.or_else(|| record.run.plan.cpus.iter().next()).unwrap_or(CpuId(0))
 }
 
 fn capability<'a>(record: &'a Record, id: &str) -> Option<&'a model::record::Fact> {
@@ -208,13 +245,17 @@ fn footprint(series: &Series) -> Option<u64> {
 
 /// The mean share over CPUs and looks: gaps are few and long, and a median hides them.
 fn lost(record: &Record) -> Result<KeyNumber, Unavailable> {
-    let of_cpu = |series: &Series| series.samples().map(model::record::Samples::all);
-    let shares: Vec<f64> =
-        record.series_of(jitter::AREA, "lost").filter_map(of_cpu).flatten().collect();
+    let looks = record.series_of(jitter::AREA, "lost").filter_map(Series::samples);
+    let mut blocks: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    for (block, share) in looks.flat_map(|samples| samples.numbered_medians()) {
+        blocks.entry(block).or_default().push(share);
+    }
+    let shares: Vec<f64> = blocks.values().filter_map(|cpus| mean(cpus)).collect();
     let share = mean(&shares).or_else(|| record.lost_share());
     let share = share.ok_or_else(|| absent("lost time", "this record has no look for gaps"))?;
     // What polling itself costs is subtracted, and may be a little too much.
-    Ok(KeyNumber { value: share.max(0.0), unit: Unit::One, interval: None })
+    let interval = median_interval(&shares).map(|ends| ends.map(|end| end.max(0.0)));
+    Ok(KeyNumber { value: share.max(0.0), unit: Unit::One, interval })
 }
 
 fn total(record: &Record) -> Result<KeyNumber, Unavailable> {
@@ -227,52 +268,59 @@ fn total(record: &Record) -> Result<KeyNumber, Unavailable> {
     }
 }
 
-/// How pairs lie to each other, by how they do as the kernel says.
+/// How pairs lie to each other, by how they do as the kernel says: of each such group that which is farthest.
 fn pairs(record: &Record, last: Option<Seconds>) -> BTreeMap<String, KeyPair> {
     const BETWEEN: &str = "between";
-    let mut groups: BTreeMap<String, Vec<&Series>> = BTreeMap::new();
+    let mut cells: BTreeMap<(&str, &[CpuId]), Vec<&Series>> = BTreeMap::new();
     for series in record.series_of(cores::AREA, cores::LATENCY) {
         let between = series.parameters.get(BETWEEN).map_or("unsaid", String::as_str);
         if series.workload == cores::MESSAGES[0].0 {
-            groups.entry(between.to_owned()).or_default().push(series);
+            cells.entry((between, series.active.as_slice())).or_default().push(series);
         }
     }
-    let fabric = Fabric::of(record.text("cpu.microarchitecture"));
-    let pair = |series: Vec<&Series>| {
-        let latency = number(&series, "core-to-core latency");
-        let class = class(&series, latency.as_ref(), fabric, last);
-        KeyPair { latency: latency.into(), class: class.into() }
-    };
-    groups.into_iter().map(|(between, series)| (between, pair(series))).collect()
+    let limits = Fabric::of(record.text("cpu.microarchitecture")).limits_beside(last);
+    let mut farthest: BTreeMap<String, KeyPair> = BTreeMap::new();
+    let seconds = |pair: &KeyPair| pair.latency.value().map(|number| number.value);
+    for ((between, _), series) in cells {
+        let pair = pair(between, &series, limits);
+        match farthest.get(between) {
+            Some(known) if seconds(known) >= seconds(&pair) => {}
+            _ => drop(farthest.insert(between.to_owned(), pair)),
+        }
+    }
+    farthest
 }
 
-/// The class of the pairs of a group.
-fn class(
-    series: &[&Series],
-    latency: Result<&KeyNumber, &Unavailable>,
-    fabric: Fabric,
-    last: Option<Seconds>,
-) -> Result<PairClass, Unavailable> {
+/// How the CPUs of one pair lie to each other: as in most of its blocks.
+fn pair(between: &str, series: &[&Series], limits: (Seconds, Seconds)) -> KeyPair {
     const WHAT: &str = "placement of two CPUs";
-    let latency =
-        latency.map_err(|reason| Unavailable { what: WHAT.to_owned(), ..reason.clone() })?;
-    let probed =
-        |class: &str| series.iter().any(|series| series.placement_class.as_deref() == Some(class));
-    if probed(SAME_CORE) {
-        return Ok(PairClass::SameCore);
-    }
-    if probed(CHANGED) && series.iter().all(|it| it.placement_class.as_deref() == Some(CHANGED)) {
-        return Err(absent(WHAT, "it changed during the run"));
-    }
-    let round_trip = Seconds(2.0 * latency.value);
-    let (near, far) = fabric.limits_beside(last);
-    let claimed = series.iter().find_map(|series| series.parameters.get("between"));
-    match claimed.map(String::as_str) {
-        _ if round_trip.0 < near.0 => Ok(PairClass::SameCache),
-        _ if round_trip.0 > far.0 => Ok(PairClass::Apart),
-        Some("same-cache") => Ok(PairClass::SameCache),
-        Some("other-cache" | "other-package") => Ok(PairClass::Apart),
-        _ => Err(absent(WHAT, "the latency lies between that of one cache and that of two")),
+    let is_settled = |series: &&Series| series.placement_class.as_deref() != Some(CHANGED);
+    let settled: Vec<&Series> = series.iter().copied().filter(is_settled).collect();
+    let of_class = of_one_class(&settled);
+    let latency = if settled.is_empty() && !series.is_empty() {
+        Err(absent("core-to-core latency", "the CPUs changed their place within every block"))
+    } else {
+        number(&of_class, "core-to-core latency")
+    };
+    let is_core = of_class.iter().any(|it| it.placement_class.as_deref() == Some(SAME_CORE));
+    let class = match &latency {
+        Err(reason) => Err(Unavailable { what: WHAT.to_owned(), ..reason.clone() }),
+        Ok(_) if is_core => Ok(PairClass::SameCore),
+        Ok(latency) => class(between, Seconds(2.0 * latency.value), limits).ok_or_else(|| {
+            absent(WHAT, "the latency lies between that of one cache and that of two")
+        }),
+    };
+    KeyPair { latency: latency.into(), class: class.into() }
+}
+
+/// The class of two cores by a round trip; by the kernel's where the time is not clear.
+fn class(between: &str, round_trip: Seconds, (near, far): (Seconds, Seconds)) -> Option<PairClass> {
+    match between {
+        _ if round_trip.0 < near.0 => Some(PairClass::SameCache),
+        _ if round_trip.0 > far.0 => Some(PairClass::Apart),
+        "same-cache" => Some(PairClass::SameCache),
+        "other-cache" | "other-package" => Some(PairClass::Apart),
+        _ => None,
     }
 }
 
@@ -321,16 +369,15 @@ fn line(key: &MachineKey) -> String {
         format!("k1 {simulated}claims={:08x} like={}", claims_hash(key), like::word(key));
     let _ = write!(line, " clock={}", shown(id::CLOCK, 1e-9, "GHz"));
     for (name, number) in &key.numbers {
-        if let (Some(level), Some(number)) = (name.strip_prefix(id::CACHE), number.value())
-            && number.unit == Unit::Cycle
-        {
+        if let (Some(level), Some(number)) = (id::rest(name, id::CACHE), number.value()) {
             let level = level.split('.').next().unwrap_or_default();
             let _ = write!(line, " L{level}={}c", brief(number.value));
         }
     }
     let [usable, claimed] = [id::USABLE, id::CLAIMED].map(|id| shown(id, MIB, ""));
     let _ = write!(line, " LLC={}/{usable}of{claimed}MiB", shown(id::LAST, 1e9, "ns"));
-    let _ = write!(line, " mem={}", shown(id::MEMORY, 1e9, "ns"));
+    let total = shown(id::TOTAL, MIB / 1024.0, "");
+    let _ = write!(line, " mem={}/{total}GiB", shown(id::MEMORY, 1e9, "ns"));
     let _ = write!(line, " read={}", shown(id::READ, 1e-9, "GB/s"));
     for (between, pair) in &key.pairs {
         let class = pair.class.value().map_or("?", |class| class.word());
@@ -370,8 +417,9 @@ fn brief(value: f64) -> String {
 fn claims_hash(key: &MachineKey) -> u32 {
     const OFFSET: u32 = 0x811c_9dc5;
     const PRIME: u32 = 0x0100_0193;
-    let of_kind = CLAIMS.iter().filter(|(.., is_kind)| *is_kind);
-    let texts = of_kind.filter_map(|(id, ..)| Some([*id, key.claims.get(*id)?.value()?.as_str()]));
+    let of_kind = CLAIMS.iter().filter(|(id, _, is_kind)| *is_kind && !BY_RIGHTS.contains(id));
+    let text = |id: &str| Some(of_machine(id, key.claims.get(id)?.value()?).0);
+    let texts = of_kind.filter_map(|(id, ..)| Some([*id, text(id)?]));
     let bytes = texts.flatten().flat_map(|text| text.bytes().chain([0]));
     bytes.fold(OFFSET, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(PRIME))
 }

@@ -69,15 +69,8 @@ fn value(number: &Known<KeyNumber>) -> [Text; 2] {
 fn measured(key: &MachineKey) -> Block {
     let mut rows = Vec::new();
     for (begins, label) in LABELS {
-        let is_one = |known: &str| {
-            known == *begins || begins.ends_with(['.', 'l']) && known.starts_with(begins)
-        };
-        let others = |known: &str| LABELS.iter().any(|(id, _)| id == &known && id != begins);
         for (known, number) in &key.numbers {
-            if !is_one(known) || others(known) {
-                continue;
-            }
-            let rest = known.strip_prefix(begins).unwrap_or_default();
+            let Some(rest) = id::rest(known, begins) else { continue };
             let name = match rest.split('.').next().filter(|rest| !rest.is_empty()) {
                 Some(level) if *begins == id::CACHE => format!("{label}, L{level}"),
                 Some(rest) => format!("{label}, {rest}"),

@@ -5,6 +5,7 @@ use model::page::{Block, Table, Text, Tone, si, tally};
 use model::record::{KeyNumber, MachineKey, PairClass};
 use model::stats::quantile;
 
+use super::compare::NEEDED;
 use super::id;
 
 /// How steady a machine is; the worst of its rows.
@@ -94,9 +95,19 @@ fn spread(row: &'static GradedNumber, keys: &[MachineKey]) -> Option<Variation> 
     Some(Variation { row, quantiles, unit: numbers[0].unit, spread, grade })
 }
 
-/// How steady the machine of these keys is; none of fewer than five.
+/// How steady the machine of these keys is; none of fewer than five, nor without clock and memory.
 pub fn grade(keys: &[MachineKey]) -> Option<Grade> {
+    let lacking = lacking(keys);
+    let is_lacking = |row: &GradedNumber| NEEDED.contains(&row.id);
+    if lacking.into_iter().any(is_lacking) {
+        return None;
+    }
     ROWS.iter().filter_map(|row| Some(spread(row, keys)?.grade)).max()
+}
+
+/// Rows of which too few keys have a number.
+fn lacking(keys: &[MachineKey]) -> Vec<&'static GradedNumber> {
+    ROWS.iter().filter(|row| spread(row, keys).is_none()).collect()
 }
 
 /// How often pairs of CPUs lay to each other how, where that changed.
@@ -130,11 +141,13 @@ fn meter(keys: &[MachineKey], spreads: &[Variation]) -> Vec<String> {
         ));
     }
     let claimed = keys.first().and_then(|key| key.numbers.get(id::CLAIMED)?.value().copied());
-    if let (Some(Variation { quantiles: [low, _, high], unit, .. }), Some(claimed)) =
+    if let (Some(Variation { quantiles: [low, _, high], unit, grade, .. }), Some(claimed)) =
         (of(id::USABLE), claimed)
     {
+        // What is always the same may be the hypervisor's share, or how the cache replaces its lines.
+        let who = if *grade == Grade::Steady { "Usable are" } else { "Neighbours leave" };
         told.push(format!(
-            "Neighbours leave {} to {} of a last-level cache of {}.",
+            "{who} {} to {} of a last-level cache of {}.",
             si::format(*low, *unit),
             si::format(*high, *unit),
             si::format(claimed.value, claimed.unit)
@@ -151,8 +164,12 @@ pub(super) fn blocks(keys: &[MachineKey]) -> Vec<Block> {
     }
     let heading = Block::Heading(format!("How much it varies, by {}", tally(keys.len(), "key")));
     let spreads: Vec<Variation> = ROWS.iter().filter_map(|row| spread(row, keys)).collect();
+    let lacking: Vec<&str> = lacking(keys).into_iter().map(|row| row.label).collect();
     let Some(grade) = grade(keys) else {
-        let text = format!("Fewer than {KEYS_MIN} keys: nothing is graded.");
+        let text = format!(
+            "Nothing is graded: fewer than {KEYS_MIN} keys have a number of {}.",
+            lacking.join(", ")
+        );
         return vec![heading, Block::Paragraph(Text::toned(text, Tone::Faint))];
     };
     let tone = |grade| match grade {
@@ -189,7 +206,10 @@ pub(super) fn blocks(keys: &[MachineKey]) -> Vec<Block> {
     let badge = Block::Badge {
         label: "Grade".to_owned(),
         grade: Text::toned(grade.word(), tone(grade)),
-        reasons: "The worst of its rows".to_owned(),
+        reasons: match lacking.as_slice() {
+            [] => "The worst of its rows".to_owned(),
+            _ => format!("The worst of its rows, without {}", lacking.join(", ")),
+        },
     };
     let told = meter(keys, &spreads).into_iter().map(Text::from);
     vec![heading, badge, table.into(), Block::List(told.collect())]
@@ -204,17 +224,23 @@ mod tests {
 
     use super::*;
 
+    /// Keys of a machine with these clocks, and with a memory that is always the same.
     fn keys(clocks: &[f64]) -> Vec<MachineKey> {
+        let number = |id: &str, value: f64, unit: Unit| {
+            (id.to_owned(), Known::Yes(KeyNumber { value, unit, interval: None }))
+        };
         let key = |clock: &f64| MachineKey {
             schema: KEY_SCHEMA.to_owned(),
             line: String::new(),
             started: String::new(),
             simulated: None,
             claims: BTreeMap::new(),
-            numbers: BTreeMap::from([(
-                id::CLOCK.to_owned(),
-                Known::Yes(KeyNumber { value: *clock, unit: Unit::Hertz, interval: None }),
-            )]),
+            numbers: BTreeMap::from([
+                number(id::CLOCK, *clock, Unit::Hertz),
+                number(id::MEMORY, 1e-7, Unit::Second),
+                number(id::CLAIMED, 32e6, Unit::Byte),
+                number(id::USABLE, 8e6, Unit::Byte),
+            ]),
             pairs: BTreeMap::new(),
             behaves_like: Known::Yes(Vec::new()),
         };
@@ -233,5 +259,29 @@ mod tests {
         assert_eq!(of(0.004), Some(Grade::Unsteady));
         assert_eq!(grade(&keys(&[4e9; 4])), None);
         assert!(blocks(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_grade_without_memory_is_none_and_what_else_is_lacking_is_named() {
+        let steady = keys(&[4e9; 9]);
+        let told = |keys: &[MachineKey]| format!("{:?}", blocks(keys));
+        assert_eq!(grade(&steady), Some(Grade::Steady));
+        assert!(told(&steady).contains("without reads of one core, lost time"));
+        // Nobody knows who has the rest of a cache that is always as large.
+        assert!(told(&steady).contains("Usable are "), "{}", told(&steady));
+        let mut crowded = steady.clone();
+        for (key, size) in crowded.iter_mut().zip(1..) {
+            let number = key.numbers.get_mut(id::USABLE);
+            if let Some(Known::Yes(number)) = number {
+                number.value *= f64::from(size);
+            }
+        }
+        assert!(told(&crowded).contains("Neighbours leave"));
+        let mut blind = steady;
+        for key in &mut blind[..5] {
+            key.numbers.remove(id::MEMORY);
+        }
+        assert_eq!(grade(&blind), None);
+        assert!(told(&blind).contains("latency of memory"));
     }
 }

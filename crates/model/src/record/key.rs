@@ -29,7 +29,7 @@ pub struct MachineKey {
     /// What was measured, by id, such as `clock`.
     #[serde(default)]
     pub numbers: BTreeMap<String, Known<KeyNumber>>,
-    /// How pairs of CPUs lie to each other by measurement, by how they do as the kernel says.
+    /// How pairs of CPUs lie to each other by measurement, by how they do as the kernel says: of each the farthest.
     #[serde(default)]
     pub pairs: BTreeMap<String, KeyPair>,
     /// Microarchitectures whose published latencies are those that were measured.
@@ -40,11 +40,11 @@ pub struct MachineKey {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KeyNumber {
-    /// The median.
+    /// The median over blocks; of cycles in an inner cache a low quantile, of lost time the mean.
     pub value: f64,
     /// Its unit.
     pub unit: Unit,
-    /// The 95 % interval of it, where there were enough blocks.
+    /// The 95 % interval of the median, where there were enough blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<[f64; 2]>,
 }

@@ -50,7 +50,7 @@ pub use memory_channel::{MemoryChannel, channels_in_brief};
 pub use original::{OriginalRate, OriginalRun};
 pub use power::{IdleState, TurboLimit, TurboStep};
 pub use quiet::{CommandEnd, QuietRun, Trust};
-pub use read::{ReadError, read};
+pub use read::{ReadError, is_of_major, read};
 pub use reference::{
     LeftOutRecords, ReferencePlace, ReferencePosition, ReferenceRun, ReferenceSide, ResultKey,
 };

@@ -66,13 +66,16 @@ fn fault(text: &str, broken: serde_json::Error) -> ReadError {
 /// Whether this version reads that schema.
 pub(super) fn judged(schema: Option<String>) -> Result<(), ReadError> {
     let schema = schema.ok_or(ReadError::NoSchema)?;
-    let major = |schema: &str| schema.split('.').take(2).collect::<Vec<_>>().join(".");
     match schema.strip_prefix("cpudyno.record/") {
         None => Err(ReadError::Foreign(schema)),
-        // `cpudyno.record/1.3` would be a later minor of ours.
-        Some(_) if major(&schema) != SCHEMA => Err(ReadError::OtherMajor(schema)),
+        Some(_) if !is_of_major(&schema, SCHEMA) => Err(ReadError::OtherMajor(schema)),
         Some(_) => Ok(()),
     }
+}
+
+/// Whether a schema is of that major version: `cpudyno.record/1.3` would be a later minor of `cpudyno.record/1`.
+pub fn is_of_major(schema: &str, ours: &str) -> bool {
+    schema.split('.').take(2).eq(ours.split('.'))
 }
 
 /// What views rely on: packed samples are as many as the summary says, and not more than memory holds.
