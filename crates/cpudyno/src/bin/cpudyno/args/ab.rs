@@ -57,7 +57,7 @@ pub(crate) struct AbArgs {
     #[arg(long, default_value = "60s", value_parser = long_budget, value_name = "TIME")]
     pub(crate) budget: Seconds,
 
-    /// Take no key of the machine before and after: each takes 2 s of one core.
+    /// Take no key of the machine before and after: each takes 2 s of one core, beyond --budget.
     #[arg(long)]
     pub(crate) no_key: bool,
 

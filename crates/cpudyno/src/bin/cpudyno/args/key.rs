@@ -31,7 +31,9 @@ pub(crate) struct KeyArgs {
     #[arg(long, value_parser = cpu_list, value_name = "LIST")]
     pub(crate) cpus: Option<CpuSet>,
 
-    /// Compare with an earlier key, or the key of a record: a file of --json or --line.
+    /// Compare with an earlier key, or the key of a record: a file of --json, or of --line --format json.
+    ///
+    /// Of several keys, one a line, the last counts; of a record of quiet or ab the key after the command.
     #[arg(long, value_name = "FILE")]
     pub(crate) compare: Option<PathBuf>,
 
@@ -41,7 +43,8 @@ pub(crate) struct KeyArgs {
 
     /// Take a key again and again for so long (10s to 24h): how much does this machine vary?
     ///
-    /// The page grades clock, reads of memory, usable cache and lost time. Ctrl-C ends it early; what was seen stands.
+    /// The page grades clock, latency and reads of memory, usable cache and lost time. Each key takes the time and the CPUs
+    /// of --budget and --cpus. Ctrl-C ends it early; what was seen stands.
     #[arg(long, value_parser = watch, value_name = "TIME", conflicts_with_all = ["compare", "line", "dry_run"])]
     pub(crate) watch: Option<Seconds>,
 

@@ -41,7 +41,7 @@ pub(super) fn run(machine: &Machine, args: &AbArgs) -> Result<ExitCode, Failure>
     let (mut comparing, wishes) = comparing(machine, args)?;
     let signals = Signals::listen()?;
     // A command that measures takes its turn itself.
-    let _turn = match comparing.what {
+    let turn = match comparing.what {
         AbSubject::Area(..) => Some(Start::default().turn(machine, &signals)?),
         AbSubject::Command(..) => None,
     };
@@ -76,6 +76,7 @@ pub(super) fn run(machine: &Machine, args: &AbArgs) -> Result<ExitCode, Failure>
     let presentation = presentation(&look, PageKind::Ab);
     let described = machine::describe(machine, command(), presentation);
     let keys = Keys::new(!args.no_key);
+    let keys = if turn.is_some() { keys } else { keys.by_turns() };
     let told = ComparisonOutput { described, format: look.format, sinks, keys };
     compared(machine, &comparing, session, &signals, told)
 }

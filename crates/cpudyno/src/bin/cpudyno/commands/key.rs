@@ -30,6 +30,17 @@ pub(super) fn run(machine: &Machine, args: KeyArgs) -> Result<ExitCode, Failure>
             ],
         )?;
     }
+    let files = &measuring.output.files;
+    let is_record =
+        [&files.json, &files.html].into_iter().flatten().any(|file| *file == Path::new("-"));
+    if is_record && (line || compare.is_some()) {
+        return Err(Failure::usage(
+            "`-` is the record in place of the page, and a line or a comparison is none",
+        )
+        .hint(
+            "write the record to a file: --json FILE; or print the other as JSON: --format json",
+        ));
+    }
     let Prepared { dry_run, start, sinks, look } = prepared(measuring)?;
     let is_told = match look.format {
         Format::Text | Format::Json => true,
@@ -45,7 +56,7 @@ pub(super) fn run(machine: &Machine, args: KeyArgs) -> Result<ExitCode, Failure>
     // What cannot be read is said before anything is measured.
     let earlier = compare.as_deref().map(earlier).transpose()?;
     let presentation = presentation(&look, PageKind::Key);
-    let request = measure::key::request(budget, cpus, command(), presentation);
+    let request = measure::key::request(budget, cpus.clone(), command(), presentation);
     if dry_run {
         return outline(machine, &request, (look.format, sinks));
     }
@@ -53,34 +64,27 @@ pub(super) fn run(machine: &Machine, args: KeyArgs) -> Result<ExitCode, Failure>
     let turn = start.turn(machine, &signals)?;
     let (mut record, mut signal) = measured(machine, &request, &signals, &turn)?;
     if let Some(time) = watch {
-        record.keys = watched(machine, &record, time, &signals);
+        let mut keys = Keys::like(budget, cpus);
+        watched(machine, &mut keys, time, &signals);
+        record.keys = std::iter::once(key::of(&record)).chain(keys.all()).collect();
         signal = signals.came();
     }
     let delivery = Delivery::of(&record);
     let written = delivery.write(sinks);
     let done = match earlier {
-        Some(earlier) => compared(&record, &earlier, line, look.format),
-        None if line => told(&record, look.format).map(|()| ExitCode::SUCCESS),
-        None => {
-            output::data(&delivery.told(look.format)?)?;
-            Ok(ExitCode::SUCCESS)
-        }
+        Some(earlier) => compared(&record, &earlier, line, look.format).map(Some),
+        None if line => told(&record, look.format).map(|()| None),
+        None => output::data(&delivery.told(look.format)?).map(|()| None),
     };
     written?;
     Ok(exit(&record, signal, done?))
 }
 
-/// Keys from now on, the one of the record first, until that time is over or a signal comes.
-fn watched(
-    machine: &Machine,
-    record: &Record,
-    time: Seconds,
-    signals: &Signals,
-) -> Vec<MachineKey> {
+/// Takes keys from now on, until that time is over or a signal comes.
+fn watched(machine: &Machine, keys: &mut Keys, time: Seconds, signals: &Signals) {
     /// So many tell how much a machine varies; of a day one every twelve minutes.
     const MOST: f64 = 120.0;
     let until = Instant::now() + Duration::from_secs_f64(time.0);
-    let mut keys = Keys::new(true);
     let bar = output::progress_bar();
     let mut left = time.0;
     let every = Duration::from_secs_f64((time.0 / MOST).max(2.0));
@@ -102,13 +106,16 @@ fn watched(
         }
     }
     bar.finish_and_clear();
-    std::iter::once(key::of(record)).chain(keys.all()).collect()
 }
 
-fn exit(record: &Record, signal: Option<EndingSignal>, done: ExitCode) -> ExitCode {
-    match signal {
-        Some(_) => ending(signal),
-        None => ended(record, done),
+/// A verdict stands, whatever could be measured.
+fn exit(record: &Record, signal: Option<EndingSignal>, verdict: Option<KeyVerdict>) -> ExitCode {
+    match verdict {
+        _ if signal.is_some() => ending(signal),
+        None => ended(record, ExitCode::SUCCESS),
+        Some(KeyVerdict::Yes) => ExitCode::SUCCESS,
+        Some(KeyVerdict::No) => ExitCode::from(code::NO),
+        Some(KeyVerdict::CannotTell) => ExitCode::from(code::NOT_HERE),
     }
 }
 
@@ -127,7 +134,7 @@ fn compared(
     earlier: &MachineKey,
     line: bool,
     format: Format,
-) -> Result<ExitCode, Failure> {
+) -> Result<KeyVerdict, Failure> {
     let comparison = key::compare(earlier, &key::of(record));
     output::data(&match format {
         Format::Json => json(serde_json::to_string(&comparison))?,
@@ -137,11 +144,7 @@ fn compared(
             unrecorded("a comparison", &page, format, record.run.presentation)?
         }
     })?;
-    Ok(match comparison.verdict {
-        KeyVerdict::Yes => ExitCode::SUCCESS,
-        KeyVerdict::No => ExitCode::from(code::NO),
-        KeyVerdict::CannotTell => ExitCode::from(code::NOT_HERE),
-    })
+    Ok(comparison.verdict)
 }
 
 /// The key in a file.
@@ -150,6 +153,10 @@ fn earlier(file: &Path) -> Result<MachineKey, Failure> {
     let text = text(file, &mut buffer)?;
     key::read(&text).map_err(|error| match error {
         NoKey::Record(error) => refused(file, &text, &error),
+        error @ NoKey::OtherMajor(_) => {
+            Failure::usage(format!("cannot read `{}`: {error}", file.display()))
+                .hint("another version of cpudyno wrote it; compare with that one")
+        }
         error => Failure::usage(format!("cannot read `{}`: {error}", file.display()))
             .hint("`cpudyno key --line --format json` writes a key"),
     })

@@ -76,7 +76,7 @@ pub(super) fn run(machine: &Machine, args: QuietArgs) -> Result<ExitCode, Failur
     for remark in &plans.left_out {
         output::remark(&format!("note: {remark}"));
     }
-    let keys = Keys::new(!no_key);
+    let keys = Keys::new(!no_key).by_turns();
     watched(machine, &words, held, lost, (&signals, no_proof, keys), told)
 }
 
@@ -210,9 +210,13 @@ fn watched(
     if session.is_some() {
         told.record.conditions.before = machine::conditions::read(machine);
     }
-    let ran = execute(machine, words, observer, lost, (signals, &mut keys));
-    // As it was for the command, not as it will be.
+    keys.take(machine, signals.stop());
+    let ran = execute(machine, words, observer, lost, signals);
+    // As it was for the command, not as it will be, nor as a key leaves it.
     let after = machine::conditions::read(machine);
+    if ran.is_ok() {
+        keys.take(machine, signals.stop());
+    }
     // Whatever came of it: first the settings are put back.
     let restored = session.map(|session| settings::restore(session, signals, ExitCode::SUCCESS));
     drop(place);
@@ -253,11 +257,10 @@ fn execute(
     words: &[OsString],
     observer: Result<Observer<'_>, Unavailable>,
     lost: Vec<Unavailable>,
-    (signals, keys): (&Signals, &mut Keys),
+    signals: &Signals,
 ) -> Result<Ran, Failure> {
     let stopped =
         |error: rig::executor::RunError| signals.of(measuring::refused(machine, error.into()));
-    keys.take(machine, signals.stop());
     let mut watched = CommandWatch::begin(machine, observer, signals.stop()).map_err(stopped)?;
     let begun = Instant::now();
     let shown = words[0].to_string_lossy().into_owned();
@@ -282,9 +285,7 @@ fn execute(
         cpu_seconds: Seconds(usage.cpu_time.as_secs_f64()),
         involuntary_switches: usage.involuntary_switches,
     };
-    let seen = watched.end(ended, lost);
-    keys.take(machine, signals.stop());
-    Ok((status, seen))
+    Ok((status, watched.end(ended, lost)))
 }
 
 fn look(

@@ -40,13 +40,18 @@ pub(super) fn read(file: &Path) -> Result<Record, Failure> {
 
 /// What is in a file, or on a page; of a matrix the record of it. The buffer may have held another file before.
 pub(super) fn text<'a>(file: &Path, buffer: &'a mut Vec<u8>) -> Result<Cow<'a, str>, Failure> {
+    /// Devices never end.
+    const LARGEST: u64 = 1 << 30;
     buffer.clear();
     let read = if file == Path::new("-") {
-        std::io::stdin().read_to_end(buffer)
+        std::io::stdin().take(LARGEST).read_to_end(buffer)
     } else {
-        File::open(file).and_then(|mut file| file.read_to_end(buffer))
+        File::open(file).and_then(|file| file.take(LARGEST).read_to_end(buffer))
     };
-    read.map_err(|error| unread(file, &words(&error)))?;
+    let count = read.map_err(|error| unread(file, &words(&error)))?;
+    if count as u64 == LARGEST {
+        return Err(unread(file, "it is too large for a record: 1 GiB and more"));
+    }
     let text = views::html::unpacked(buffer).map_err(|why| {
         let failure = unread(file, &why.to_string());
         match why {
