@@ -9,9 +9,9 @@ use super::common::long_budget;
 use super::settings::Changing;
 use super::{ArmSetting, BadValue, Direction};
 
-/// Find the best value of a setting, by a command or a measurement.
+/// Find the best value of a setting.
 ///
-/// Every value takes its turn, twice in each block: in random order, and then in that order backwards, so that drift
+/// By a command, or by a measurement of cpudyno's own. Every value takes its turn, twice in each block: in random order, and then in that order backwards, so that drift
 /// cancels. The page says which value is best, which others are as good, and the knee: the first value that loses no
 /// more than the band. With --per it ranks by energy. Settings of the machine are restored, also after Ctrl-C; see
 /// `cpudyno set`.

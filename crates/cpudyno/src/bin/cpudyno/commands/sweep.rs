@@ -44,7 +44,7 @@ pub(super) fn run<'m>(machine: &'m Machine, args: &SweepArgs) -> Result<ExitCode
     };
     let signals = Signals::listen()?;
     // A command that measures takes its turn itself.
-    let _turn = if is_area { Some(Start::default().turn(machine, &signals)?) } else { None };
+    let turn = if is_area { Some(Start::default().turn(machine, &signals)?) } else { None };
     let shelf;
     let mut session = None;
     if wishes.iter().any(|wishes| !wishes.is_empty()) {
@@ -69,8 +69,9 @@ pub(super) fn run<'m>(machine: &'m Machine, args: &SweepArgs) -> Result<ExitCode
     }
     let presentation = presentation(&look, PageKind::Sweep);
     let described = machine::describe(machine, command(), presentation);
-    let told =
-        ComparisonOutput { described, format: look.format, sinks, keys: Keys::new(!args.no_key) };
+    let keys = Keys::new(!args.no_key);
+    let keys = if turn.is_some() { keys } else { keys.by_turns() };
+    let told = ComparisonOutput { described, format: look.format, sinks, keys };
     let swept =
         |session: Option<&mut Session<'m>>, described, progress: &mut dyn FnMut(Progress<'_>)| {
             sweep::run(machine, &sweeping, session, described, signals.stop(), progress)
