@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use serde_json::Value;
+
 use crate::common::{Finished, finish};
 
 fn cpudyno(args: &[&str]) -> Finished {
@@ -44,16 +46,40 @@ fn what_is_no_key_is_said_before_anything_is_measured() {
         &["--line", "--format", "csv"],
         &["--watch", "3s"],
         &["--watch", "1m", "--line"],
+        &["--line", "--json", "-"],
+        &["--compare", "/dev/zero"],
     ] {
         let words = [&["key", "--machine", "sim:1c"], args].concat();
         let refused = cpudyno(&words);
         assert_eq!(refused.code, Some(2), "{args:?}");
         assert!(refused.stderr.starts_with("error: "), "{}", refused.stderr);
     }
+    let line = cpudyno(&["key", "--machine", "sim:1c", "--compare", &file]).stderr;
+    assert!(
+        line.contains("rounded for reading") && line.contains("key --line --format json"),
+        "{line}"
+    );
 }
 
 #[test]
 fn a_machine_that_is_watched_is_graded() {
     let page = cpudyno(&["key", "--machine", "sim:vm-2c", "--watch", "20s"]).success();
     assert!(page.contains("How much it varies, by ") && page.contains("Grade: "), "{page}");
+    let args = ["--watch", "20s", "--budget", "1s", "--cpus", "1", "--json", "-"];
+    let record = cpudyno(&[&["key", "--machine", "sim:vm-2c"][..], &args].concat()).success();
+    let record: Value = serde_json::from_str(&record).unwrap();
+    let keys = record["keys"].as_array().unwrap();
+    let is_alone = |key: &Value| key["pairs"]["unsaid"]["class"]["unavailable"].is_object();
+    assert!(keys.len() > 5 && keys.iter().all(is_alone), "of one CPU: {keys:?}");
+}
+
+#[test]
+fn ab_keeps_a_key_before_and_after_unless_it_shall_not() {
+    let arms = ["--area", "turbo", "--a", "cpus=0", "--b", "cpus=1", "--format", "json"];
+    let keys = |more: &[&str]| {
+        let done = cpudyno(&[&["ab", "--machine", "sim:vm-2c"][..], &arms, more].concat());
+        let record: Value = serde_json::from_str(&done.stdout).unwrap();
+        record["keys"].as_array().map_or(0, Vec::len)
+    };
+    assert_eq!((keys(&[]), keys(&["--no-key"])), (2, 0));
 }

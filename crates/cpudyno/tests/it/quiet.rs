@@ -155,6 +155,34 @@ fn where_it_cannot_be_told_what_helps_is() {
 }
 
 #[test]
+fn a_key_is_taken_before_and_after_by_turns_and_its_absence_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("r.json").display().to_string();
+    let lock = folder.path().join("lock");
+    let watched = |more: &[&str]| {
+        let args = [&["--json", &file], more, &["--", "true"]].concat();
+        let mut command = quiet(folder.path(), &args);
+        command.env("CPUDYNO_LOCK", &lock);
+        record(folder.path(), &finish(command))
+    };
+    let keys = |record: &Value| record["keys"].as_array().map_or(0, Vec::len);
+    let unknown = |record: &Value| {
+        let findings = record["findings"].as_array().unwrap();
+        findings.iter().find(|it| it["id"] == "quiet.machine-unknown").cloned()
+    };
+    let free = watched(&[]);
+    assert_eq!((keys(&free), unknown(&free)), (2, None));
+    let held = fs::File::create(&lock).unwrap();
+    held.lock().unwrap();
+    let busy = watched(&[]);
+    assert_eq!(keys(&busy), 0);
+    let text = unknown(&busy).unwrap()["text"].to_string();
+    assert!(text.contains("this host was measured by "), "{text}");
+    let without = watched(&["--no-key"]);
+    assert_eq!((keys(&without), unknown(&without)), (0, None));
+}
+
+#[test]
 fn a_setting_that_is_not_there_is_told_and_the_command_runs() {
     let folder = tempfile::tempdir().unwrap();
     let args = ["no_turbo=on", "--", "true"];

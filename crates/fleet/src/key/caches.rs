@@ -144,14 +144,10 @@ impl<'a> Curve<'a> {
                 blocks.entry(block).or_default().push((*bytes, seconds));
             }
         }
-        let sizes = |at: fn(&[(u64, f64)]) -> Option<&(u64, f64)>| {
-            move |curve: &Vec<(u64, f64)>| at(curve).map(|(bytes, _)| *bytes)
-        };
-        let (first, last) = (sizes(<[_]>::first), sizes(<[_]>::last));
-        let smallest = blocks.values().filter_map(&first).min();
-        let largest = blocks.values().filter_map(&last).max();
-        let is_whole =
-            |curve: &&Vec<(u64, f64)>| first(curve) == smallest && last(curve) == largest;
+        let sizes = || blocks.values().flatten().map(|(bytes, _)| *bytes);
+        let ends = (sizes().min(), sizes().max());
+        let size = |point: Option<&(u64, f64)>| point.map(|(bytes, _)| *bytes);
+        let is_whole = |curve: &&Vec<(u64, f64)>| (size(curve.first()), size(curve.last())) == ends;
         let knees: Vec<Option<f64>> =
             blocks.values().filter(is_whole).map(|curve| knee(curve)).collect();
         let ends: Vec<f64> = knees.iter().flatten().copied().collect();

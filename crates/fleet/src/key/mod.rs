@@ -21,7 +21,7 @@ use model::fabric::Fabric;
 use model::page::si;
 use model::record::{
     CHANGED, FactValue, KEY_SCHEMA, KeyNumber, KeyPair, MachineKey, PairClass, Record, SAME_CORE,
-    Series,
+    Samples, Series,
 };
 use model::stats::{mean, median_interval};
 use model::{CpuId, Known, Obstacle, Seconds, Unavailable, Unit};
@@ -247,7 +247,7 @@ fn footprint(series: &Series) -> Option<u64> {
 fn lost(record: &Record) -> Result<KeyNumber, Unavailable> {
     let looks = record.series_of(jitter::AREA, "lost").filter_map(Series::samples);
     let mut blocks: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-    for (block, share) in looks.flat_map(|samples| samples.numbered_medians()) {
+    for (block, share) in looks.flat_map(Samples::numbered_medians) {
         blocks.entry(block).or_default().push(share);
     }
     let shares: Vec<f64> = blocks.values().filter_map(|cpus| mean(cpus)).collect();
