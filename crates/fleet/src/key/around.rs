@@ -22,8 +22,8 @@ pub fn finding(taken: &[Result<MachineKey, Unavailable>], command: &str) -> Opti
                 KeyVerdict::No => {
                     let text = format!("not comparable with itself before: {}", found.text);
                     let remedy = "hold fast what can be (`cpudyno settings`), run it again, or take a quieter machine";
-                    let id = format!("{command}.machine-moved");
-                    Some(Finding::warning(id, ABOUT, text).remedy(remedy.to_owned()))
+                    let moved = Finding::warning(format!("{command}.machine-moved"), ABOUT, text);
+                    Some(moved.remedy(remedy.to_owned()))
                 }
             }
         }

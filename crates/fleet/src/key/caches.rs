@@ -89,7 +89,9 @@ impl<'a> Curve<'a> {
         let blocks = series.iter().filter_map(|series| Some(series.samples()?.block_medians()));
         let blocks: Vec<f64> = blocks.flatten().collect();
         let value = quantile(&blocks, FAST).unwrap_or(typical.value);
-        Ok(KeyNumber { value, interval: None, ..typical })
+        let fastest = blocks.iter().copied().fold(value, f64::min);
+        let interval = typical.interval.map(|[_, high]| [fastest, high]);
+        Ok(KeyNumber { value, interval, ..typical })
     }
 
     fn at(&self, bytes: u64) -> &[&'a Series] {

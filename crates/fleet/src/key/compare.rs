@@ -389,7 +389,8 @@ fn difference(
     };
     // The whole interval lies beyond the band, or only its middle. Of fewer than five blocks there is none: what moves by
     // the minute is not known then, and chains have whole cycles nevertheless where nobody else used the core.
-    let is_sure = have_intervals || row.is_kind && (are_quiet || row.id == id::TOTAL);
+    let is_whole = are_quiet && row.id != id::CACHE || row.id == id::TOTAL;
+    let is_sure = have_intervals || row.is_kind && is_whole;
     let nearest = if middle > 0.0 { low } else { -high };
     Some(if nearest > limit && is_sure {
         of(KeyVerdict::No, text)

@@ -381,6 +381,15 @@ fn what_is_uncertain_is_said_so() {
     assert!(once.text.contains("perhaps neighbours busier"), "{}", once.text);
     assert_eq!(verdict(&quiet, &with(id::LOST, 0.03, None)), KeyVerdict::CannotTell);
     assert_eq!(verdict(&quiet, &with(id::LOST, 0.2, Some([0.18, 0.22]))), KeyVerdict::No);
+    // A sibling of the host's slows an inner cache for a while, and not for all blocks.
+    let l2 = "cache.l2.latency";
+    let value = usual("4c").numbers[l2].value().unwrap().value;
+    let own = with(l2, value, Some([0.98 * value, 1.1 * value]));
+    let slowed = with(l2, 1.29 * value, Some([1.2 * value, 1.4 * value]));
+    assert_eq!(compare(&own, &slowed).same_kind, KeyVerdict::CannotTell);
+    assert_eq!(compare(&own, &with(l2, 1.29 * value, None)).same_kind, KeyVerdict::CannotTell);
+    let other = with(l2, 2.0 * value, Some([1.9 * value, 2.1 * value]));
+    assert_eq!(compare(&own, &other).same_kind, KeyVerdict::No);
     // The clock differs for sure, whatever kind it is.
     let mut slow = with(id::CLOCK, 1e9, Some([0.99e9, 1.01e9]));
     slow.numbers.retain(|id, _| !id.starts_with(id::CYCLES) || id == "cycles.scalar_iadd");

@@ -44,7 +44,8 @@ pub struct KeyNumber {
     pub value: f64,
     /// Its unit.
     pub unit: Unit,
-    /// The 95 % interval of the median, where there were enough blocks.
+    /// The 95 % interval of the median, where there were enough blocks; of cycles in an inner cache it begins at the
+    /// fastest block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<[f64; 2]>,
 }
