@@ -8,7 +8,7 @@ use levers::Session;
 use levers::plan::Change;
 use machine::Machine;
 use machine::activity::EnergyMeter;
-use model::record::{ArmFailure, LeftOutBlock, QuadCost, Record, Settings, SweepRun, SweptValue};
+use model::record::{ArmFailure, LeftOutBlock, Record, Settings, SweepRun, SweptValue};
 use model::stats::paired::{
     Better, Looks, Per, Ranking, Rules, SweepBlock, fewest_blocks, rank, shuffled,
 };
@@ -36,8 +36,6 @@ pub struct Sweeping {
     pub setting: String,
     /// Its values, in order.
     pub arms: Vec<SweptArm>,
-    /// What the plans come to.
-    pub remarks: Vec<String>,
     /// What is measured.
     pub what: AbSubject,
     /// The time for all of it.
@@ -68,7 +66,6 @@ impl Sweeping {
         Sweeping {
             setting,
             arms,
-            remarks: Vec::new(),
             what,
             budget: Seconds(60.0),
             band: BAND,
@@ -102,6 +99,7 @@ pub fn run<'m>(
         what: &sweeping.what,
         budget: sweeping.budget,
         watches_clocks: false,
+        has_control_chain: false,
         look: None,
     };
     let mut bench = ArmRunner::new(machine, turns, session, stop)?;
@@ -135,9 +133,8 @@ pub fn run<'m>(
         let [first, last] = ends.map(|arm| &*sweeping.arms[arm].changes);
         record.findings.extend(ab::heat(machine, &difference(first, last)));
     }
-    if !(proofs.is_empty() && sweeping.remarks.is_empty()) {
-        let remarks = sweeping.remarks.clone();
-        record.settings = Some(Settings { proofs, remarks, ..Settings::default() });
+    if !proofs.is_empty() {
+        record.settings = Some(Settings { proofs, ..Settings::default() });
     }
     record.findings.extend(around.findings);
     record.conditions.after.extend(around.conditions);
@@ -316,21 +313,20 @@ impl BlockRun<'_, '_, '_> {
 
     /// One measurement; where the energy is asked for, as many in a row as its counters need, and their mean.
     fn seat(&mut self, arm: usize) -> Result<SweepSeat, Stopped> {
-        if self.meter.is_none() {
-            return Ok(SweepSeat { value: self.bench.measure(arm)?, watts: None });
-        }
-        // What is written for the arm, and its heat, are not part of what it draws.
-        self.bench.set(arm).map_err(Stopped::Error)?;
-        let mut values: Vec<f64> = Vec::new();
-        let began = self.bench.elapsed();
-        self.meter.iter_mut().for_each(EnergyMeter::begin);
-        while values.is_empty() || (self.bench.elapsed() - began).0 < ENERGY_SECONDS {
-            values.push(self.bench.measure(arm)?);
-            self.meter.iter_mut().for_each(EnergyMeter::note);
-        }
-        let Some(reading) = self.meter.as_mut().map(EnergyMeter::end) else {
-            return Ok(SweepSeat { value: values[0], watts: None });
+        let BlockRun { bench, meter, .. } = self;
+        let Some(meter) = meter else {
+            return Ok(SweepSeat { value: bench.measure(arm)?, watts: None });
         };
+        // What is written for the arm is not part of what it draws.
+        bench.set(arm).map_err(Stopped::Error)?;
+        let mut values: Vec<f64> = Vec::new();
+        let began = bench.elapsed();
+        meter.begin();
+        while values.is_empty() || (bench.elapsed() - began).0 < ENERGY_SECONDS {
+            values.push(bench.measure(arm)?);
+            meter.note();
+        }
+        let reading = meter.end();
         self.source = reading.source;
         let joules = reading.joules.map_err(|reason| match reason.obstacle {
             Obstacle::Measurement => Stopped::Disturbed(arm, reason),
@@ -389,11 +385,9 @@ impl BlockRun<'_, '_, '_> {
         if !run.blocks.is_empty() {
             // The pilot is half a block.
             let blocks = (run.blocks.len() + run.left_out.len()) as f64 + 0.5;
-            let own = (all - bench.measuring.0 - bench.setting.0).max(0.0);
-            let [seconds, setting, own] = [all, bench.setting.0, own].map(|it| it / blocks);
-            run.cost = Some(QuadCost { seconds, setting, own });
+            run.cost = Some(bench.cost(all, blocks));
         }
-        run.held_seconds = bench.hold.filter(|_| bench.holds > 0).map(|hold| hold.0);
+        run.held_seconds = bench.held_seconds();
         if let Some(ranking) = ranking(run) {
             run.ranking = Known::Yes(ranking);
         }

@@ -101,6 +101,7 @@ impl Comparing {
             what: &self.what,
             budget: self.budget,
             watches_clocks: self.watches_clocks,
+            has_control_chain: true,
             look: self.look,
         }
     }

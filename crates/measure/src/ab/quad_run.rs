@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use model::record::{AbRun, ArmFailure, LeftOut, QuadCost, Ran};
+use model::record::{AbRun, ArmFailure, LeftOut, Ran};
 use model::stats::paired::{
     Arm as Side, Beside, Flag, Kind, Looks, Noise, Order, Quad, Rules, Slot, compare, schedule,
 };
@@ -231,11 +231,9 @@ impl QuadRun<'_, '_, '_, '_> {
         if !run.quads.is_empty() {
             // Four of the measurements were no quad.
             let quads = (run.quads.len() + run.left_out.len() + 1) as f64;
-            let own = (all - bench.measuring.0 - bench.setting.0).max(0.0);
-            let [each, setting, own] = [all, bench.setting.0, own].map(|seconds| seconds / quads);
-            run.cost = Some(QuadCost { seconds: each, setting, own });
+            run.cost = Some(bench.cost(all, quads));
         }
-        run.held_seconds = bench.hold.filter(|_| bench.holds > 0).map(|hold| hold.0);
+        run.held_seconds = bench.held_seconds();
         let compared = run.quads.iter().filter(|quad| quad.slot.kind == Kind::Compared).count();
         let per_compared = all / compared.max(1) as f64;
         if let Some(found) = compare(&run.quads, &run.rules, Some(Seconds(per_compared))) {

@@ -54,6 +54,8 @@ pub(crate) struct Turns<'c> {
     pub(crate) budget: Seconds,
     /// Whether the clocks of measured and busy CPUs are looked at around each measurement.
     pub(crate) watches_clocks: bool,
+    /// Whether the same work is measured after each measurement, which takes a calibration first.
+    pub(crate) has_control_chain: bool,
     /// What is looked at whenever settings of an arm were made; none: nothing.
     pub(crate) look: Option<ArmLook>,
 }

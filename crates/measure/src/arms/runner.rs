@@ -6,7 +6,7 @@ use fastrand::Rng;
 use levers::Session;
 use levers::plan::Change;
 use machine::{Machine, facts};
-use model::record::{ArmFailure, BusyClocks, CpuRole, Proof};
+use model::record::{ArmFailure, BusyClocks, CpuRole, Proof, QuadCost};
 use model::stats::paired::Better;
 use model::{CpuId, CpuSet, Known, Obstacle, Reading, Seconds, Unavailable};
 
@@ -105,7 +105,7 @@ impl<'m, 's, 'c> ArmRunner<'m, 's, 'c> {
         let (measurer, of_arms) = measurer(machine, &turns, stop)?;
         // On a CPU that only some arms use it would tell how unlike the CPUs are.
         let shared = of_arms[0].iter().find(|cpu| of_arms.iter().all(|it| it.contains(*cpu)));
-        let beside = shared.and_then(|cpu| match &measurer {
+        let beside = shared.filter(|_| turns.has_control_chain).and_then(|cpu| match &measurer {
             Measurer::Area { .. } => Some(ControlChain::shared(cpu)),
             Measurer::Command { .. } => ControlChain::alone(machine, cpu, stop),
         });
@@ -202,6 +202,18 @@ impl<'m, 's, 'c> ArmRunner<'m, 's, 'c> {
                 [words.join(" "), metric, unit.to_owned()]
             }
         }
+    }
+
+    /// What each of so many quads or blocks took, of all that passed.
+    pub(crate) fn cost(&self, all: f64, count: f64) -> QuadCost {
+        let own = (all - self.measuring.0 - self.setting.0).max(0.0);
+        let [seconds, setting, own] = [all, self.setting.0, own].map(|seconds| seconds / count);
+        QuadCost { seconds, setting, own }
+    }
+
+    /// How long settings were under load before they were measured, where they were.
+    pub(crate) fn held_seconds(&self) -> Option<f64> {
+        self.hold.filter(|_| self.holds > 0).map(|hold| hold.0)
     }
 
     /// Which direction of what is measured is better, unless somebody says otherwise.
