@@ -5,8 +5,9 @@ use model::record::{Record, SweepRun};
 use model::stats::paired::{ArmStanding, Better, Estimate, Per, Ranked, Ranking};
 use model::stats::quantile;
 use model::{Known, Unavailable};
-use report::ab::{failure, number, stolen};
 use report::parts;
+
+use crate::ab::{failure, number, stolen};
 
 /// What came of a sweep.
 pub fn page(record: &Record, verbosity: u8) -> Page {

@@ -117,7 +117,7 @@ pub fn page(record: &Record, presentation: Presentation) -> Page {
         PageKind::Wait => report::areas::wait::page(record, verbosity),
         PageKind::Threads => advice::threads::page(record, verbosity),
         PageKind::Settings => report::settings::settings(record, verbosity),
-        PageKind::Ab => report::ab::page(record, verbosity),
+        PageKind::Ab => advice::ab::page(record, verbosity),
         PageKind::Sweep => advice::sweep::page(record, verbosity),
         PageKind::Quiet => report::quiet::page(record, verbosity),
         PageKind::Gate => fleet::gate::page(record, verbosity),

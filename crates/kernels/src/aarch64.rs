@@ -23,66 +23,96 @@ macro_rules! chain_list {
     (gpr 5) => {
         "x2,x3,x4,x5,x6"
     };
-    (neon 1) => {
-        "v0.2d"
+    (vector 1) => {
+        "0"
     };
-    (neon 10) => {
-        "v0.2d,v1.2d,v2.2d,v3.2d,v4.2d,v5.2d,v6.2d,v7.2d,v16.2d,v17.2d"
+    (vector 10) => {
+        "0,1,2,3,4,5,6,7,16,17"
     };
-    (neon 16) => {
-        concat!(
-            "v0.2d,v1.2d,v2.2d,v3.2d,v4.2d,v5.2d,v6.2d,v7.2d,",
-            "v16.2d,v17.2d,v18.2d,v19.2d,v20.2d,v21.2d,v22.2d,v23.2d"
-        )
-    };
-    (sve 1) => {
-        "z0.d"
-    };
-    (sve 10) => {
-        "z0.d,z1.d,z2.d,z3.d,z4.d,z5.d,z6.d,z7.d,z16.d,z17.d"
-    };
-    (sve 16) => {
-        concat!(
-            "z0.d,z1.d,z2.d,z3.d,z4.d,z5.d,z6.d,z7.d,",
-            "z16.d,z17.d,z18.d,z19.d,z20.d,z21.d,z22.d,z23.d"
-        )
+    (vector 16) => {
+        "0,1,2,3,4,5,6,7,16,17,18,19,20,21,22,23"
     };
 }
 
-/// The operands of one op on chain `\r`, with the factor in 30 and the addend in 31.
+/// The operands of one op on chain `\c`, with the factor in 30 and the addend in 31.
 macro_rules! operands {
     (neon Sum) => {
-        "\\r, \\r, v31.2d"
+        "v\\c\\().2d, v\\c\\().2d, v31.2d"
     };
     (neon Accumulate) => {
-        "\\r, v30.2d, v31.2d"
+        "v\\c\\().2d, v30.2d, v31.2d"
+    };
+    (neon AccumulateSingle) => {
+        "v\\c\\().4s, v30.4s, v31.4s"
+    };
+    (neon AccumulateHalf) => {
+        "v\\c\\().8h, v30.8h, v31.8h"
+    };
+    (neon DotSignedBytes) => {
+        "v\\c\\().4s, v30.16b, v31.16b"
+    };
+    (neon MatrixBytes) => {
+        "v\\c\\().4s, v30.16b, v31.16b"
+    };
+    (neon DotBrain) => {
+        "v\\c\\().4s, v30.8h, v31.8h"
+    };
+    (neon MatrixBrain) => {
+        "v\\c\\().4s, v30.8h, v31.8h"
     };
     (sve Sum) => {
-        "\\r, \\r, z31.d"
+        "z\\c\\().d, z\\c\\().d, z31.d"
     };
     (sve Fused) => {
-        "\\r, p0/m, z30.d, z31.d"
+        "z\\c\\().d, p0/m, z30.d, z31.d"
+    };
+    (sve FusedSingle) => {
+        "z\\c\\().s, p0/m, z30.s, z31.s"
+    };
+    (sve FusedHalf) => {
+        "z\\c\\().h, p0/m, z30.h, z31.h"
+    };
+    (sve DotSignedBytes) => {
+        "z\\c\\().s, z30.b, z31.b"
     };
 }
 
-/// The letter in front of what adds numbers for the answer: `f` where they count in floating point.
-macro_rules! float {
-    (Sum) => {
-        ""
+/// The extension of the architecture that an arithmetic needs in these registers, for the assembler.
+macro_rules! extension {
+    (sve $arithmetic:ident) => {
+        "sve"
     };
-    ($other:ident) => {
-        "f"
+    (neon AccumulateHalf) => {
+        "fp16"
+    };
+    (neon DotSignedBytes) => {
+        "dotprod"
+    };
+    (neon MatrixBytes) => {
+        "i8mm"
+    };
+    (neon DotBrain) => {
+        "bf16"
+    };
+    (neon MatrixBrain) => {
+        "bf16"
+    };
+    (neon $other:ident) => {
+        "simd"
     };
 }
 
-/// What brings the lowest lane of register 29 to `x0` as an integer.
-macro_rules! take {
-    (Sum) => {
-        "fmov x0, d29"
-    };
-    ($other:ident) => {
-        "fcvtzs x0, d29"
-    };
+/// The bits of a vector whose length the CPU chooses; none where it has no such vectors.
+pub(crate) fn scalable_bits() -> u64 {
+    #[unsafe(naked)]
+    unsafe extern "C" fn bytes() -> u64 {
+        core::arch::naked_asm!(".arch_extension sve", "rdvl x0, #1", "ret", ".arch_extension nosve")
+    }
+    if !crate::stream::is_detected(model::Isa::Sve) {
+        return 0;
+    }
+    // SAFETY: the CPU has SVE, and the function only reads the length of its vectors.
+    8 * unsafe { bytes() }
 }
 
 /// The kernels in whose loop the ruler stands beside the stream's ops: none here, where many cores
@@ -160,7 +190,6 @@ macro_rules! kernel {
             core::arch::naked_asm!(
                 ".p2align 6",
                 "ldr x16, [x1, #{operand}]",
-                "mov x17, #{neutral}",
                 concat!(".irp r,", chain_list!(gpr $chains)),
                 "ldr \\r, [x1, #{start}]",
                 ".endr",
@@ -175,15 +204,15 @@ macro_rules! kernel {
                 "subs x0, x0, #1",
                 "b.ne 2b",
                 "3:",
-                // Chains are folded with their own op: sums are added, products multiplied.
-                "mov x0, x17",
+                "mov x0, #0",
                 concat!(".irp r,", chain_list!(gpr $chains)),
-                concat!($mnemonic, " x0, x0, \\r"),
+                "eor x0, x0, x0, lsr #{mix}",
+                "add x0, x0, \\r",
                 ".endr",
                 "ret",
                 operand = const $crate::arithmetic::Arithmetic::$arithmetic.operand_offset(),
                 start = const $crate::arithmetic::Arithmetic::$arithmetic.start_offset(),
-                neutral = const $crate::arithmetic::Arithmetic::$arithmetic.neutral(),
+                mix = const $crate::arithmetic::CHAIN_SHIFT,
                 rounds = const $crate::stream::rounds(OPS, $chains),
             )
         }
@@ -198,20 +227,21 @@ macro_rules! kernel {
             _: u64,
         ) -> u64 {
             core::arch::naked_asm!(
+                concat!(".arch_extension ", extension!(neon $arithmetic)),
                 ".p2align 6",
                 "add x9, x1, #{factor}",
                 "ld1r {{v30.2d}}, [x9]",
                 "add x9, x1, #{addend}",
                 "ld1r {{v31.2d}}, [x9]",
                 "add x9, x1, #{start}",
-                concat!(".irp r,", chain_list!(neon $chains)),
-                "ld1r {{\\r}}, [x9]",
+                concat!(".irp c,", chain_list!(vector $chains)),
+                "ld1r {{v\\c\\().2d}}, [x9]",
                 ".endr",
                 "cbz x0, 3f",
                 ".p2align 6",
                 "2:",
                 ".rept {rounds}",
-                concat!(".irp r,", chain_list!(neon $chains)),
+                concat!(".irp c,", chain_list!(vector $chains)),
                 concat!($mnemonic, " ", operands!(neon $arithmetic)),
                 ".endr",
                 ".endr",
@@ -219,23 +249,26 @@ macro_rules! kernel {
                 "b.ne 2b",
                 "3:",
                 "movi v29.2d, #0",
-                concat!(".irp r,", chain_list!(neon $chains)),
-                concat!(float!($arithmetic), "add v29.2d, v29.2d, \\r"),
+                concat!(".irp c,", chain_list!(vector $chains)),
+                "ushr v28.2d, v29.2d, #{mix}",
+                "eor v29.16b, v29.16b, v28.16b",
+                "add v29.2d, v29.2d, v\\c\\().2d",
                 ".endr",
-                concat!(float!($arithmetic), "addp d29, v29.2d"),
-                take!($arithmetic),
-                // Both lanes hold the same number, so half their sum is that number.
-                "asr x0, x0, #1",
+                "ext v28.16b, v29.16b, v29.16b, #8",
+                "rev64 v28.4s, v28.4s",
+                "add v29.2d, v29.2d, v28.2d",
+                "fmov x0, d29",
                 "ret",
                 factor = const $crate::arithmetic::Arithmetic::$arithmetic.factor_offset(),
                 addend = const $crate::arithmetic::Arithmetic::$arithmetic.addend_offset(),
                 start = const $crate::arithmetic::Arithmetic::$arithmetic.start_offset(),
+                mix = const $crate::arithmetic::CHAIN_SHIFT,
                 rounds = const $crate::stream::rounds(OPS, $chains),
             )
         }
     };
 
-    // Vectors of as many lanes as the CPU has. All hold the same, so the lowest one tells.
+    // Vectors of as many lanes as the CPU has.
     (sve $arithmetic:ident $mnemonic:tt, chains ($chains:tt), []) => {
         #[unsafe(naked)]
         unsafe extern "C" fn kernel<const OPS: u64, const SLED: u32>(
@@ -244,22 +277,23 @@ macro_rules! kernel {
             _: u64,
         ) -> u64 {
             core::arch::naked_asm!(
-                ".arch_extension sve",
+                concat!(".arch_extension ", extension!(sve $arithmetic)),
                 ".p2align 6",
-                "ptrue p0.d",
+                // Of all bytes, and so of all numbers whatever their size.
+                "ptrue p0.b",
                 "add x9, x1, #{factor}",
                 "ld1rd {{z30.d}}, p0/z, [x9]",
                 "add x9, x1, #{addend}",
                 "ld1rd {{z31.d}}, p0/z, [x9]",
                 "add x9, x1, #{start}",
-                concat!(".irp r,", chain_list!(sve $chains)),
-                "ld1rd {{\\r}}, p0/z, [x9]",
+                concat!(".irp c,", chain_list!(vector $chains)),
+                "ld1rd {{z\\c\\().d}}, p0/z, [x9]",
                 ".endr",
                 "cbz x0, 3f",
                 ".p2align 6",
                 "2:",
                 ".rept {rounds}",
-                concat!(".irp r,", chain_list!(sve $chains)),
+                concat!(".irp c,", chain_list!(vector $chains)),
                 concat!($mnemonic, " ", operands!(sve $arithmetic)),
                 ".endr",
                 ".endr",
@@ -267,15 +301,22 @@ macro_rules! kernel {
                 "b.ne 2b",
                 "3:",
                 "mov z29.d, #0",
-                concat!(".irp r,", chain_list!(sve $chains)),
-                concat!(float!($arithmetic), "add z29.d, z29.d, \\r"),
+                concat!(".irp c,", chain_list!(vector $chains)),
+                "lsr z28.d, z29.d, #{mix}",
+                "eor z29.d, z29.d, z28.d",
+                "add z29.d, z29.d, z\\c\\().d",
                 ".endr",
-                take!($arithmetic),
+                "uaddv d28, p0, z29.d",
+                "fmov x0, d28",
+                "ror x0, x0, #32",
+                "fmov x9, d29",
+                "add x0, x0, x9",
                 "ret",
                 ".arch_extension nosve",
                 factor = const $crate::arithmetic::Arithmetic::$arithmetic.factor_offset(),
                 addend = const $crate::arithmetic::Arithmetic::$arithmetic.addend_offset(),
                 start = const $crate::arithmetic::Arithmetic::$arithmetic.start_offset(),
+                mix = const $crate::arithmetic::CHAIN_SHIFT,
                 rounds = const $crate::stream::rounds(OPS, $chains),
             )
         }

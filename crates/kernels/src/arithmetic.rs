@@ -3,6 +3,8 @@
 use std::array;
 use std::mem::offset_of;
 
+use model::Datatype;
+
 /// Start, factor and addend of one kind of number, as the bits that fill each 64-bit lane.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(32))]
@@ -34,6 +36,8 @@ pub struct Operands {
     pub(crate) bits: Constants,
     /// Bits that are replaced by others.
     pub(crate) moved: Constants,
+    /// 32-bit floating point, two numbers.
+    pub(crate) single: Constants,
 }
 
 /// Which part of a lane goes where in a permutation: 16-bit parts 1, 3, 0 and 2 take the places of
@@ -47,6 +51,7 @@ impl Operands {
     /// No op changes a bit: sums and fused chains stay 0, products stay 1.
     pub const QUIET: Operands = Operands {
         real: Constants { start: 0, factor: 1.0_f64.to_bits(), addend: 0 },
+        single: Constants { start: 0, factor: two(1.0_f32.to_bits()), addend: 0 },
         half: Constants { start: 0, factor: four(0x3C00), addend: 0 },
         brain: Constants { start: 0, factor: four(0x3F80), addend: 0 },
         whole: Constants { start: 0, factor: 1, addend: 0 },
@@ -58,11 +63,16 @@ impl Operands {
 
     /// Each op counts, where its arithmetic can.
     ///
-    /// Sums and fused chains end with the number of ops, products with 3 to the power of it. The
-    /// powers of 3 repeat after 2 to the 62nd modulo 2 to the 64th, so they prove a count as well
-    /// as a sum does.
+    /// In each lane sums and fused chains end with the number of ops, products with 3 to the power of
+    /// it. The powers of 3 repeat after 2 to the 62nd modulo 2 to the 64th, so they prove a count as
+    /// well as a sum does.
     pub const COUNTING: Operands = Operands {
         real: Constants { start: 0, factor: 1.0_f64.to_bits(), addend: 1.0_f64.to_bits() },
+        single: Constants {
+            start: 0,
+            factor: two(1.0_f32.to_bits()),
+            addend: two(1.0_f32.to_bits()),
+        },
         half: Constants { start: 0, factor: four(0x3C00), addend: four(0x3C00) },
         // Of each pair of products, the lower one is 1 and the upper one 0.
         brain: Constants { start: 0, factor: two(0x3F80), addend: two(0x3F80) },
@@ -85,6 +95,11 @@ impl Operands {
             start: 0x3FF5_5555_5555_5555,
             factor: (-1.0_f64).to_bits(),
             addend: 0xBFFF_FFFF_FFFF_FFFF,
+        },
+        single: Constants {
+            start: two(0x3FAA_AAAA),
+            factor: two((-1.0_f32).to_bits()),
+            addend: two(0xC000_0000),
         },
         half: Constants { start: four(0x3D55), factor: four(0xBC00), addend: four(0xBFFF) },
         // 1.328125 times 1, less 1.328125 times 0.5: the sums are exact for millions of ops.
@@ -120,8 +135,16 @@ pub(crate) enum Arithmetic {
     Accumulate,
     /// 64-bit floating point: plus addend.
     RealSum,
+    /// 32-bit floating point: times factor, plus addend, rounded once.
+    FusedSingle,
+    /// The same in the lower part; the upper one stays.
+    FusedOneSingle,
+    /// 32-bit floating point: plus factor times addend, rounded once.
+    AccumulateSingle,
     /// 16-bit floating point: times factor, plus addend, rounded once.
     FusedHalf,
+    /// 16-bit floating point: plus factor times addend, rounded once.
+    AccumulateHalf,
     /// 32-bit floating point: plus the two products of bfloat16 factors and addends.
     DotBrain,
     /// 64-bit integers: plus addend.
@@ -129,9 +152,22 @@ pub(crate) enum Arithmetic {
     /// 32-bit integers: plus the four products of unsigned bytes of the addend and signed bytes of
     /// the factor.
     DotBytes,
+    /// 32-bit integers: plus the four products of signed bytes of the addend and of the factor.
+    DotSignedBytes,
+    /// 32-bit integers: plus the two products of signed 16-bit integers of the addend and of the factor.
+    DotWords,
+    /// The same, those of the factor without sign.
+    DotMixedWords,
+    /// Rows of 128 bits, two by two 32-bit integers: plus the products of two rows of eight signed
+    /// bytes of the factor and two of the addend.
+    MatrixBytes,
+    /// The same of 32-bit floating point, plus the products of rows of four numbers of bfloat16.
+    MatrixBrain,
     /// Tiles of 32-bit floating point: plus the products of bfloat16 rows of factors and columns of
     /// addends.
     TileBrain,
+    /// Tiles of 32-bit floating point: the same of 16-bit floating point.
+    TileHalf,
     /// Tiles of 32-bit integers: plus the products of rows of factors and columns of addends, all
     /// of them signed bytes.
     TileBytes,
@@ -187,9 +223,11 @@ macro_rules! blocks {
 
 blocks! {
     real: Fused | Accumulate | RealSum,
-    half: FusedHalf,
-    brain: DotBrain | TileBrain,
-    whole: Sum | DotBytes | TileBytes | SumOfProducts52 | Count | Nothing,
+    single: FusedSingle | FusedOneSingle | AccumulateSingle,
+    half: FusedHalf | AccumulateHalf | TileHalf,
+    brain: DotBrain | MatrixBrain | TileBrain,
+    whole: Sum | DotBytes | DotSignedBytes | DotWords | DotMixedWords | MatrixBytes | TileBytes
+        | SumOfProducts52 | Count | Nothing,
     product: Product | Product32 | ProductUnsigned32,
     bits: Shift32 | Permutation32 | Permutation16,
     moved: LeadingZeros32 | Move | Merge | Zero,
@@ -217,11 +255,6 @@ impl Arithmetic {
             Arithmetic::Product => self.factor_offset(),
             _ => self.addend_offset(),
         }
-    }
-
-    /// The number that changes nothing when scalar chains are folded.
-    pub(crate) const fn neutral(self) -> u64 {
-        matches!(self, Arithmetic::Product) as u64
     }
 
     /// How many of so many ops the kernel must add to its answer, because the numbers do not tell
@@ -253,11 +286,30 @@ impl Arithmetic {
             Arithmetic::Fused => real(lane).mul_add(real(factor), real(addend)).to_bits(),
             Arithmetic::Accumulate => real(factor).mul_add(real(addend), real(lane)).to_bits(),
             Arithmetic::RealSum => (real(lane) + real(addend)).to_bits(),
+            Arithmetic::FusedSingle => fused_single(lane, factor, addend),
+            Arithmetic::FusedOneSingle => {
+                let [low, _] = parts32(fused_single(lane, factor, addend));
+                from_parts32([low, parts32(lane)[1]])
+            }
+            Arithmetic::AccumulateSingle => fused_single(factor, addend, lane),
             Arithmetic::FusedHalf => fused_half(lane, factor, addend),
+            Arithmetic::AccumulateHalf => fused_half(factor, addend, lane),
             Arithmetic::DotBrain => dot_brain(lane, factor, addend),
+            Arithmetic::MatrixBrain => matrix_brain(lane, factor, addend),
             Arithmetic::Sum => lane.wrapping_add(addend),
-            Arithmetic::DotBytes => dot_bytes(lane, factor, addend),
-            Arithmetic::TileBrain => tile_brain(lane, factor, addend),
+            Arithmetic::DotBytes => dot_bytes(lane, factor, addend, i32::from),
+            Arithmetic::DotSignedBytes => {
+                dot_bytes(lane, factor, addend, |byte| i32::from(byte.cast_signed()))
+            }
+            Arithmetic::DotWords => {
+                dot_words(lane, factor, addend, |word| i64::from(word.cast_signed()))
+            }
+            Arithmetic::DotMixedWords => dot_words(lane, factor, addend, i64::from),
+            Arithmetic::MatrixBytes => matrix_bytes(lane, factor, addend),
+            Arithmetic::TileBrain => tile_pairs(lane, factor, addend, real_of_brain),
+            Arithmetic::TileHalf => {
+                tile_pairs(lane, factor, addend, |bits| real_of_half(bits) as f32)
+            }
             Arithmetic::TileBytes => tile_bytes(lane, factor, addend),
             Arithmetic::SumOfProducts52 => {
                 lane.wrapping_add(factor.wrapping_mul(addend) & ((1 << 52) - 1))
@@ -290,27 +342,91 @@ impl Arithmetic {
         }
     }
 
-    /// The answer of a kernel with so many ops on so many chains of so many 64-bit lanes: each op
-    /// is computed, one after the other.
-    pub(crate) fn answer(self, ops: u64, chains: u64, lanes: u64, operands: &Operands) -> u64 {
+    /// The answer of a kernel with so many ops on so many chains of such registers: each op is
+    /// computed, one after the other.
+    pub(crate) fn answer(
+        self,
+        ops: u64,
+        chains: u64,
+        registers: Registers,
+        operands: &Operands,
+    ) -> u64 {
         let constants = self.constants(operands);
         let per_chain = ops / chains.max(1);
-        let end = (0..per_chain).fold(constants.start, |lane, _| self.step(lane, constants));
-        let folded = match self {
-            Arithmetic::Fused | Arithmetic::Accumulate | Arithmetic::RealSum => {
-                let sum = (0..chains).fold(0.0, |sum, _| sum + f64::from_bits(end));
-                mean((sum * lanes as f64) as i64, lanes)
-            }
-            Arithmetic::Product => end.wrapping_pow(chains as u32),
-            _ => mean(end.wrapping_mul(chains).wrapping_mul(lanes).cast_signed(), lanes),
+        let end = match self {
+            Arithmetic::Count | Arithmetic::Nothing => 0,
+            _ => (0..per_chain).fold(constants.start, |lane, _| self.step(lane, constants)),
         };
-        folded.wrapping_add(self.untold(ops))
+        registers.folded(end, chains).wrapping_add(self.untold(ops))
+    }
+
+    /// What a multiply-add is of, and how many additions and multiplications it does in a 64-bit lane.
+    pub(crate) const fn multiply_adds(self) -> Option<(Datatype, u32)> {
+        Some(match self {
+            Arithmetic::Fused | Arithmetic::Accumulate => (Datatype::Fp64, 2),
+            Arithmetic::FusedSingle | Arithmetic::AccumulateSingle => (Datatype::Fp32, 4),
+            Arithmetic::FusedOneSingle => (Datatype::Fp32, 2),
+            Arithmetic::FusedHalf | Arithmetic::AccumulateHalf => (Datatype::Fp16, 8),
+            Arithmetic::DotBrain => (Datatype::Bf16, 8),
+            Arithmetic::MatrixBrain => (Datatype::Bf16, 16),
+            Arithmetic::DotWords | Arithmetic::DotMixedWords => (Datatype::Int16, 8),
+            Arithmetic::DotBytes | Arithmetic::DotSignedBytes => (Datatype::Int8, 16),
+            Arithmetic::MatrixBytes => (Datatype::Int8, 32),
+            // Each of both sums in a lane is of a row and a column of 64 bytes.
+            Arithmetic::TileBrain => (Datatype::Bf16, 128),
+            Arithmetic::TileHalf => (Datatype::Fp16, 128),
+            Arithmetic::TileBytes => (Datatype::Int8, 256),
+            _ => return None,
+        })
     }
 }
 
-/// The sum of lanes over their number, which is a power of 2, as kernels compute it.
-fn mean(sum: i64, lanes: u64) -> u64 {
-    (sum >> lanes.ilog2()).cast_unsigned()
+/// The registers of a chain, as far as the answer is concerned. All 64-bit lanes hold the same, unless
+/// something is wrong.
+///
+/// An answer is a sum of the bits of all lanes of all chains, as if they were integers: one flipped bit
+/// changes it, whichever it is. Before each addition what is there is mixed in a way that loses nothing,
+/// lest a bit that is wrong in an even number of lanes add up to nothing: from chain to chain by a shift,
+/// from lane to lane by exchanging halves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Registers {
+    /// So many lanes, a power of 2: half of them are added to the other half, until one is left.
+    Vector(u64),
+    /// As many lanes as the CPU has: their plain sum, and the lowest one.
+    #[cfg_attr(not(any(test, target_arch = "aarch64")), expect(dead_code, reason = "SVE alone"))]
+    Scalable(u64),
+    /// A tile of 16 rows of 8 lanes: the rows are added up to a vector.
+    Tile,
+}
+
+/// By how many bits a sum is shifted before a chain is added to its mixture with that. By more than 4, the sum of
+/// eight chains comes to nothing again; a test goes over all bits.
+pub(crate) const CHAIN_SHIFT: u32 = 3;
+
+impl Registers {
+    /// One lane.
+    pub(crate) const ONE: Registers = Registers::Vector(1);
+
+    /// The answer of chains in such registers whose lanes all hold the same.
+    fn folded(self, lane: u64, chains: u64) -> u64 {
+        let of_chain = if self == Registers::Tile { lane.wrapping_mul(16) } else { lane };
+        let mixed = |sum: u64| sum ^ sum >> CHAIN_SHIFT;
+        let sum = (0..chains).fold(0_u64, |sum, _| mixed(sum).wrapping_add(of_chain));
+        let add = |sum: u64, more: u64| sum.rotate_left(32).wrapping_add(more);
+        match self {
+            Registers::Vector(lanes) => (0..lanes.ilog2()).fold(sum, |sum, _| add(sum, sum)),
+            Registers::Tile => Registers::Vector(8).folded(sum, 1),
+            Registers::Scalable(lanes) => add(sum.wrapping_mul(lanes), sum),
+        }
+    }
+
+    /// Its 64-bit lanes.
+    pub(crate) fn lanes(self) -> u64 {
+        match self {
+            Registers::Vector(lanes) | Registers::Scalable(lanes) => lanes,
+            Registers::Tile => 16 * 8,
+        }
+    }
 }
 
 fn parts32(lane: u64) -> [u32; 2] {
@@ -327,6 +443,12 @@ fn parts16(lane: u64) -> [u16; 4] {
 
 fn from_parts16(parts: [u16; 4]) -> u64 {
     parts.into_iter().rev().fold(0, |lane, part| lane << 16 | u64::from(part))
+}
+
+fn fused_single(lane: u64, factor: u64, addend: u64) -> u64 {
+    let [lane, factor, addend] =
+        [lane, factor, addend].map(|bits| parts32(bits).map(f32::from_bits));
+    from_parts32(array::from_fn(|at| lane[at].mul_add(factor[at], addend[at]).to_bits()))
 }
 
 fn fused_half(lane: u64, factor: u64, addend: u64) -> u64 {
@@ -358,9 +480,13 @@ fn half_of_real(number: f64) -> u16 {
     sign | u16::try_from(bits).map_or(INFINITY, |bits| bits.min(INFINITY))
 }
 
+/// The number that bits of bfloat16 stand for.
+fn real_of_brain(bits: u16) -> f32 {
+    f32::from_bits(u32::from(bits) << 16)
+}
+
 fn dot_brain(lane: u64, factor: u64, addend: u64) -> u64 {
-    let real = |bits: u16| f32::from_bits(u32::from(bits) << 16);
-    let (factor, addend) = (parts16(factor).map(real), parts16(addend).map(real));
+    let (factor, addend) = (parts16(factor).map(real_of_brain), parts16(addend).map(real_of_brain));
     from_parts32(array::from_fn(|at| {
         let sum = f32::from_bits(parts32(lane)[at]);
         let [lower, upper] = [2 * at, 2 * at + 1];
@@ -372,9 +498,22 @@ fn dot_brain(lane: u64, factor: u64, addend: u64) -> u64 {
 /// A tile's row has 16 parts of 32 bits, as its column has: eight times both parts of a lane.
 const LANES_IN_ROW: usize = 8;
 
-fn tile_brain(lane: u64, factor: u64, addend: u64) -> u64 {
-    let real = |bits: u16| f32::from_bits(u32::from(bits) << 16);
-    let (factor, addend) = (parts16(factor).map(real), parts16(addend).map(real));
+/// Both rows of four numbers of a register hold the same, as both of the other do: so each of its sums
+/// is that of one lane by one.
+fn matrix_brain(lane: u64, factor: u64, addend: u64) -> u64 {
+    let (factor, addend) = (parts16(factor).map(real_of_brain), parts16(addend).map(real_of_brain));
+    let sum: f32 = factor.iter().zip(addend).map(|(one, other)| one * other).sum();
+    from_parts32(parts32(lane).map(|part| (f32::from_bits(part) + sum).to_bits()))
+}
+
+fn matrix_bytes(lane: u64, factor: u64, addend: u64) -> u64 {
+    let signed = |number: u64| number.to_le_bytes().map(|byte| i32::from(byte.cast_signed()));
+    let sum: i32 = signed(factor).iter().zip(signed(addend)).map(|(one, other)| one * other).sum();
+    from_parts32(parts32(lane).map(|part| part.wrapping_add_signed(sum)))
+}
+
+fn tile_pairs(lane: u64, factor: u64, addend: u64, real: impl Fn(u16) -> f32) -> u64 {
+    let (factor, addend) = (parts16(factor).map(&real), parts16(addend).map(&real));
     from_parts32(array::from_fn(|at| {
         // The instruction adds up the lower and the upper products of all pairs on their own.
         let [mut lower, mut upper] = [0.0, 0.0];
@@ -396,9 +535,20 @@ fn tile_bytes(lane: u64, factor: u64, addend: u64) -> u64 {
     }))
 }
 
-fn dot_bytes(lane: u64, factor: u64, addend: u64) -> u64 {
+/// The addend's 16-bit integers are signed; what those of the factor are, the caller says.
+fn dot_words(lane: u64, factor: u64, addend: u64, number: fn(u16) -> i64) -> u64 {
+    let (factor, addend) = (parts16(factor), parts16(addend));
+    let product = |at: usize| number(factor[at]) * i64::from(addend[at].cast_signed());
+    from_parts32(array::from_fn(|at| {
+        let sum: i64 = (2 * at..2 * at + 2).map(product).sum();
+        parts32(lane)[at].wrapping_add(sum as u32)
+    }))
+}
+
+/// The factor's bytes are signed; what those of the addend are, the caller says.
+fn dot_bytes(lane: u64, factor: u64, addend: u64, number: fn(u8) -> i32) -> u64 {
     let (factor, addend) = (factor.to_le_bytes(), addend.to_le_bytes());
-    let product = |at: usize| i32::from(factor[at].cast_signed()) * i32::from(addend[at]);
+    let product = |at: usize| i32::from(factor[at].cast_signed()) * number(addend[at]);
     from_parts32(array::from_fn(|at| {
         let sum: i32 = (4 * at..4 * at + 4).map(product).sum();
         parts32(lane)[at].wrapping_add_signed(sum)
@@ -413,11 +563,21 @@ mod tests {
         Arithmetic::Fused,
         Arithmetic::Accumulate,
         Arithmetic::RealSum,
+        Arithmetic::FusedSingle,
+        Arithmetic::FusedOneSingle,
+        Arithmetic::AccumulateSingle,
         Arithmetic::FusedHalf,
+        Arithmetic::AccumulateHalf,
         Arithmetic::DotBrain,
+        Arithmetic::MatrixBrain,
         Arithmetic::Sum,
         Arithmetic::DotBytes,
+        Arithmetic::DotSignedBytes,
+        Arithmetic::DotWords,
+        Arithmetic::DotMixedWords,
+        Arithmetic::MatrixBytes,
         Arithmetic::TileBrain,
+        Arithmetic::TileHalf,
         Arithmetic::TileBytes,
         Arithmetic::SumOfProducts52,
         Arithmetic::Product,
@@ -468,12 +628,29 @@ mod tests {
             assert_eq!(after(Arithmetic::Fused, at), real);
             assert_eq!(after(Arithmetic::Accumulate, at), real);
             assert_eq!(after(Arithmetic::RealSum, at), real);
-            assert_eq!(after(Arithmetic::DotBrain, at), two(f32::from(ops).to_bits()));
+            let single = two(f32::from(ops).to_bits());
+            for sum in [Arithmetic::DotBrain, Arithmetic::FusedSingle, Arithmetic::AccumulateSingle]
+            {
+                assert_eq!(after(sum, at), single, "{sum:?}");
+            }
+            assert_eq!(after(Arithmetic::FusedOneSingle, at), single >> 32);
+            // Two pairs of a row count.
+            let twice = two((2.0 * f32::from(ops)).to_bits());
+            assert_eq!(after(Arithmetic::MatrixBrain, at), twice);
+            assert_eq!(after(Arithmetic::MatrixBytes, at), two(u32::from(ops)));
+            assert_eq!(after(Arithmetic::TileHalf, at), two((32.0 * f32::from(ops)).to_bits()));
             // Each of the 16 pairs of a row counts; of bytes, only those in lower parts.
             assert_eq!(after(Arithmetic::TileBrain, at), two((16.0 * f32::from(ops)).to_bits()));
             assert_eq!(after(Arithmetic::TileBytes, at), 8 * u64::from(ops));
             assert_eq!(after(Arithmetic::FusedHalf, at), four(half_of_real(f64::from(ops))));
-            for sum in [Arithmetic::Sum, Arithmetic::DotBytes, Arithmetic::SumOfProducts52] {
+            for sum in [
+                Arithmetic::Sum,
+                Arithmetic::DotBytes,
+                Arithmetic::DotSignedBytes,
+                Arithmetic::DotWords,
+                Arithmetic::DotMixedWords,
+                Arithmetic::SumOfProducts52,
+            ] {
                 assert_eq!(after(sum, at), u64::from(ops), "{sum:?}");
             }
             let power = 3_u64.wrapping_pow(u32::from(ops));
@@ -494,6 +671,7 @@ mod tests {
     fn toggling_operands_flip_many_bits() {
         for all_bits in [
             Arithmetic::Fused,
+            Arithmetic::FusedSingle,
             Arithmetic::FusedHalf,
             Arithmetic::Permutation32,
             Arithmetic::Permutation16,
@@ -506,7 +684,12 @@ mod tests {
             (Arithmetic::Product32, 2800),
             (Arithmetic::ProductUnsigned32, 2800),
             (Arithmetic::SumOfProducts52, 2000),
+            (Arithmetic::FusedOneSingle, 3200),
             (Arithmetic::DotBytes, 1200),
+            (Arithmetic::DotSignedBytes, 1200),
+            (Arithmetic::DotWords, 1200),
+            (Arithmetic::DotMixedWords, 1200),
+            (Arithmetic::MatrixBytes, 1200),
             (Arithmetic::DotBrain, 1200),
             (Arithmetic::TileBytes, 1200),
             (Arithmetic::TileBrain, 1200),
@@ -556,6 +739,14 @@ mod tests {
         assert_eq!(step(Arithmetic::ProductUnsigned32, 0xFFFF_FFFF, 2, 0), 0x1_FFFF_FFFE);
         // Signed bytes -1 and 2 times unsigned bytes 255 and 3.
         assert_eq!(step(Arithmetic::DotBytes, 249, 0x02FF, 0x03FF), 0);
+        // Signed bytes -1 and 2 times signed bytes -1 and 3; then all eight, for both parts.
+        assert_eq!(step(Arithmetic::DotSignedBytes, 1, 0x02FF, 0x03FF), 1 + 1 + 6);
+        assert_eq!(step(Arithmetic::MatrixBytes, two(1), 0x02FF, 0x03FF), two(1 + 1 + 6));
+        // 16-bit integers -1 and 2 times -1 and 3; and 65,535 and 2 times -1 and 3.
+        let (factor, addend) = (0x0002_FFFF, 0x0003_FFFF);
+        assert_eq!(step(Arithmetic::DotWords, 1, factor, addend), 1 + 1 + 6);
+        let mixed = step(Arithmetic::DotMixedWords, 1, factor, addend);
+        assert_eq!(mixed as u32 as i32, 1 - 65_535 + 6);
         // The row's bytes are -1, 2, 0, 0 and 1, 0, 0, 0 in turn, eight times; of the columns, the
         // even ones have -1, 3, 0, 0 all the way down, and the odd ones 3, 4, 0, 0.
         let (row, columns) = (0x0000_0001_0000_02FF, 0x0000_0403_0000_03FF);
@@ -574,6 +765,21 @@ mod tests {
         let lane = 0x4444_3333_2222_1111;
         assert_eq!(step(Arithmetic::Permutation16, lane, INDICES, 0), 0x3333_1111_4444_2222);
         assert_eq!(step(Arithmetic::Permutation32, lane, INDICES, 0), 0x2222_1111_4444_3333);
+    }
+
+    #[test]
+    fn answers_add_up_bits_and_lose_none_of_an_even_number_of_lanes() {
+        for registers in [Registers::Vector(2), Registers::Vector(4), Registers::Vector(8)] {
+            for chains in 1..=16 {
+                for bit in (0..64).map(|place| 1 << place) {
+                    assert_ne!(registers.folded(bit, chains), 0, "{registers:?} {chains} {bit:#x}");
+                }
+            }
+        }
+        assert_eq!(Registers::ONE.folded(5, 1), 5);
+        assert_eq!(Registers::Vector(2).folded(1, 1), 1 << 32 | 1);
+        assert_eq!(Registers::Scalable(4).folded(1, 1), 4 << 32 | 1);
+        assert_eq!(Registers::Tile.folded(1, 1), 0x40 << 32 | 0x40);
     }
 
     #[test]

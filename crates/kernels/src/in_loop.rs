@@ -13,7 +13,7 @@
 //! where they have two ports, and 0.89 where they have three; all others nearly up to 1. Readings
 //! at two densities show it: they agree, or they are no clock.
 
-use crate::arithmetic::Arithmetic;
+use crate::arithmetic::{Arithmetic, Registers};
 use crate::stream::KernelFn;
 use crate::{Operands, StreamRow, WrongAnswer};
 
@@ -71,7 +71,7 @@ impl InLoop {
     /// The answer, computed one op at a time and without the kernel.
     fn expected(&self, iterations: u64, multiplies: u32, operands: &Operands) -> u64 {
         let ruler = iterations * u64::from(clamped(multiplies));
-        let product = Arithmetic::Product.answer(ruler, 1, 1, operands);
+        let product = Arithmetic::Product.answer(ruler, 1, Registers::ONE, operands);
         self.row.after_ops(iterations * self.ops, operands).wrapping_add(product)
     }
 }

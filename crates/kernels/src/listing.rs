@@ -49,12 +49,13 @@ impl From<&StreamRow> for ListingClaim {
     fn from(row: &StreamRow) -> Self {
         let scalar_bits = match row.kind {
             Kind::Spin => 32,
-            _ if row.followers.is_empty() => 64,
+            _ if row.needs.is_empty() || row.beside.is_some() => 64,
+            // One number in a vector register.
             _ => 128,
         };
         let tile_bits = row.needs.contains(&Isa::AmxTile).then_some(8192);
         let op_bits = row.width_bits.filter(|_| row.beside.is_none()).or(tile_bits);
-        let numbered = op_bits.is_some() || !row.followers.is_empty();
+        let numbered = op_bits.is_some() || scalar_bits == 128;
         let vector_op = row.beside.map_or(row.arithmetic, |beside| beside.arithmetic);
         ListingClaim {
             mnemonic: row.mnemonic,
@@ -225,11 +226,14 @@ pub(crate) fn check_rights(listing: &[Instruction], needed: &[Isa]) -> Result<()
         CpuidFeature::AVX512_BF16 => needs(Isa::Avx512Bf16),
         CpuidFeature::AVX512_FP16 => needs(Isa::Avx512Fp16),
         CpuidFeature::AVX_VNNI => needs(Isa::AvxVnni),
+        CpuidFeature::AVX_VNNI_INT8 => needs(Isa::AvxVnniInt8),
+        CpuidFeature::AVX_VNNI_INT16 => needs(Isa::AvxVnniInt16),
         CpuidFeature::WAITPKG => needs(Isa::Waitpkg),
         CpuidFeature::MONITORX => needs(Isa::Mwaitx),
         CpuidFeature::AMX_TILE => needs(Isa::AmxTile),
         CpuidFeature::AMX_INT8 => needs(Isa::AmxInt8),
         CpuidFeature::AMX_BF16 => needs(Isa::AmxBf16),
+        CpuidFeature::AMX_FP16 => needs(Isa::AmxFp16),
         _ => false,
     };
     for one in listing {
@@ -487,7 +491,7 @@ fn a_wrong_row_does_not_pass() {
     let tile = &streams::tiles::AMX_BF16_T;
     assert_eq!(wrong(tile, |claim| claim.ops = 23), "24 ops in the loop, 23 claimed");
     assert_eq!(wrong(tile, |claim| claim.chains = 7), "6 chains, 7 claimed");
-    let int8 = wrong(tile, |claim| claim.needs = &[Isa::AmxTile, Isa::AmxInt8]);
+    let int8 = wrong(tile, |claim| claim.needs = &[Isa::AmxTile, Isa::AmxInt8, Isa::Avx512f]);
     assert_eq!(int8, "tdpbf16ps needs AMX_BF16");
     let rename = wrong(serial, |claim| claim.kind = Kind::Rename);
     assert_eq!(rename, "op 0 does not continue its own chain alone");

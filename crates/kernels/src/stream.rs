@@ -8,9 +8,9 @@
 
 use std::fmt;
 
-use model::{Isa, Obstacle, Unavailable};
+use model::{Datatype, Isa, Obstacle, Unavailable};
 
-use crate::arithmetic::Arithmetic;
+use crate::arithmetic::{Arithmetic, Registers};
 #[cfg(target_arch = "x86_64")]
 use crate::xstate::{self, are_tiles_permitted};
 use crate::{InLoop, Operands};
@@ -169,31 +169,51 @@ impl StreamRow {
         lacking(self.id, self.needs, offered)
     }
 
+    /// The datatype that it multiplies and adds, where it does.
+    pub fn datatype(&self) -> Option<Datatype> {
+        Some(self.arithmetic.multiply_adds()?.0)
+    }
+
+    /// Multiplications and additions in one op, each counted, where it does both: two for each element
+    /// that is multiplied.
+    ///
+    /// # Caveats
+    ///
+    /// Where the CPU chooses the width of its vectors they are those of this CPU, which must be one that
+    /// executes the stream.
+    pub fn operations_per_op(&self) -> Option<u32> {
+        let (_, per_lane) = self.arithmetic.multiply_adds()?;
+        Some(per_lane * self.registers().lanes() as u32).filter(|operations| *operations > 0)
+    }
+
     /// The answer after so many iterations, computed one op at a time and without the kernel.
-    pub(crate) fn expected(&self, iterations: u64, operands: &Operands) -> u64 {
+    pub fn expected(&self, iterations: u64, operands: &Operands) -> u64 {
         let ops = iterations * self.ops_per_iteration;
-        let lanes = self.lanes();
         match self.beside {
             None => self.after_ops(ops, operands),
             Some(beside) => {
-                let ops = self.arithmetic.answer(ops, 1, 1, operands);
-                ops.wrapping_add(beside.arithmetic.answer(iterations, 1, lanes, operands))
+                let ops = self.arithmetic.answer(ops, 1, Registers::ONE, operands);
+                let beside = beside.arithmetic.answer(iterations, 1, self.registers(), operands);
+                ops.wrapping_add(beside)
             }
         }
     }
 
     /// The answer after so many ops on all chains, with nothing beside them.
     pub(crate) fn after_ops(&self, ops: u64, operands: &Operands) -> u64 {
-        self.arithmetic.answer(ops, u64::from(self.chains), self.lanes(), operands)
+        self.arithmetic.answer(ops, u64::from(self.chains), self.registers(), operands)
     }
 
-    /// The 64-bit lanes that are added up for the answer: all of a vector, one in each row of a
-    /// tile.
-    fn lanes(&self) -> u64 {
-        match self.arithmetic {
-            Arithmetic::TileBrain | Arithmetic::TileBytes => 16,
-            _ => u64::from(self.width_bits.unwrap_or(64) / 64),
+    /// The registers of a chain.
+    fn registers(&self) -> Registers {
+        #[cfg(target_arch = "aarch64")]
+        if self.needs.contains(&Isa::Sve) {
+            return Registers::Scalable(crate::aarch64::scalable_bits() / 64);
         }
+        if self.needs.contains(&Isa::AmxTile) {
+            return Registers::Tile;
+        }
+        Registers::Vector(u64::from(self.width_bits.unwrap_or(64) / 64))
     }
 }
 
@@ -229,11 +249,14 @@ pub(crate) fn is_detected(isa: Isa) -> bool {
         Isa::Avx512Bf16 => std::is_x86_feature_detected!("avx512bf16"),
         Isa::Avx512Fp16 => std::is_x86_feature_detected!("avx512fp16"),
         Isa::AvxVnni => std::is_x86_feature_detected!("avxvnni"),
+        Isa::AvxVnniInt8 => std::is_x86_feature_detected!("avxvnniint8"),
+        Isa::AvxVnniInt16 => std::is_x86_feature_detected!("avxvnniint16"),
         Isa::Waitpkg => announces(7, |leaf| leaf.ecx >> 5),
         Isa::Mwaitx => announces(0x8000_0001, |leaf| leaf.ecx >> 29),
-        Isa::AmxBf16 => has_tiles(22),
-        Isa::AmxTile => has_tiles(24),
-        Isa::AmxInt8 => has_tiles(25),
+        Isa::AmxBf16 => has_tiles(|leaves| leaves[0].edx >> 22),
+        Isa::AmxTile => has_tiles(|leaves| leaves[0].edx >> 24),
+        Isa::AmxInt8 => has_tiles(|leaves| leaves[0].edx >> 25),
+        Isa::AmxFp16 => has_tiles(|leaves| leaves[1].eax >> 21),
         // A stream that needs another one adds its line.
         _ => false,
     }
@@ -250,16 +273,16 @@ fn announces(leaf: u32, bit: fn(std::arch::x86_64::CpuidResult) -> u32) -> bool 
     __cpuid(leaf & 0x8000_0000).eax >= leaf && bit(__cpuid_count(leaf, 0)) & 1 == 1
 }
 
-/// Whether CPUID 7.0 EDX has a bit of AMX, and the system saves tiles. The permission that a process
-/// needs besides is no property of the machine.
+/// Whether CPUID 7.0 or 7.1 has this bit of AMX, and the system saves tiles. The permission that a
+/// process needs besides is no property of the machine.
 ///
 /// # Source
 ///
 /// Intel SDM volume 2A, CPUID.
 #[cfg(target_arch = "x86_64")]
-fn has_tiles(bit: u32) -> bool {
+fn has_tiles(bit: fn([std::arch::x86_64::CpuidResult; 2]) -> u32) -> bool {
     use std::arch::x86_64::{__cpuid, __cpuid_count};
-    let offered = __cpuid(0).eax >= 7 && __cpuid_count(7, 0).edx >> bit & 1 == 1;
+    let offered = __cpuid(0).eax >= 7 && bit([0, 1].map(|leaf| __cpuid_count(7, leaf))) & 1 == 1;
     offered && xstate::enabled() & xstate::TILES == xstate::TILES
 }
 
@@ -274,6 +297,10 @@ fn are_tiles_permitted() -> bool {
 pub(crate) fn is_detected(isa: Isa) -> bool {
     match isa {
         Isa::Asimd => std::arch::is_aarch64_feature_detected!("neon"),
+        Isa::Asimdhp => std::arch::is_aarch64_feature_detected!("fp16"),
+        Isa::Asimddp => std::arch::is_aarch64_feature_detected!("dotprod"),
+        Isa::I8mm => std::arch::is_aarch64_feature_detected!("i8mm"),
+        Isa::Bf16 => std::arch::is_aarch64_feature_detected!("bf16"),
         Isa::Sve => std::arch::is_aarch64_feature_detected!("sve"),
         // A stream that needs another one adds its line.
         _ => false,
@@ -302,10 +329,10 @@ impl Runnable {
     ///
     /// # Unit
     ///
-    /// None. With [`Operands::COUNTING`] it is the number of ops for the streams that add, and
-    /// depends on each op for those that multiply. Streams whose op forgets, repeats or has no
-    /// numbers take the count from the loop counter, whatever the operands, and add what is left of
-    /// the numbers. An instruction beside the ops counts as one more in each iteration.
+    /// None. It is a sum of the bits of all registers that hold a result: one flipped bit changes it,
+    /// whichever it is. With [`Operands::COUNTING`] it depends on each op. Streams whose op forgets,
+    /// repeats or has no numbers take the count from the loop counter, whatever the operands, and add
+    /// what is left of the numbers.
     ///
     /// # Caveats
     ///
@@ -382,7 +409,7 @@ pub(crate) const fn without_encoding(spelled: &'static str) -> &'static str {
     if matches!(spelled.as_bytes(), [b'{', ..]) { spelled.split_at(VEX.len()).1 } else { spelled }
 }
 
-/// The width of a class of vector registers.
+/// The width of a class of vector registers; of those that hold one number in it, none.
 macro_rules! width_bits {
     (sse) => {
         Some(128_u32)
@@ -417,6 +444,9 @@ macro_rules! title {
     };
     (gpr $title:literal) => {
         concat!("64-bit ", $title)
+    };
+    (scalar $title:literal) => {
+        concat!("scalar ", $title)
     };
     (clean $title:literal) => {
         concat!($title, ", upper halves clean")
@@ -504,7 +534,8 @@ macro_rules! first_register {
 /// AArch64 where that differs; with `beside`, the ops are scalar and one vector instruction stands
 /// in each iteration beside them. `weight` is that of the ops where they are not light. A row is a class of registers, the name of the static, the id,
 /// and what it needs. Classes are `none`, `timed`, `gpr`, and `clean` and `dirty` for scalar floating point
-/// with such upper halves; `sse`, `xmm`, `ymm`, `zmm` and `tile` on x86-64; `neon` and `sve` on AArch64.
+/// with such upper halves; `scalar`, `sse`, `xmm`, `ymm`, `zmm` and `tile` on x86-64; `neon` and `sve` on
+/// AArch64.
 macro_rules! stream {
     (
         $(#[doc = $doc:literal])+
@@ -595,22 +626,12 @@ pub(crate) mod tests {
             let row = runnable.row();
             for iterations in [0, 1, 5, 111] {
                 let ops = iterations * row.ops_per_iteration;
-                let expected = match (row.arithmetic, row.beside) {
-                    (Arithmetic::Product, _) => 3_u64.wrapping_pow(ops as u32),
-                    (_, Some(CompanionInstruction { arithmetic: Arithmetic::Fused, .. })) => {
-                        ops + iterations
-                    }
-                    (
-                        Arithmetic::Sum
-                        | Arithmetic::DotBytes
-                        | Arithmetic::SumOfProducts52
-                        | Arithmetic::Fused
-                        | Arithmetic::Accumulate
-                        | Arithmetic::RealSum
-                        | Arithmetic::Count,
-                        None,
-                    ) => ops,
-                    // The next test is for those that do not count, or not from zero.
+                // Of several numbers the answer is a sum of bits: the next tests are for those.
+                let is_one = row.chains == 1 && row.registers() == Registers::ONE;
+                let expected = match row.arithmetic {
+                    Arithmetic::Sum | Arithmetic::Count if is_one && row.beside.is_none() => ops,
+                    Arithmetic::RealSum | Arithmetic::Fused if is_one => (ops as f64).to_bits(),
+                    Arithmetic::FusedOneSingle if is_one => u64::from((ops as f32).to_bits()),
                     _ => continue,
                 };
                 let found = runnable.run(iterations, &Operands::COUNTING);

@@ -4,7 +4,7 @@
 //! `kernel`. All shapes share a frame: entry and loop head on a cache line of their own; constants
 //! and start values loaded before the loop; a test that skips the loop for zero iterations, so that
 //! the answer is then made of the start values; and an epilogue that folds every chain, and every
-//! lane of a vector, into `rax`. Only registers that a callee may overwrite are used.
+//! lane of a vector, into `rax`, as `arithmetic::Registers` says. Only registers that a callee may overwrite are used.
 //!
 //! A shape is generic over the ops in an iteration and over the length of the sled, which is 0 for
 //! the stream's own kernel: the in-loop kernels are the same text. Registers 8 to 10 are the sled's.
@@ -106,8 +106,22 @@ macro_rules! prepare {
     };
 }
 
+/// The name of the vector registers of a class.
+macro_rules! registers {
+    (scalar) => {
+        "xmm"
+    };
+    ($class:ident) => {
+        stringify!($class)
+    };
+}
+
 /// What copies a 64-bit constant to all lanes; plain AVX for `xmm` and `ymm`.
 macro_rules! broadcast {
+    // There is one, and zero above it.
+    (scalar) => {
+        "vmovsd"
+    };
     (xmm) => {
         "vmovddup"
     };
@@ -116,53 +130,40 @@ macro_rules! broadcast {
     };
 }
 
-/// What adds two vectors for the answer: floating-point numbers where they count, else bits.
-macro_rules! add {
-    (Fused) => {
-        "addpd"
-    };
-    (RealSum) => {
-        "addpd"
+/// Mixes register 13 before a chain is added to it. Register 12 is scratch.
+macro_rules! mix_chains {
+    (zmm) => {
+        "vpsrlq zmm12, zmm13, {mix}\nvpxorq zmm13, zmm13, zmm12"
     };
     ($other:ident) => {
-        "paddq"
+        "vpsrlq \\v\\()12, \\v\\()13, {mix}\nvpxor \\v\\()13, \\v\\()13, \\v\\()12"
     };
 }
 
-/// What brings the last lane to `rax` as an integer.
-macro_rules! take {
-    (Fused) => {
-        "cvttsd2si"
-    };
-    (RealSum) => {
-        "cvttsd2si"
-    };
-    ($other:ident) => {
-        "movq"
-    };
-}
-
-/// Adds the lanes of register 13 until one is left, in `xmm13`. Register 12 is scratch.
+/// Adds the lanes of register 13 until one is left, in `xmm13`: to half of them the other half, whose
+/// lanes have their own halves exchanged. Register 12 is scratch.
 macro_rules! fold_lanes {
-    (xmm $add:expr) => {
-        concat!("vunpckhpd xmm12, xmm13, xmm13\n", "v", $add, " xmm13, xmm13, xmm12")
+    // Above the one lane are zeros.
+    (scalar) => {
+        ""
     };
-    (ymm $add:expr) => {
+    (xmm) => {
+        "vpshufd xmm12, xmm13, 0x0b\nvpaddq xmm13, xmm13, xmm12"
+    };
+    (ymm) => {
         concat!(
             "vextractf128 xmm12, ymm13, 1\n",
-            "v",
-            $add,
-            " xmm13, xmm13, xmm12\n",
-            fold_lanes!(xmm $add)
+            "vpshufd xmm12, xmm12, 0xb1\n",
+            "vpaddq xmm13, xmm13, xmm12\n",
+            fold_lanes!(xmm)
         )
     };
-    (zmm $add:expr) => {
+    (zmm) => {
         concat!(
             "vextractf64x4 ymm12, zmm13, 1\n",
-            "v",
-            $add,
-            " ymm13, ymm13, ymm12\n",
-            fold_lanes!(ymm $add)
+            "vpshufd ymm12, ymm12, 0xb1\n",
+            "vpaddq ymm13, ymm13, ymm12\n",
+            fold_lanes!(ymm)
         )
     };
 }
@@ -286,7 +287,7 @@ macro_rules! vector_kernel {
     ) => {
         looped_kernel! {
             before {
-                concat!(".irp v,", stringify!($class)),
+                concat!(".irp v,", registers!($class)),
                 concat!(broadcast!($class), " \\v\\()14, qword ptr [rsi + {factor}]"),
                 concat!(broadcast!($class), " \\v\\()15, qword ptr [rsi + {addend}]"),
                 concat!(".irp c,", chain_list!(vector $($chains)+)),
@@ -298,14 +299,13 @@ macro_rules! vector_kernel {
             }
             body { $($body),+ }
             fold {
-                "vxorpd xmm13, xmm13, xmm13",
+                "vpxor xmm13, xmm13, xmm13",
                 concat!(".irp c,", chain_list!(vector $($chains)+)),
-                concat!("v", add!($arithmetic), " \\v\\()13, \\v\\()13, \\v\\c"),
+                mix_chains!($class),
+                "vpaddq \\v\\()13, \\v\\()13, \\v\\c",
                 ".endr",
-                fold_lanes!($class add!($arithmetic)),
-                concat!("v", take!($arithmetic), " rax, xmm13"),
-                // All lanes hold the same number, so their sum over their count is that number.
-                "sar rax, {shift}",
+                fold_lanes!($class),
+                "vmovq rax, xmm13",
                 // The trips, times the ops in each that the numbers do not tell.
                 "sub rdx, rdi",
                 "imul rdx, rdx, {untold}",
@@ -322,7 +322,7 @@ macro_rules! vector_kernel {
             addend = $crate::arithmetic::Arithmetic::$arithmetic.addend_offset(),
             start = $crate::arithmetic::Arithmetic::$arithmetic.start_offset(),
             untold = $crate::arithmetic::Arithmetic::$arithmetic.untold($per_trip),
-            shift = width_bits!($class).unwrap().trailing_zeros() - 6,
+            mix = $crate::arithmetic::CHAIN_SHIFT,
             $($constant = $value),+
         }
     };
@@ -344,7 +344,7 @@ macro_rules! compare_kernel {
                 "jp 3f",
                 ".endr"
             }
-            fold { "cvttsd2si rax, xmm0" }
+            fold { "movq rax, xmm0" }
             clean { "vzeroupper" }
             addend = $crate::arithmetic::Arithmetic::RealSum.addend_offset(),
             start = $crate::arithmetic::Arithmetic::RealSum.start_offset(),
@@ -436,17 +436,19 @@ macro_rules! kernel {
                 ".endr"
             }
             fold {
-                // Chains are folded with their own op: sums are added, products multiplied.
-                "mov esi, {neutral}",
+                "xor esi, esi",
                 concat!(".irp r,", chain_list!(gpr $chains)),
-                concat!($mnemonic, " rsi, \\r"),
+                "mov r11, rsi",
+                "shr r11, {mix}",
+                "xor rsi, r11",
+                "add rsi, \\r",
                 ".endr",
                 "mov rax, rsi"
             }
             clean {}
             operand = $crate::arithmetic::Arithmetic::$arithmetic.operand_offset(),
             start = $crate::arithmetic::Arithmetic::$arithmetic.start_offset(),
-            neutral = $crate::arithmetic::Arithmetic::$arithmetic.neutral(),
+            mix = $crate::arithmetic::CHAIN_SHIFT,
             rounds = $crate::stream::rounds(OPS, $chains),
         }
     };
@@ -491,21 +493,22 @@ macro_rules! kernel {
                 ".endr"
             }
             fold {
-                "xorpd xmm13, xmm13",
+                "pxor xmm13, xmm13",
                 concat!(".irp c,", chain_list!(vector $chains)),
-                concat!(add!($arithmetic), " xmm13, xmm\\c"),
+                "movdqa xmm12, xmm13",
+                "psrlq xmm12, {mix}",
+                "pxor xmm13, xmm12",
+                "paddq xmm13, xmm\\c",
                 ".endr",
-                "movapd xmm12, xmm13",
-                "unpckhpd xmm12, xmm12",
-                concat!(add!($arithmetic), " xmm13, xmm12"),
-                concat!(take!($arithmetic), " rax, xmm13"),
-                // Both lanes hold the same number, so half their sum is that number.
-                "sar rax, 1"
+                "pshufd xmm12, xmm13, 0x0b",
+                "paddq xmm13, xmm12",
+                "movq rax, xmm13"
             }
             clean {}
             factor = $crate::arithmetic::Arithmetic::$arithmetic.factor_offset(),
             addend = $crate::arithmetic::Arithmetic::$arithmetic.addend_offset(),
             start = $crate::arithmetic::Arithmetic::$arithmetic.start_offset(),
+            mix = $crate::arithmetic::CHAIN_SHIFT,
             rounds = $crate::stream::rounds(OPS, $chains),
         }
     };
@@ -552,26 +555,28 @@ macro_rules! kernel {
                 ".endr"
             }
             fold {
-                // One lane of each row, so that all rows and all columns have a part in the answer.
-                "xor eax, eax",
+                "vpxor xmm13, xmm13, xmm13",
                 "mov ecx, 64",
                 concat!(".irp c,", chain_list!(vector $chains)),
                 "tilestored [rsp + rcx + 64], tmm\\c",
-                ".irp column,0,1,2,3,4,5,6,7",
-                "add rax, [rsp + 64 + 72 * \\column]",
-                "add rax, [rsp + 64 + 72 * \\column + 512]",
+                "vpsrlq zmm12, zmm13, {mix}",
+                "vpxorq zmm13, zmm13, zmm12",
+                ".irp row,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15",
+                "vpaddq zmm13, zmm13, [rsp + 64 + 64 * \\row]",
                 ".endr",
                 ".endr",
-                // All lanes hold the same number, so their sum over their count is that number.
-                "sar rax, 4"
+                fold_lanes!(zmm),
+                "vmovq rax, xmm13"
             }
             clean {
+                "vzeroupper",
                 "tilerelease",
                 "mov rsp, r11"
             }
             factor = $crate::arithmetic::Arithmetic::$arithmetic.factor_offset(),
             addend = $crate::arithmetic::Arithmetic::$arithmetic.addend_offset(),
             start = $crate::arithmetic::Arithmetic::$arithmetic.start_offset(),
+            mix = $crate::arithmetic::CHAIN_SHIFT,
             rounds = $crate::stream::rounds(OPS, $chains),
         }
     };

@@ -13,6 +13,7 @@ pub mod contradictions;
 pub mod counters;
 pub mod counts;
 pub mod cpus;
+pub mod datatype;
 pub mod fabric;
 pub mod finding;
 pub mod growth;
@@ -32,6 +33,7 @@ pub mod ticks;
 pub mod unavailable;
 
 pub use cpus::{CpuId, CpuSet};
+pub use datatype::Datatype;
 pub use finding::{Finding, Severity};
 pub use isa::Isa;
 pub use memory::Pages;

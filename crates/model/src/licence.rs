@@ -2,9 +2,7 @@
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
-use serde::de::IntoDeserializer;
-use serde::de::value::{Error as ValueError, StringDeserializer};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 /// What a stream asks of a core, lightest first, as frequency licences tell it apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,20 +24,11 @@ pub enum Licence {
     Tiles,
 }
 
-/// A licence of a record; none where a later version wrote one that this one does not know.
-pub(crate) fn if_known<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Licence>, D::Error> {
-    let word = Option::<String>::deserialize(from)?;
-    let known = |word: String| {
-        let word: StringDeserializer<ValueError> = word.into_deserializer();
-        Licence::deserialize(word).ok()
-    };
-    Ok(word.and_then(known))
-}
-
 impl Licence {
     /// The one of a stream by its name: records of earlier versions say no more.
     pub fn by_name(stream: &str) -> Licence {
-        const HEAVY: [&str; 7] = ["fma", "vnni", "ifma", "bf16", "fp16", "vlzcnt", "imul"];
+        const HEAVY: [&str; 9] =
+            ["fma", "fma32", "vnni", "vnni16", "ifma", "bf16", "fp16", "vlzcnt", "imul"];
         let (width, rest) = stream.split_once('_').unwrap_or((stream, ""));
         // Where nearly every element is masked off, little is multiplied.
         let is_heavy = HEAVY.contains(&rest.split('_').next().unwrap_or_default())

@@ -4,7 +4,6 @@
 //! another build, shows the same. [`kit`] has the pieces that pages are made of.
 #![forbid(unsafe_code)]
 
-pub mod ab;
 pub mod areas;
 pub mod band;
 mod cells;

@@ -61,7 +61,7 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
 
 /// Values that could not be measured.
 fn failed(run: &SweepRun) -> Option<Block> {
-    let failed: Vec<Remark> = run.failures.iter().map(report::ab::failure).collect();
+    let failed: Vec<Remark> = run.failures.iter().map(crate::ab::failure).collect();
     (!failed.is_empty()).then_some(Block::Remarks(failed))
 }
 

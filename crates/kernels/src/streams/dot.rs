@@ -1,5 +1,5 @@
-//! Vector streams for the numbers of neural networks and of cryptography: dot products of bytes and
-//! of bfloat16, 16-bit floating point, products of 52-bit integers.
+//! Vector streams for the numbers of neural networks and of cryptography: dot products of bytes, of
+//! 16-bit integers and of bfloat16, 16-bit floating point, products of 52-bit integers.
 
 stream! {
     /// Dependent dot products of bytes, added up in 32 bits (`vpdpbusd`): each waits for the sum of
@@ -136,5 +136,111 @@ stream! {
         xmm AVX128_FP16_T = "avx128_fp16_t" needs [Avx512f, Avx512vl, Avx512Fp16],
         ymm AVX256_FP16_T = "avx256_fp16_t" needs [Avx512f, Avx512vl, Avx512Fp16],
         zmm AVX512_FP16_T = "avx512_fp16_t" needs [Avx512f, Avx512Fp16],
+    }
+}
+
+stream! {
+    /// Dependent dot products of signed 16-bit integers, added up in 32 bits (`vpdpwssd`): each waits
+    /// for the sum of the one before it.
+    title: "16-bit dot products, serial",
+    kind: Latency, chains: 1, ops: 100,
+    op: DotWords "vpdpwssd",
+    weight: Heavy,
+    rows: {
+        xmm AVX128_VNNI16 = "avx128_vnni16" needs [Avx512f, Avx512vl, Avx512Vnni],
+        ymm AVX256_VNNI16 = "avx256_vnni16" needs [Avx512f, Avx512vl, Avx512Vnni],
+        zmm AVX512_VNNI16 = "avx512_vnni16" needs [Avx512f, Avx512Vnni],
+    }
+}
+
+stream! {
+    /// Independent dot products of signed 16-bit integers, added up in 32 bits (`vpdpwssd`): ten chains keep
+    /// all multipliers busy.
+    title: "16-bit dot products, parallel",
+    kind: Throughput, chains: 10, ops: 100,
+    op: DotWords "vpdpwssd",
+    weight: Heavy,
+    rows: {
+        xmm AVX128_VNNI16_T = "avx128_vnni16_t" needs [Avx512f, Avx512vl, Avx512Vnni],
+        ymm AVX256_VNNI16_T = "avx256_vnni16_t" needs [Avx512f, Avx512vl, Avx512Vnni],
+        zmm AVX512_VNNI16_T = "avx512_vnni16_t" needs [Avx512f, Avx512Vnni],
+    }
+}
+
+stream! {
+    /// Dependent dot products of signed 16-bit integers in the encoding of AVX-VNNI (`vpdpwssd`): each waits
+    /// for the sum of the one before it.
+    title: "16-bit dot products (AVX-VNNI), serial",
+    kind: Latency, chains: 1, ops: 100,
+    op: DotWords "{{vex}} vpdpwssd",
+    weight: Heavy,
+    rows: {
+        xmm AVX128_VNNI16_VEX = "avx128_vnni16_vex" needs [Avx2, AvxVnni],
+        ymm AVX256_VNNI16_VEX = "avx256_vnni16_vex" needs [Avx2, AvxVnni],
+    }
+}
+
+stream! {
+    /// Independent dot products of signed 16-bit integers in the encoding of AVX-VNNI (`vpdpwssd`): ten chains keep
+    /// all multipliers busy.
+    title: "16-bit dot products (AVX-VNNI), parallel",
+    kind: Throughput, chains: 10, ops: 100,
+    op: DotWords "{{vex}} vpdpwssd",
+    weight: Heavy,
+    rows: {
+        xmm AVX128_VNNI16_VEX_T = "avx128_vnni16_vex_t" needs [Avx2, AvxVnni],
+        ymm AVX256_VNNI16_VEX_T = "avx256_vnni16_vex_t" needs [Avx2, AvxVnni],
+    }
+}
+
+stream! {
+    /// Dependent dot products of signed bytes, added up in 32 bits (`vpdpbssd`): each waits
+    /// for the sum of the one before it.
+    title: "byte dot products (AVX-VNNI-INT8), serial",
+    kind: Latency, chains: 1, ops: 100,
+    op: DotSignedBytes "vpdpbssd",
+    weight: Heavy,
+    rows: {
+        xmm AVX128_VNNI_INT8 = "avx128_vnni_int8" needs [Avx2, AvxVnniInt8],
+        ymm AVX256_VNNI_INT8 = "avx256_vnni_int8" needs [Avx2, AvxVnniInt8],
+    }
+}
+
+stream! {
+    /// Independent dot products of signed bytes, added up in 32 bits (`vpdpbssd`): ten chains keep
+    /// all multipliers busy.
+    title: "byte dot products (AVX-VNNI-INT8), parallel",
+    kind: Throughput, chains: 10, ops: 100,
+    op: DotSignedBytes "vpdpbssd",
+    weight: Heavy,
+    rows: {
+        xmm AVX128_VNNI_INT8_T = "avx128_vnni_int8_t" needs [Avx2, AvxVnniInt8],
+        ymm AVX256_VNNI_INT8_T = "avx256_vnni_int8_t" needs [Avx2, AvxVnniInt8],
+    }
+}
+
+stream! {
+    /// Dependent dot products of 16-bit integers with sign and without (`vpdpwsud`): each waits
+    /// for the sum of the one before it.
+    title: "16-bit dot products (AVX-VNNI-INT16), serial",
+    kind: Latency, chains: 1, ops: 100,
+    op: DotMixedWords "vpdpwsud",
+    weight: Heavy,
+    rows: {
+        xmm AVX128_VNNI_INT16 = "avx128_vnni_int16" needs [Avx2, AvxVnniInt16],
+        ymm AVX256_VNNI_INT16 = "avx256_vnni_int16" needs [Avx2, AvxVnniInt16],
+    }
+}
+
+stream! {
+    /// Independent dot products of 16-bit integers with sign and without (`vpdpwsud`): ten chains keep
+    /// all multipliers busy.
+    title: "16-bit dot products (AVX-VNNI-INT16), parallel",
+    kind: Throughput, chains: 10, ops: 100,
+    op: DotMixedWords "vpdpwsud",
+    weight: Heavy,
+    rows: {
+        xmm AVX128_VNNI_INT16_T = "avx128_vnni_int16_t" needs [Avx2, AvxVnniInt16],
+        ymm AVX256_VNNI_INT16_T = "avx256_vnni_int16_t" needs [Avx2, AvxVnniInt16],
     }
 }

@@ -47,7 +47,7 @@ stream! {
     beside: Fused "vfmadd132pd",
     rows: {
         xmm AVX128_FMA_SPARSE = "avx128_fma_sparse" needs [Fma],
-        ymm AVX256_FMA_SPARSE = "avx256_fma_sparse" needs [Fma],
+        ymm AVX256_FMA_SPARSE = "avx256_fma_sparse" needs [Fma, Avx2],
         zmm AVX512_FMA_SPARSE = "avx512_fma_sparse" needs [Avx512f],
     }
 }

@@ -1,6 +1,7 @@
 //! Areas: families of workloads with their own questions. One folder each, one line here.
 
 pub mod cores;
+pub mod datatypes;
 pub mod energy;
 pub mod interference;
 pub mod jitter;
@@ -27,6 +28,7 @@ pub static AREAS: &[&Area] = &[
     &sustained::SUSTAINED,
     &preferred_cores::PREFERRED_CORES,
     &interference::INTERFERENCE,
+    &datatypes::DATATYPES,
     &memory::MEMORY,
     &cores::CORES,
     &pause::PAUSE,

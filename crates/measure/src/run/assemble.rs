@@ -22,7 +22,7 @@ use super::counters::Counters;
 use super::sweep::{End, Own, ReasonCounts, Swept};
 use super::variant_trials::Trial;
 use super::{Planned, Program, Request, Span, events, speed_select};
-use crate::run::plan::Workload;
+use crate::run::plan::{CellWork, Workload};
 use rig::collect::rounded;
 use rig::executor::RunError;
 use rig::placement::{self, Placement};
@@ -149,7 +149,7 @@ fn plan(parts: &Parts<'_>) -> Plan {
         placement: parts.placement.reason.clone(),
         manner: manner(parts.request),
         areas: in_order(parts.program.areas.iter().map(|area| area.word().to_owned())),
-        workloads: parts.request.streams.iter().map(|row| workload(row)).collect(),
+        workloads: streams(parts).into_iter().map(workload).collect(),
         active_cores: active,
         blocks_planned: parts.run.sweeps_planned,
         blocks_done: parts.run.sweeps_done,
@@ -179,7 +179,17 @@ fn memory(machine: &Machine, placed: &Placed) -> PlacedMemory {
     }
 }
 
-fn workload(row: &kernels::StreamRow) -> PlannedWorkload {
+/// The streams that were asked for, and those that areas chose themselves.
+fn streams(parts: &Parts<'_>) -> Vec<&'static kernels::StreamRow> {
+    let executes = |planned: &&Planned| matches!(planned.cell.work, CellWork::Streams(_));
+    let cells = parts.program.cells.iter().filter(executes);
+    let chosen = cells.flat_map(|planned| planned.cell.workloads());
+    let chosen = chosen.map(|workload| workload.id);
+    let ids = parts.request.streams.iter().map(|row| row.id).chain(chosen);
+    in_order(ids).into_iter().filter_map(kernels::streams::find).collect()
+}
+
+fn workload(row: &'static kernels::StreamRow) -> PlannedWorkload {
     PlannedWorkload {
         id: row.id.to_owned(),
         title: row.title.to_owned(),
@@ -188,6 +198,8 @@ fn workload(row: &kernels::StreamRow) -> PlannedWorkload {
         licence: Some(rig::streams::licence(row)),
         mnemonic: Some(row.mnemonic.to_owned()),
         ops_per_iteration: row.ops_per_iteration,
+        datatype: row.datatype(),
+        operations_per_op: row.operations_per_op(),
     }
 }
 

@@ -28,7 +28,7 @@ fn run(record: &Record) -> &AbRun {
 }
 
 fn page(record: &Record) -> String {
-    format!("{:?}", report::ab::page(record, 0))
+    format!("{:?}", advice::ab::page(record, 0))
 }
 
 #[test]

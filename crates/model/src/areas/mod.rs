@@ -3,6 +3,7 @@
 //! Who measures writes them, and who explains reads them; neither knows the other.
 
 pub mod cores;
+pub mod datatypes;
 pub mod energy;
 pub mod interference;
 pub mod jitter;
@@ -145,6 +146,10 @@ const AREAS: &[AreaRow] = &[
         name_of: interference::name_of,
         ..AreaRow::new(interference::AREA, "Neighbours", interference::QUANTITIES)
             .within(turbo::AREA, interference::has)
+    },
+    AreaRow {
+        name_of: datatypes::name_of,
+        ..AreaRow::new(datatypes::AREA, "Datatypes", datatypes::QUANTITIES)
     },
     AreaRow::new(memory::AREA, "Memory", memory::QUANTITIES),
     AreaRow::new(cores::AREA, "Core to core", cores::QUANTITIES),

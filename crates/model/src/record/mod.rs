@@ -74,6 +74,7 @@ use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 
 use crate::cpus::{CpuId, CpuSet};
+use crate::datatype::Datatype;
 use crate::finding::Finding;
 use crate::licence::Licence;
 use crate::quantity::{Hertz, Unit};
@@ -451,7 +452,7 @@ pub struct PlannedWorkload {
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
-        deserialize_with = "crate::licence::if_known"
+        deserialize_with = "crate::record::read::if_known"
     )]
     pub licence: Option<Licence>,
     /// The instruction under study, as an assembler spells it.
@@ -459,6 +460,16 @@ pub struct PlannedWorkload {
     pub mnemonic: Option<String>,
     /// Ops in one iteration, as a decoder proves from the assembled bytes.
     pub ops_per_iteration: u64,
+    /// What it multiplies and adds, where it does both.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "crate::record::read::if_known"
+    )]
+    pub datatype: Option<Datatype>,
+    /// Multiplications and additions in one op, each counted, where it does both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operations_per_op: Option<u32>,
 }
 
 /// How text is laid out.

@@ -1,7 +1,8 @@
 //! Reading a record back: what is refused, and why.
 
-use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::value::{Error as ValueError, StringDeserializer};
+use serde::de::{DeserializeOwned, IgnoredAny, IntoDeserializer};
+use serde::{Deserialize, Deserializer};
 
 use crate::json;
 
@@ -32,6 +33,18 @@ pub enum ReadError {
 
 /// No run is longer: a hundred years.
 const LONGEST_SECONDS: f64 = 3.2e9;
+
+/// What a word of a record stands for; nothing where a later version wrote one that this one does not know.
+pub(crate) fn if_known<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+    from: D,
+) -> Result<Option<T>, D::Error> {
+    let word = Option::<String>::deserialize(from)?;
+    let known = |word: String| {
+        let word: StringDeserializer<ValueError> = word.into_deserializer();
+        T::deserialize(word).ok()
+    };
+    Ok(word.and_then(known))
+}
 
 /// Reads a record of the same major schema; fields that this version does not know are ignored.
 pub fn read(text: &str) -> Result<Record, ReadError> {

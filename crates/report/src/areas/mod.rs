@@ -1,6 +1,7 @@
 //! What the numbers of each area say: one folder each.
 
 pub mod cores;
+pub mod datatypes;
 pub mod energy;
 pub mod interference;
 pub mod jitter;
@@ -28,6 +29,7 @@ pub static SECTIONS: &[Section] = &[
     sustained::SECTION,
     preferred_cores::SECTION,
     interference::SECTION,
+    datatypes::SECTION,
     memory::SECTION,
     cores::SECTION,
     pause::SECTION,

@@ -348,6 +348,8 @@ mod tests {
             width_bits: Some(width_bits),
             mnemonic: Some(mnemonic.to_owned()),
             ops_per_iteration: 100,
+            datatype: None,
+            operations_per_op: None,
         }
     }
 

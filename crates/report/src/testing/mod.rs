@@ -114,6 +114,8 @@ pub(crate) fn multiply_adds(mhz: f64, nanoseconds: &[f64]) -> Record {
         licence: None,
         mnemonic: Some("vfmadd132pd".to_owned()),
         ops_per_iteration: 100,
+        datatype: None,
+        operations_per_op: None,
     });
     record
 }

@@ -68,6 +68,11 @@ fn proposal(plan: &Planning<'_>) -> Proposal {
     request::in_brief(plan)
 }
 
+/// What a roofline asks.
+pub(super) fn under_roof(plan: &Planning<'_>) -> Proposal {
+    request::under_roof(plan)
+}
+
 /// How much these teams of threads move, each with one kernel.
 pub(crate) fn of_teams(plan: &Planning<'_>, teams: &[Vec<CpuId>]) -> Proposal {
     let options = MemoryOptions::about(Question::Scaling);

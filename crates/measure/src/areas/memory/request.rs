@@ -242,18 +242,25 @@ const NODES_MAX: usize = 4;
 /// What the data sheet asks: the four kernels, latencies by size, a little of loaded latency, and latency
 /// from node to node.
 pub(super) fn in_brief(plan: &Planning<'_>) -> Proposal {
-    const QUESTIONS: [Question; 4] =
-        [Question::Bandwidth, Question::Sweep, Question::Loaded, Question::Numa];
+    briefly(plan, &[Question::Bandwidth, Question::Sweep, Question::Loaded, Question::Numa])
+}
+
+/// What a roofline asks: the kernels, and what is read by size.
+pub(super) fn under_roof(plan: &Planning<'_>) -> Proposal {
+    briefly(plan, &[Question::Bandwidth, Question::Sweep])
+}
+
+fn briefly(plan: &Planning<'_>, questions: &[Question]) -> Proposal {
     let mut proposal = Proposal::default();
     let mut latencies = Vec::new();
     let nodes = plan.topology().usable_nodes().count();
     let is_asked = |it: &Question| *it != Question::Numa || (2..=NODES_MAX).contains(&nodes);
-    for question in QUESTIONS.into_iter().filter(is_asked) {
+    for question in questions.iter().copied().filter(is_asked) {
         // From node to node the sheet follows pointers, and moves no data.
         let kernels = (question == Question::Numa).then(Vec::new);
         let options = MemoryOptions { kernels, ..MemoryOptions::about(question) };
         let pages = usual_pages(plan);
-        let part = 1.0 / QUESTIONS.len() as f64;
+        let part = 1.0 / questions.len() as f64;
         let scope = QuestionContext { plan, pages, options: &options, part };
         let data = rig::streams::moves_data(plan.machine).map_err(Error::from);
         match data.and_then(|()| scope.briefly()) {

@@ -45,7 +45,7 @@ fn is_heavy(row: &StreamRow) -> bool {
 pub static TURBO: Area =
     Area { taken, names, needs: CLOCKS, ..Area::new(AREA, QUANTITIES, 4.0, proposal) };
 
-fn taken(quantity: &str) -> Taken {
+pub(super) fn taken(quantity: &str) -> Taken {
     match quantity {
         "clock" => {
             Taken::by(Take::Samples(|reduced| reduced.clock.clone())).always().guarded(Guard::Clock)

@@ -6,7 +6,9 @@ use model::record::Presentation;
 use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, Obstacle, Seconds, Unavailable};
 
+use super::super::datatypes::{self, DATATYPES};
 use super::super::interference::{self, INTERFERENCE};
+use super::super::memory::{self, MEMORY};
 use super::super::preferred_cores::{self, PREFERRED_CORES};
 use super::super::sustained::{self, SUSTAINED};
 use super::super::transitions::{self, TRANSITIONS};
@@ -32,6 +34,8 @@ pub enum Tests {
     Sustain(Seconds),
     /// What neighbours cost a victim.
     Neighbours,
+    /// Multiply-adds of every datatype, and what memory gives them.
+    Datatypes,
     /// What these streams do in a duty cycle of so long a period.
     Trace(Vec<&'static StreamRow>, Seconds),
 }
@@ -127,6 +131,10 @@ impl TurboOptions {
                 let extent = transitions::Extent::whole(*period);
                 of(&TRANSITIONS, transitions::of_streams(plan, rows, extent).map_err(cannot)?)
             }
+            Tests::Datatypes => Ok(vec![
+                AreaRequest { area: &DATATYPES, proposal: datatypes::all(plan) },
+                AreaRequest { area: &MEMORY, proposal: memory::under_roof(plan) },
+            ]),
             Tests::Neighbours => {
                 let matrix = interference::Matrix::whole();
                 of(&INTERFERENCE, interference::of_matrix(plan, &matrix).map_err(cannot)?)
@@ -275,7 +283,7 @@ impl Tests {
         match self {
             Tests::Sustain(_) | Tests::Trace(..) => Span::Blocks(1),
             Tests::Neighbours => Span::Bounded(interference::BLOCKS),
-            Tests::Streams(_) | Tests::Spec(_) | Tests::Why => {
+            Tests::Streams(_) | Tests::Spec(_) | Tests::Why | Tests::Datatypes => {
                 Span::Blocks(BLOCKS_FOR_INTERVAL as u64)
             }
         }
@@ -287,6 +295,7 @@ impl Tests {
             Tests::Streams(rows) | Tests::Trace(rows, _) => rows.clone(),
             Tests::Why | Tests::Sustain(_) => asked::light_and_heavy(),
             Tests::Neighbours => interference::streams(),
+            Tests::Datatypes => datatypes::rows().collect(),
             Tests::Spec(spec) => {
                 let mut rows: Vec<&'static StreamRow> = Vec::new();
                 for (row, _) in spec {

@@ -325,6 +325,8 @@ mod tests {
             licence: None,
             mnemonic: Some("pause".to_owned()),
             ops_per_iteration: 1,
+            datatype: None,
+            operations_per_op: None,
         }];
         // 45 ns are 135 cycles; of 140.618, which others found, 5 % either way are normal.
         let band = bands(&record).remove(0);

@@ -12,7 +12,7 @@ use model::record::{Instrument, InstrumentState, Record, Series};
 use model::{Known, in_order};
 
 use super::super::published::{Comparison, FigureVerdict, citations};
-use super::super::{interference, preferred_cores, sustained, transitions};
+use super::super::{datatypes, interference, preferred_cores, sustained, transitions};
 use super::claims::AS_CLAIMED;
 use super::read::{WorkloadRow, by_cpus, rows, rows_shown};
 use super::{clock_account, licence_clocks, published_costs, waterfall};
@@ -28,13 +28,15 @@ pub const WIDE: u16 = 200;
 /// [`WIDE`] columns, lists each thread of a few.
 pub fn page(record: &Record, verbosity: u8, width: u16) -> Page {
     let mut blocks = vec![title(record)];
-    blocks.extend(parts::answer(super::SECTION.sentences(record)));
+    let sentences = [&super::SECTION, &datatypes::SECTION].map(|section| section.sentences(record));
+    blocks.extend(parts::answer(sentences.concat()));
     blocks.extend([parts::quality(record), header(record)]);
     // A run that asks something else has no streams to tell of.
     if !rows(record).is_empty() {
         blocks.push(table(record, verbosity > 0, width >= WIDE));
     }
     blocks.extend(notes(record));
+    blocks.extend(datatypes::blocks(record));
     blocks.extend(map(record));
     blocks.extend(promised(record));
     blocks.extend(licence_clocks::licences(record));

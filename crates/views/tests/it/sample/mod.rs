@@ -450,5 +450,7 @@ fn workload(id: &str, width_bits: Option<u32>) -> PlannedWorkload {
         width_bits,
         mnemonic: None,
         ops_per_iteration: 100,
+        datatype: None,
+        operations_per_op: None,
     }
 }

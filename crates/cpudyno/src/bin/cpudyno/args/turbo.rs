@@ -72,6 +72,15 @@ pub(crate) struct TurboArgs {
     #[arg(long, value_parser = period, default_value = "5ms", value_name = "TIME", requires = "trace")]
     pub(crate) period: Seconds,
 
+    /// Measure multiply-adds by datatype and width, and the machine's roofline.
+    ///
+    /// FP64 to INT8, scalar to the widest vectors and tiles, on one core and on all: elements a cycle, operations
+    /// a second, the clock that is held, and the share of what the units could do. With what caches and memory
+    /// give, that is the roofline.
+    #[arg(long, conflicts_with_all = ["test", "spec", "why", "sustain", "neighbours", "trace", "min_threads",
+                                      "max_threads", "iters", "duration", "classic"])]
+    pub(crate) datatypes: bool,
+
     /// List the streams and what they need; measure nothing.
     #[arg(long)]
     pub(crate) list: bool,
@@ -159,6 +168,7 @@ Examples:
   cpudyno turbo --why                            what keeps the clock from the advertised one?
   cpudyno turbo --sustain 60s                    does the clock last, and what makes it drop?
   cpudyno turbo --neighbours                     what do busy neighbours cost a core?
+  cpudyno turbo --datatypes                      how many FLOP/s, by datatype; the roofline
   cpudyno turbo --trace avx512_fma_t             does the core halt, and how long is the clock low?
   cpudyno turbo --test avx256_fma_t,avx512_fma_t          do wide multiply-adds lower the clock?
   cpudyno turbo --spec avx512_fma_t/1,scalar_iadd/3       what does one heavy core cost the others?

@@ -65,6 +65,7 @@ fn options(args: TurboArgs) -> Result<TurboOptions, Failure> {
             Tests::Trace(once_each(asked, |row| row.id), args.period)
         }
         _ if args.neighbours => Tests::Neighbours,
+        _ if args.datatypes => Tests::Datatypes,
         (Some(duration), ..) => Tests::Sustain(duration),
         (_, Some(parts), _) => {
             Tests::Spec(parts.iter().map(|MixPart(row, n)| (*row, *n)).collect())

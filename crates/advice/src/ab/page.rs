@@ -8,7 +8,7 @@ use model::stats::paired::{
 use model::stats::quantile;
 use model::{Known, Unavailable};
 
-use crate::parts;
+use report::parts;
 
 /// What came of a comparison.
 pub fn page(record: &Record, verbosity: u8) -> Page {
@@ -31,9 +31,9 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
         blocks.extend(quads(run));
     }
     blocks.extend(super::watch_shown::clocks(run));
-    blocks.extend(crate::speed_select::expected(record));
+    blocks.extend(report::speed_select::expected(record));
     if let Some(settings) = &record.settings {
-        blocks.extend(crate::settings::proofs(&settings.proofs));
+        blocks.extend(report::settings::proofs(&settings.proofs));
         blocks.extend(plans(&settings.remarks));
     }
     blocks.push(Block::Heading("How noisy it was".to_owned()));

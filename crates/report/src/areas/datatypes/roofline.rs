@@ -1,0 +1,155 @@
+//! The machine's roofline: what a program could do at most, by the bytes that it moves for each operation.
+//!
+//! # Source
+//!
+//! S. Williams, A. Waterman, D. Patterson, "Roofline: an insightful visual performance model for multicore
+//! architectures", Communications of the ACM 52 (2009).
+
+use model::Datatype;
+use model::areas::memory;
+use model::page::{Block, Lines, Mark, Scale, Table, Text, Tone, tally};
+use model::record::Record;
+
+use super::rates::Rate;
+use super::shown::{told, unit};
+use crate::cells::{Cell, cells};
+
+/// What some cores do at most.
+struct Roofline<'a> {
+    cores: usize,
+    /// The fastest stream of each datatype.
+    peaks: Vec<&'a Rate<'a>>,
+    /// Bytes a second of each level, the nearest first.
+    levels: Vec<(String, f64)>,
+}
+
+/// The rooflines of one core and of all, as far as both peaks and bandwidth are known: plot and ridge points.
+pub(super) fn blocks(record: &Record, rates: &[Rate<'_>]) -> Vec<Block> {
+    let mut counts: Vec<usize> = rates.iter().map(|rate| rate.active.len()).collect();
+    counts.sort_unstable();
+    counts.dedup();
+    let all = counts.into_iter().filter_map(|cores| Roofline::of(record, rates, cores));
+    all.flat_map(|roofline| [roofline.plot(), roofline.ridges()]).collect()
+}
+
+impl<'a> Roofline<'a> {
+    fn of(record: &Record, rates: &'a [Rate<'a>], cores: usize) -> Option<Roofline<'a>> {
+        let levels = if cores == 1 { levels(record) } else { together(record, cores) };
+        let fastest = |datatype: Datatype| {
+            let its = rates.iter().filter(|it| it.active.len() == cores && it.datatype == datatype);
+            its.max_by(|a, b| a.per_second.total_cmp(&b.per_second))
+        };
+        let peaks: Vec<&Rate<'_>> = Datatype::ALL.into_iter().filter_map(fastest).collect();
+        let is_known = !levels.is_empty() && !peaks.is_empty();
+        is_known.then_some(Roofline { cores, peaks, levels })
+    }
+
+    /// Operations for each byte at which a level is fast enough for a datatype.
+    fn ridge(peak: &Rate<'_>, bytes_per_second: f64) -> f64 {
+        peak.per_second / bytes_per_second
+    }
+
+    fn plot(&self) -> Block {
+        let bytes = |pick: fn(f64, f64) -> f64, from: f64| {
+            self.levels.iter().map(|(_, bytes)| *bytes).fold(from, pick)
+        };
+        let (fastest, slowest) = (bytes(f64::max, 0.0), bytes(f64::min, f64::INFINITY));
+        let top = self.peaks.iter().map(|it| it.per_second).fold(0.0, f64::max);
+        let end = 4.0 * top / slowest;
+        let from = 1.0 / 64.0;
+        let giga = |(x, y): (f64, f64)| (x, y / 1e9);
+        let memory = self.levels.iter().map(|(name, bytes)| {
+            let ends = [(from, from * bytes), (top / bytes, top)];
+            (name.clone(), ends.map(giga).to_vec())
+        });
+        let peaks = self.peaks.iter().map(|peak| {
+            let ends = [(Self::ridge(peak, fastest), peak.per_second), (end, peak.per_second)];
+            (peak.datatype.name().to_owned(), ends.map(giga).to_vec())
+        });
+        let marks = self.peaks.first().zip(self.levels.last()).map(|(peak, (name, bytes))| Mark {
+            at: Self::ridge(peak, *bytes),
+            text: format!("{} from {name}", peak.datatype.name()),
+        });
+        Block::Lines(Lines {
+            caption: format!("Roofline of {}", tally(self.cores, "core")),
+            x: "operations for each byte".to_owned(),
+            y: "billion operations a second".to_owned(),
+            x_scale: Scale::Logarithmic,
+            y_scale: Scale::Logarithmic,
+            reach: None,
+            lines: memory.chain(peaks).collect(),
+            marks: marks.into_iter().collect(),
+        })
+    }
+
+    fn ridges(&self) -> Block {
+        let ridge =
+            |peak: &Rate<'_>, bytes: f64| Text::from(format!("{:.2}", Self::ridge(peak, bytes)));
+        let bandwidth = self
+            .levels
+            .iter()
+            .map(|(_, bytes)| Text::toned(format!("{:.1} GB/s", bytes / 1e9), Tone::Faint));
+        let row = |peak: &&Rate<'_>| {
+            let of_levels = self.levels.iter().map(|(_, bytes)| ridge(peak, *bytes));
+            [Text::from(peak.datatype.name()), told(peak)].into_iter().chain(of_levels).collect()
+        };
+        let first: Vec<Text> =
+            [Text::from(""), Text::from("")].into_iter().chain(bandwidth).collect();
+        let columns = self.levels.iter().map(|(name, _)| (name.clone(), model::page::Align::Right));
+        let legend = format!(
+            "a program that does more operations for each byte of a level could reach the peak, one that does fewer is bound \
+             by that level; operations are {} and {}, additions and multiplications",
+            unit(Datatype::Fp64),
+            unit(Datatype::Int8)
+        );
+        Table::of(format!(
+            "Ridge points of {}, operations for each byte",
+            tally(self.cores, "core")
+        ))
+        .left("datatype")
+        .right("peak")
+        .columns(columns)
+        .rows(std::iter::once(first).chain(self.peaks.iter().map(row)))
+        .legend([legend])
+        .into()
+    }
+}
+
+/// What one core reads a second from each of its caches and from memory.
+fn levels(record: &Record) -> Vec<(String, f64)> {
+    let all = cells(record, |series| {
+        let is_of = series.parameters.get(memory::QUESTION).is_some_and(|it| it == "sweep");
+        series.area == memory::AREA && is_of && series.workload == "load"
+    });
+    let Some(cpu) = all.first().and_then(|cell| cell.active.iter().next()) else {
+        return Vec::new();
+    };
+    let mine = || all.iter().filter(|cell| cell.active.iter().eq([cpu]));
+    let best = |from: u64, to: u64| {
+        let within = mine().filter(|cell| {
+            cell.number("footprint").is_some_and(|bytes| (from..=to).contains(&bytes))
+        });
+        within.filter_map(|cell| cell.median("bandwidth")).reduce(f64::max)
+    };
+    let mut levels = Vec::new();
+    let mut inner = 0;
+    for (level, bytes) in memory::cache_sizes(&record.machine.topology, cpu) {
+        // What fills a cache to the brim is in part beyond it.
+        levels.extend(best(inner + 1, bytes / 4 * 3).map(|rate| (format!("L{level}"), rate)));
+        inner = bytes;
+    }
+    let beyond = memory::beyond(&record.machine.topology, cpu);
+    levels.extend(best(beyond, u64::MAX).map(|rate| ("memory".to_owned(), rate)));
+    levels
+}
+
+/// What so many cores move a second to and from memory at most.
+fn together(record: &Record, cores: usize) -> Vec<(String, f64)> {
+    let all = cells(record, |series| {
+        let is_of = series.parameters.get(memory::QUESTION).is_some_and(|it| it == "bandwidth");
+        series.area == memory::AREA && is_of && series.active.len() == cores
+    });
+    let rate = |cell: &Cell<'_>| cell.median("bandwidth");
+    let most = all.iter().filter_map(rate).reduce(f64::max);
+    most.map(|rate| ("memory".to_owned(), rate)).into_iter().collect()
+}
