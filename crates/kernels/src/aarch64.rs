@@ -34,46 +34,98 @@ macro_rules! chain_list {
     };
 }
 
-/// The operands of one op on chain `\c`, with the factor in 30 and the addend in 31.
+/// The registers of so many chains as an arithmetic sees them, as a list for `.irp`.
+macro_rules! arranged {
+    (neon Sum $chains:tt) => {
+        arranged!("v" ".2d" $chains)
+    };
+    (neon Accumulate $chains:tt) => {
+        arranged!("v" ".2d" $chains)
+    };
+    (neon AccumulateSingle $chains:tt) => {
+        arranged!("v" ".4s" $chains)
+    };
+    (neon AccumulateHalf $chains:tt) => {
+        arranged!("v" ".8h" $chains)
+    };
+    (neon DotSignedBytes $chains:tt) => {
+        arranged!("v" ".4s" $chains)
+    };
+    (neon MatrixBytes $chains:tt) => {
+        arranged!("v" ".4s" $chains)
+    };
+    (neon DotBrain $chains:tt) => {
+        arranged!("v" ".4s" $chains)
+    };
+    (neon MatrixBrain $chains:tt) => {
+        arranged!("v" ".4s" $chains)
+    };
+    (sve Sum $chains:tt) => {
+        arranged!("z" ".d" $chains)
+    };
+    (sve Fused $chains:tt) => {
+        arranged!("z" ".d" $chains)
+    };
+    (sve FusedSingle $chains:tt) => {
+        arranged!("z" ".s" $chains)
+    };
+    (sve FusedHalf $chains:tt) => {
+        arranged!("z" ".h" $chains)
+    };
+    (sve DotSignedBytes $chains:tt) => {
+        arranged!("z" ".s" $chains)
+    };
+    ($prefix:literal $parts:literal 1) => {
+        concat!($prefix, "0", $parts)
+    };
+    ($prefix:literal $parts:literal 10) => {
+        concat!($prefix, "0", $parts, ",", $prefix, "1", $parts, ",", $prefix, "2", $parts, ",", $prefix, "3", $parts, ",", $prefix, "4", $parts, ",", $prefix, "5", $parts, ",", $prefix, "6", $parts, ",", $prefix, "7", $parts, ",", $prefix, "16", $parts, ",", $prefix, "17", $parts)
+    };
+    ($prefix:literal $parts:literal 16) => {
+        concat!($prefix, "0", $parts, ",", $prefix, "1", $parts, ",", $prefix, "2", $parts, ",", $prefix, "3", $parts, ",", $prefix, "4", $parts, ",", $prefix, "5", $parts, ",", $prefix, "6", $parts, ",", $prefix, "7", $parts, ",", $prefix, "16", $parts, ",", $prefix, "17", $parts, ",", $prefix, "18", $parts, ",", $prefix, "19", $parts, ",", $prefix, "20", $parts, ",", $prefix, "21", $parts, ",", $prefix, "22", $parts, ",", $prefix, "23", $parts)
+    };
+}
+
+/// The operands of one op on chain `\r`, with the factor in 30 and the addend in 31.
 macro_rules! operands {
     (neon Sum) => {
-        "v\\c\\().2d, v\\c\\().2d, v31.2d"
+        "\\r, \\r, v31.2d"
     };
     (neon Accumulate) => {
-        "v\\c\\().2d, v30.2d, v31.2d"
+        "\\r, v30.2d, v31.2d"
     };
     (neon AccumulateSingle) => {
-        "v\\c\\().4s, v30.4s, v31.4s"
+        "\\r, v30.4s, v31.4s"
     };
     (neon AccumulateHalf) => {
-        "v\\c\\().8h, v30.8h, v31.8h"
+        "\\r, v30.8h, v31.8h"
     };
     (neon DotSignedBytes) => {
-        "v\\c\\().4s, v30.16b, v31.16b"
+        "\\r, v30.16b, v31.16b"
     };
     (neon MatrixBytes) => {
-        "v\\c\\().4s, v30.16b, v31.16b"
+        "\\r, v30.16b, v31.16b"
     };
     (neon DotBrain) => {
-        "v\\c\\().4s, v30.8h, v31.8h"
+        "\\r, v30.8h, v31.8h"
     };
     (neon MatrixBrain) => {
-        "v\\c\\().4s, v30.8h, v31.8h"
+        "\\r, v30.8h, v31.8h"
     };
     (sve Sum) => {
-        "z\\c\\().d, z\\c\\().d, z31.d"
+        "\\r, \\r, z31.d"
     };
     (sve Fused) => {
-        "z\\c\\().d, p0/m, z30.d, z31.d"
+        "\\r, p0/m, z30.d, z31.d"
     };
     (sve FusedSingle) => {
-        "z\\c\\().s, p0/m, z30.s, z31.s"
+        "\\r, p0/m, z30.s, z31.s"
     };
     (sve FusedHalf) => {
-        "z\\c\\().h, p0/m, z30.h, z31.h"
+        "\\r, p0/m, z30.h, z31.h"
     };
     (sve DotSignedBytes) => {
-        "z\\c\\().s, z30.b, z31.b"
+        "\\r, z30.b, z31.b"
     };
 }
 
@@ -241,7 +293,7 @@ macro_rules! kernel {
                 ".p2align 6",
                 "2:",
                 ".rept {rounds}",
-                concat!(".irp c,", chain_list!(vector $chains)),
+                concat!(".irp r,", arranged!(neon $arithmetic $chains)),
                 concat!($mnemonic, " ", operands!(neon $arithmetic)),
                 ".endr",
                 ".endr",
@@ -293,7 +345,7 @@ macro_rules! kernel {
                 ".p2align 6",
                 "2:",
                 ".rept {rounds}",
-                concat!(".irp c,", chain_list!(vector $chains)),
+                concat!(".irp r,", arranged!(sve $arithmetic $chains)),
                 concat!($mnemonic, " ", operands!(sve $arithmetic)),
                 ".endr",
                 ".endr",

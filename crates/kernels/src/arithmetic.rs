@@ -102,7 +102,7 @@ impl Operands {
             addend: two(0xC000_0000),
         },
         half: Constants { start: four(0x3D55), factor: four(0xBC00), addend: four(0xBFFF) },
-        // 1.328125 times 1, less 1.328125 times 0.5: the sums are exact for millions of ops.
+        // 1.328125 times 1, less 1.328125 times 0.5.
         brain: Constants { start: 0, factor: four(0x3FAA), addend: two(0xBF00_3F80) },
         // The odd factor is 2 to the 64th over the golden ratio.
         whole: Constants { start: 0, factor: 0x9E37_79B9_7F4A_7C15, addend: 0x5555_5555_5555_5555 },
@@ -488,22 +488,54 @@ fn real_of_brain(bits: u16) -> f32 {
 fn dot_brain(lane: u64, factor: u64, addend: u64) -> u64 {
     let (factor, addend) = (parts16(factor).map(real_of_brain), parts16(addend).map(real_of_brain));
     from_parts32(array::from_fn(|at| {
-        let sum = f32::from_bits(parts32(lane)[at]);
-        let [lower, upper] = [2 * at, 2 * at + 1];
-        let sum = factor[upper].mul_add(addend[upper], sum);
-        factor[lower].mul_add(addend[lower], sum).to_bits()
+        let pair = |numbers: &[f32; 4]| [numbers[2 * at], numbers[2 * at + 1]];
+        dot_pair(f32::from_bits(parts32(lane)[at]), pair(&factor), pair(&addend)).to_bits()
     }))
 }
 
-/// A tile's row has 16 parts of 32 bits, as its column has: eight times both parts of a lane.
-const LANES_IN_ROW: usize = 8;
+/// A sum and two products, added one after the other, the upper one first, and rounded each time.
+///
+/// # Source
+///
+/// Intel SDM volume 2, VDPBF16PS.
+#[cfg(target_arch = "x86_64")]
+fn dot_pair(sum: f32, factor: [f32; 2], addend: [f32; 2]) -> f32 {
+    let sum = factor[1].mul_add(addend[1], sum);
+    factor[0].mul_add(addend[0], sum)
+}
+
+/// A sum and the sum of two products, each rounded to an odd number.
+///
+/// # Source
+///
+/// Arm ARM, BFDotAdd() without FEAT_EBF16.
+#[cfg(target_arch = "aarch64")]
+fn dot_pair(sum: f32, factor: [f32; 2], addend: [f32; 2]) -> f32 {
+    // Of two numbers with 8 bits each the product is exact in 32 bits, and of such the sum in 64.
+    let add = |one: f32, other: f32| {
+        let exact = f64::from(one) + f64::from(other);
+        let nearest = exact as f32;
+        let off = f64::from(nearest) - exact;
+        match nearest.to_bits() {
+            bits if off == 0.0 => f32::from_bits(bits),
+            bits if off.is_sign_negative() == exact.is_sign_negative() => {
+                f32::from_bits((bits - 1) | 1)
+            }
+            bits => f32::from_bits(bits | 1),
+        }
+    };
+    add(sum, add(factor[0] * addend[0], factor[1] * addend[1]))
+}
 
 /// Both rows of four numbers of a register hold the same, as both of the other do: so each of its sums
 /// is that of one lane by one.
 fn matrix_brain(lane: u64, factor: u64, addend: u64) -> u64 {
-    let (factor, addend) = (parts16(factor).map(real_of_brain), parts16(addend).map(real_of_brain));
-    let sum: f32 = factor.iter().zip(addend).map(|(one, other)| one * other).sum();
-    from_parts32(parts32(lane).map(|part| (f32::from_bits(part) + sum).to_bits()))
+    let ([f0, f1, f2, f3], [a0, a1, a2, a3]) =
+        (parts16(factor).map(real_of_brain), parts16(addend).map(real_of_brain));
+    from_parts32(parts32(lane).map(|part| {
+        let sum = dot_pair(f32::from_bits(part), [f0, f1], [a0, a1]);
+        dot_pair(sum, [f2, f3], [a2, a3]).to_bits()
+    }))
 }
 
 fn matrix_bytes(lane: u64, factor: u64, addend: u64) -> u64 {
@@ -511,6 +543,9 @@ fn matrix_bytes(lane: u64, factor: u64, addend: u64) -> u64 {
     let sum: i32 = signed(factor).iter().zip(signed(addend)).map(|(one, other)| one * other).sum();
     from_parts32(parts32(lane).map(|part| part.wrapping_add_signed(sum)))
 }
+
+/// A tile's row has 16 parts of 32 bits, as its column has: eight times both parts of a lane.
+const LANES_IN_ROW: usize = 8;
 
 fn tile_pairs(lane: u64, factor: u64, addend: u64, real: impl Fn(u16) -> f32) -> u64 {
     let (factor, addend) = (parts16(factor).map(&real), parts16(addend).map(&real));
