@@ -16,6 +16,7 @@ mod built;
 mod companion;
 mod conformance;
 mod cores;
+mod datatypes;
 mod density;
 mod equal;
 mod fleet;
@@ -32,6 +33,7 @@ mod threads;
 mod top;
 mod trials;
 mod turbo;
+mod turns;
 mod undo;
 mod wake;
 
@@ -62,6 +64,12 @@ enum Task {
     },
     /// Compare each classic stream with a plain loop in C of the same instruction, side by side
     Plain {
+        /// The CPU on which both run; by default the last one that may be used
+        #[arg(long)]
+        cpu: Option<u32>,
+    },
+    /// Compare what each datatype computes with a C program by the method of cpufp, side by side
+    Datatypes {
         /// The CPU on which both run; by default the last one that may be used
         #[arg(long)]
         cpu: Option<u32>,
@@ -178,6 +186,7 @@ fn main() -> ExitCode {
     xtask::ended(match Arguments::parse().task {
         Task::Agree { budget } => agree::run(&budget),
         Task::Plain { cpu } => plain::run(cpu.map(CpuId)),
+        Task::Datatypes { cpu } => datatypes::run(cpu.map(CpuId)),
         Task::Bandwidth { rounds, cpus } => bandwidth::run(rounds, cpus.as_deref()),
         Task::Cores { rounds, cpus } => cores::run(rounds, cpus.as_deref()),
         Task::Stores => stores::run(),
