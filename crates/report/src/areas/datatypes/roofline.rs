@@ -11,7 +11,7 @@ use model::page::{Block, Lines, Mark, Scale, Table, Text, Tone, tally};
 use model::record::Record;
 
 use super::rates::Rate;
-use super::shown::{told, unit};
+use super::shown::told;
 use crate::cells::{Cell, cells};
 
 /// What some cores do at most.
@@ -96,12 +96,8 @@ impl<'a> Roofline<'a> {
         let first: Vec<Text> =
             [Text::from(""), Text::from("")].into_iter().chain(bandwidth).collect();
         let columns = self.levels.iter().map(|(name, _)| (name.clone(), model::page::Align::Right));
-        let legend = format!(
-            "a program that does more operations for each byte of a level could reach the peak, one that does fewer is bound \
-             by that level; operations are {} and {}, additions and multiplications",
-            unit(Datatype::Fp64),
-            unit(Datatype::Int8)
-        );
+        let legend = "with more operations for each byte of a level a program can reach the peak; with fewer, that level \
+                      bounds it";
         Table::of(format!(
             "Ridge points of {}, operations for each byte",
             tally(self.cores, "core")

@@ -100,7 +100,7 @@ pub(super) fn told(rate: &Rate<'_>) -> Text {
 }
 
 /// What its operations a second are called.
-pub(super) fn unit(datatype: Datatype) -> &'static str {
+fn unit(datatype: Datatype) -> &'static str {
     if datatype.is_floating() { "GFLOP/s" } else { "GOP/s" }
 }
 
@@ -117,8 +117,12 @@ pub(super) fn sentences(record: &Record) -> Vec<Text> {
     };
     let Some((wide, narrow)) = Datatype::ALL.into_iter().find_map(of) else { return Vec::new() };
     let gain = wide.per_second / narrow.per_second;
-    let clock = wide.clock.zip(narrow.clock).map_or(String::new(), |(wide, narrow)| {
-        format!(" at a clock {:+.1} %", (wide / narrow - 1.0) * 100.0 + 0.0)
+    let clock = wide.clock.zip(narrow.clock).map_or_else(String::new, |(wide, narrow)| {
+        match (wide / narrow - 1.0) * 100.0 {
+            same if same.abs() < 0.5 => " at the same clock".to_owned(),
+            less if less < 0.0 => format!(" at a clock {:.1} % lower", -less),
+            more => format!(" at a clock {more:.1} % higher"),
+        }
     });
     let off = wide.uncertainty.unwrap_or(0.0) + narrow.uncertainty.unwrap_or(0.0);
     let worth = if gain > 1.0 + off.max(0.02) {
