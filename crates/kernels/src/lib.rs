@@ -59,9 +59,11 @@ mod in_loop;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod listing;
 pub mod memory;
+pub mod patterns;
 pub mod random_branch;
 pub mod region_body;
 pub mod ruler;
+pub mod second_form;
 pub mod spin;
 pub mod streams;
 #[cfg(target_arch = "x86_64")]

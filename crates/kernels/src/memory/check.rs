@@ -137,6 +137,22 @@ impl Mover {
         })
     }
 
+    /// The first number that is wrong, of all of them: slower than [`check`](Mover::check), which looks at a sample.
+    pub fn check_every(
+        &self,
+        arrays: &Arrays<'_>,
+        first_index: u64,
+        trips: u64,
+        sum: f64,
+    ) -> Result<(), WrongNumber> {
+        if self.kernel().writes == 0 {
+            return self.check(arrays, first_index, trips, sum).map(drop);
+        }
+        (first_index..).zip(arrays.a.iter()).try_for_each(|(index, found)| {
+            self.compare(Some(index), *found, self.kernel().expected(index, trips)).map(drop)
+        })
+    }
+
     /// The relative error.
     fn compare(&self, index: Option<u64>, found: f64, expected: f64) -> Result<f64, WrongNumber> {
         if found.to_bits() == expected.to_bits() {
