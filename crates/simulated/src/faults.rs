@@ -1,5 +1,6 @@
 //! What can go wrong with a simulated machine.
 
+use model::CpuSet;
 use serde::{Deserialize, Serialize};
 
 /// A fault that was put in.
@@ -76,6 +77,33 @@ pub enum Fault {
     EnergyScaled,
     /// They count a sixteenth of it.
     EnergyShrunk,
+}
+
+/// CPUs that compute something wrong now and then.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WrongAnswers {
+    /// Which CPUs.
+    pub cpus: CpuSet,
+    /// Under which stream or memory kernel, by its id; `reference`: the portable computation.
+    pub workload: String,
+    /// Once in so many ops, on average.
+    pub one_in: f64,
+    /// Where its package is at least so warm, in degrees Celsius; absent: always.
+    pub from_celsius: Option<f64>,
+    /// The bit of the answer that is flipped, counted from the lowest.
+    pub bit: u8,
+}
+
+impl WrongAnswers {
+    pub(crate) fn is_sound(&self) -> bool {
+        self.one_in.is_finite() && self.one_in >= 1.0 && self.bit < 64
+    }
+
+    /// How likely so many ops have a wrong answer.
+    pub fn probability(&self, ops: f64) -> f64 {
+        -(-ops / self.one_in).exp_m1()
+    }
 }
 
 /// What goes wrong. A process counts its own calls.

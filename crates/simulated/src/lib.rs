@@ -37,7 +37,7 @@ pub use self::description::{
 };
 pub use self::effects::Rise;
 pub use self::error::Error;
-pub use self::faults::Fault;
+pub use self::faults::{Fault, WrongAnswers};
 pub use self::files::Files;
 pub use self::heat::Budget;
 pub use self::pmu::SLOTS_PER_CYCLE;
@@ -54,6 +54,7 @@ const MACHINES: &[(&str, &str)] = &[
     ("1c", include_str!("machines/1c.toml")),
     ("4c", include_str!("machines/4c.toml")),
     ("laptop", include_str!("machines/laptop.toml")),
+    ("faulty", include_str!("machines/faulty.toml")),
     ("hybrid", include_str!("machines/hybrid.toml")),
     ("container", include_str!("machines/container.toml")),
     ("2s-28c", include_str!("machines/2s-28c.toml")),

@@ -4,7 +4,7 @@
 use model::{CpuId, Reading, Seconds};
 
 use crate::description::{Model, Power};
-use crate::faults::Fault;
+use crate::faults::{Fault, WrongAnswers};
 use crate::files::Files;
 use crate::state::{Busy, Drawn};
 
@@ -117,6 +117,23 @@ impl Model {
         joules * factor
     }
 
+    /// How warm a package is after what was worked on it last, in degrees Celsius; none: nothing tells what it draws.
+    pub(crate) fn celsius(&self, package: u32) -> Option<f64> {
+        let power = self.power?;
+        let above = (self.drawn(package).watts - power.idle_watts).max(0.0) * 0.1;
+        Some(power.idle_celsius + above)
+    }
+
+    /// What a CPU computes wrong under a workload, as warm as it is at this moment.
+    pub fn wrong_answers(&self, cpu: CpuId, workload: &str) -> Option<&WrongAnswers> {
+        let celsius = self.celsius(self.package_of(cpu));
+        self.wrong_answers.iter().find(|wrong| {
+            let is_warm =
+                || wrong.from_celsius.is_none_or(|from| celsius.is_some_and(|it| it >= from));
+            wrong.cpus.contains(cpu) && wrong.workload == workload && is_warm()
+        })
+    }
+
     pub(crate) fn drawn(&self, package: u32) -> Drawn {
         self.worked.log().packages.get(&package).copied().unwrap_or_default()
     }
@@ -172,8 +189,7 @@ pub(crate) fn drawn(model: &Model, path: &str) -> Option<Reading<String>> {
         return Some(Ok(((joules * 1e6) as u64 % ENERGY_RANGE).to_string()));
     }
     let (chip, file) = path.strip_prefix(HWMON)?.split_once('/')?;
-    let drawn = model.drawn(chip.parse().ok()?);
-    let above = (drawn.watts - power.idle_watts).max(0.0) * 0.1;
+    let celsius = model.celsius(chip.parse().ok()?)?;
     let is_input = file == "temp1_input";
-    is_input.then(|| Ok(((power.idle_celsius + above) * 1e3).round().to_string()))
+    is_input.then(|| Ok((celsius * 1e3).round().to_string()))
 }

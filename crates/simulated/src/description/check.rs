@@ -2,7 +2,7 @@
 
 use model::{CpuId, CpuSet};
 
-use super::{CorePmu, Cost, Layout, Licence, Memory, Model, Registers, Tax};
+use super::{CorePmu, Cost, Layout, Licence, Memory, Model, Registers, Tax, WrongAnswers};
 
 impl Model {
     pub(crate) fn check(&self) -> Result<(), String> {
@@ -42,6 +42,11 @@ impl Model {
                 self.tax.iter().all(Tax::is_sound),
             ),
             ("work", "must have shares from 0 to 1", self.work_is_sound()),
+            (
+                "wrong_answers",
+                "must come once in 1 op or more, and flip a bit from 0 to 63",
+                self.wrong_answers.iter().all(WrongAnswers::is_sound),
+            ),
             ("signals", "must have costs that are not negative", self.signals_are_sound()),
             ("registers", "must hold frequencies from 0.1 to 12.7 GHz", self.registers_fit()),
             ("registers.mperf_hz", "must be positive", self.mperf_fits()),

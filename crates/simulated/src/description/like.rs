@@ -7,6 +7,7 @@ const BASES: &[(&str, &str)] = &[
     ("small", include_str!("../machines/like/small.toml")),
     ("avx2", include_str!("../machines/like/avx2.toml")),
     ("avx512", include_str!("../machines/like/avx512.toml")),
+    ("laptop", include_str!("../machines/laptop.toml")),
     ("epyc", include_str!("../machines/epyc.toml")),
     ("sapphire", include_str!("../machines/sapphire.toml")),
 ];
@@ -50,6 +51,6 @@ mod tests {
         assert_eq!(cycles("ruler"), Some(3.0), "of the one that this one names");
         assert!(!all.contains_key("like"));
         let error = complete("like = \"nobody\"").unwrap_err();
-        assert_eq!(error, "`like` must be one of small, avx2, avx512, epyc, sapphire");
+        assert_eq!(error, "`like` must be one of small, avx2, avx512, laptop, epyc, sapphire");
     }
 }

@@ -21,7 +21,7 @@ pub use self::load::{Controllers, Power, SignalCost, Tax, Work};
 pub use self::pmu::{ArmPmu, CorePmu, PmuEvent};
 use self::speed_select::SpeedSelect;
 use crate::error::Error;
-use crate::faults::Fault;
+use crate::faults::{Fault, WrongAnswers};
 use crate::files::CPU;
 use crate::state::{Came, Counting, Elapsed, Idled, MemoryTraffic, Occupied, Settings, Worked};
 
@@ -55,6 +55,9 @@ pub struct Model {
     /// What faults were put in.
     #[serde(default)]
     pub faults: Vec<Fault>,
+    /// What its CPUs compute wrong; none: all that is right.
+    #[serde(default)]
+    pub wrong_answers: Vec<WrongAnswers>,
     /// Who it says it is.
     pub identity: Identity,
     /// How its CPUs are laid out.
