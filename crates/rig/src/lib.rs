@@ -10,6 +10,7 @@
 pub mod alarm;
 pub mod background_load;
 pub mod calibration;
+pub mod checking;
 pub mod child;
 pub mod clock_rise;
 pub mod collect;

@@ -14,6 +14,7 @@ use model::{CpuId, CpuSet, Obstacle, Rate, Seconds, Unavailable};
 
 use super::alarm::{Alarm, RawAlarm};
 use super::background_load::Neighbour;
+use super::checking::{Checking, RawChecked};
 use super::exchange::{Exchange, RawExchange};
 use super::job::{RawRepeat, Repeat, Tools};
 use super::regions::{RawRegions, Regions};
@@ -51,6 +52,9 @@ pub trait Executor {
 
     /// Watches what interrupts busy CPUs, all of them at once.
     fn watch(&mut self, job: &Polling) -> Result<Vec<RawPolling>, RunError>;
+
+    /// Lets CPUs do the same work again and again, and compare each answer.
+    fn compare(&mut self, job: &Checking) -> Result<Vec<RawChecked>, RunError>;
 
     /// Runs jobs while neighbours keep other CPUs busy, from before the first job until after the last.
     fn among(

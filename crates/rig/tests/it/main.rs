@@ -1,4 +1,5 @@
 //! The rig, with real threads.
 
+mod checking;
 mod patience;
 mod threads;

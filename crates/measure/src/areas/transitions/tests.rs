@@ -68,6 +68,13 @@ impl Executor for Disturbed {
         self.inner.watch(job)
     }
 
+    fn compare(
+        &mut self,
+        job: &rig::checking::Checking,
+    ) -> Result<Vec<rig::checking::RawChecked>, RunError> {
+        self.inner.compare(job)
+    }
+
     fn trace(&mut self, job: &Trace) -> Result<RawTrace, RunError> {
         let mut raw = self.inner.trace(job)?;
         let late = if job.payload.is_some() { self.late } else { 0 };

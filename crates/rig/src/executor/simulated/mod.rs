@@ -3,6 +3,7 @@
 //! What is put in (bins by licence and active cores, drift, noise, interrupts, a busy sibling) must
 //! come out again as numbers and findings; tests hold the rig to that. One seed, one run.
 
+mod checking;
 mod regions;
 mod signals;
 mod trace;
@@ -24,6 +25,7 @@ use sys::errno::EINVAL;
 
 use super::super::alarm::{Alarm, RawAlarm};
 use super::super::background_load::Neighbour;
+use super::super::checking::{Checking, RawChecked};
 use super::super::exchange::{Exchange, Pace, RawExchange};
 use super::super::in_loop;
 use super::super::job::{
@@ -212,6 +214,11 @@ impl Executor for Simulated {
     fn watch(&mut self, job: &Polling) -> Result<Vec<RawPolling>, RunError> {
         self.checked(&job.cpus)?;
         Ok(watch::watch(self, job))
+    }
+
+    fn compare(&mut self, job: &Checking) -> Result<Vec<RawChecked>, RunError> {
+        self.checked(&job.cpus)?;
+        Ok(checking::compare(self, job))
     }
 
     fn among(

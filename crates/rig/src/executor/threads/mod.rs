@@ -1,6 +1,7 @@
 //! Real threads: pinned, started together, timed by inlined stamps.
 
 mod alarm;
+mod checking;
 mod exchange;
 mod neighbour;
 mod pulse;
@@ -24,6 +25,7 @@ use sys::clock::Probe;
 
 use super::super::alarm::{Alarm, RawAlarm};
 use super::super::background_load::Neighbour;
+use super::super::checking::{Checking, RawChecked};
 use super::super::exchange::{Exchange, RawExchange};
 use super::super::in_loop;
 use super::super::job::{
@@ -187,6 +189,10 @@ impl<P: Probe> Executor for Threads<P> {
 
     fn watch(&mut self, job: &Polling) -> Result<Vec<RawPolling>, RunError> {
         self.poll(job)
+    }
+
+    fn compare(&mut self, job: &Checking) -> Result<Vec<RawChecked>, RunError> {
+        Threads::compare(self, job)
     }
 
     fn among(
