@@ -23,6 +23,7 @@ mod settings;
 mod speed_select;
 mod sweep;
 mod topology;
+mod verify;
 
 pub use bound::Bound;
 pub use clock::{
@@ -67,6 +68,9 @@ pub use speed_select::{
 };
 pub use sweep::{LeftOutBlock, SweepRun, SweptValue};
 pub use topology::{Cache, CacheKind, CpuPlace, Node, Relation, Topology, Unsaid};
+pub use verify::{
+    VerifiedCpu, VerifiedWorkload, VerifyRun, WrongAgain, WrongAnswer, WrongAnswers, WrongElsewhere,
+};
 
 use std::collections::BTreeMap;
 
@@ -145,6 +149,9 @@ pub struct Record {
     /// and one after.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<MachineKey>,
+    /// Answers of CPUs that were compared, where that was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verify: Option<VerifyRun>,
     /// Remarks on validity and result.
     pub findings: Vec<Finding>,
 }
@@ -173,6 +180,7 @@ impl Record {
             gate: None,
             quiet: None,
             keys: Vec::new(),
+            verify: None,
             findings: Vec::new(),
         }
     }
@@ -547,6 +555,8 @@ pub enum PageKind {
     Key,
     /// A setting swept over its values.
     Sweep,
+    /// Whether every core computes right.
+    Verify,
 }
 
 /// How the name of a hypervisor ends for the kernel that it leaves the machine to.
