@@ -4,3 +4,4 @@
 pub mod ab;
 pub mod sweep;
 pub mod threads;
+pub mod verify;

@@ -16,3 +16,4 @@ pub mod run;
 pub mod sheet;
 pub mod sweep;
 pub mod threads;
+pub mod verify;

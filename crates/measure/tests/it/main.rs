@@ -14,4 +14,5 @@ mod simulation;
 mod sweep;
 mod traffic;
 mod turbo;
+mod verify;
 mod wake;
