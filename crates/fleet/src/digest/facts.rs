@@ -14,7 +14,22 @@ pub(super) fn of(record: &Record) -> Vec<DigestFact> {
         label: "cpudyno".to_owned(),
         text: (!record.tool.is_foreign()).then(|| record.tool.version.clone()),
     };
-    first.chain(later(record)).chain(sst).chain([tool]).collect()
+    first.chain(later(record)).chain(sst).chain(answers(record)).chain([tool]).collect()
+}
+
+/// The fact that names CPUs which compute wrong.
+pub(crate) const WRONG: &str = "verify.wrong";
+
+/// What it says where there are none.
+pub(crate) const NONE_WRONG: &str = "none";
+
+/// CPUs that compute wrong, where answers were compared.
+fn answers(record: &Record) -> Option<DigestFact> {
+    let run = record.verify.as_ref()?;
+    let faulty = run.faulty();
+    let text = if faulty.is_empty() { NONE_WRONG.to_owned() } else { format!("CPU {faulty}") };
+    let label = "CPUs that compute wrong".to_owned();
+    Some(DigestFact { id: WRONG.to_owned(), label, text: Some(text) })
 }
 
 fn said(fact: &Fact) -> DigestFact {

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use model::record::{Digest, DigestRun, Record};
 
-pub(crate) use self::facts::{AFTER, can_change};
+pub(crate) use self::facts::{AFTER, NONE_WRONG, WRONG, can_change};
 pub use self::results::{of_one_class, pooled};
 
 /// The digest of a record.

@@ -4,6 +4,7 @@
 //! [`judge`] says what came of them as a part of the record, [`page()`] shows it; [`callers`] says it as schedulers and
 //! monitors want it, [`verdict`] as an object, [`learn`] makes bounds of records of good machines.
 
+mod answers;
 mod bounds;
 pub mod callers;
 mod known;
@@ -50,6 +51,7 @@ pub fn judge(record: &Record, by: &Measures<'_>) -> GateRun {
         .extend(by.bounds.iter().zip(&bounds).map(|(bound, outcome)| bounds::item(bound, outcome)));
     items.extend(by.reference.into_iter().flat_map(of_peers));
     items.extend(by.unfit.map(|why| open("bounds", why)));
+    items.extend(answers::items(record));
     // What a disturbed run says of a machine, the next one may not.
     if let Some(finding) = disturbance(record) {
         let is_doubtful =
@@ -58,7 +60,8 @@ pub fn judge(record: &Record, by: &Measures<'_>) -> GateRun {
     }
     // A run that nobody should rely on lets nobody pass.
     let serious = record.findings.iter().filter(|finding| finding.severity == Severity::Serious);
-    let is_of_run = |finding: &&Finding| !known::is_of_machine(finding);
+    let is_of_run =
+        |finding: &&Finding| !known::is_of_machine(finding) && !answers::is_of_answers(finding);
     items.extend(serious.filter(is_of_run).map(|finding| {
         let why = format!("{}: {}", finding.about, finding.text);
         GateItem { remedy: finding.remedy.clone(), ..open("this run", &why) }

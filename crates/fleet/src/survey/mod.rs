@@ -4,6 +4,7 @@
 //! Where a kind falls into sorts, each is held against its own sort, and the sorts are told. A limit is so far out that
 //! of fleets without a fault one in twenty shows a suspect, however many machines and results there are.
 
+mod answers;
 mod drift;
 mod kind;
 mod limits;
@@ -24,6 +25,7 @@ use model::page::StripPlot;
 use model::record::ResultKey;
 use serde::Serialize;
 
+pub use self::answers::WrongHost;
 pub use self::drift::{ChangedFact, Drift, FleetChange, HostChange, drift};
 use self::kind::KindOfHost;
 pub(crate) use self::page::changed_text;
@@ -48,6 +50,9 @@ pub struct Survey {
     pub is_simulated: bool,
     /// Kinds of machines, the most frequent first.
     pub kinds: Vec<HostKind>,
+    /// Machines whose CPUs compute wrong.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub wrong: Vec<WrongHost>,
     /// Machines that are not like the others, dearest first.
     pub suspects: Vec<HostGroup>,
     /// Sorts of machines within a kind, dearest first.
@@ -227,6 +232,7 @@ pub fn survey(hosts: &[Host], names: &Names) -> Survey {
             .enumerate()
             .filter_map(|(place, kind)| kind.strips(place, &suspects, &modes))
             .collect(),
+        wrong: Vec::new(),
         suspects,
         modes,
         judged,
@@ -237,12 +243,13 @@ pub fn survey(hosts: &[Host], names: &Names) -> Survey {
         missing: Vec::new(),
         good,
     }
+    .with_answers(hosts, names)
 }
 
 impl Survey {
     /// Whether any machine is suspected.
     pub fn has_suspects(&self) -> bool {
-        !self.suspects.is_empty()
+        !self.suspects.is_empty() || !self.wrong.is_empty()
     }
 
     /// The same with what changed: who changed unlike the others is a suspect, too.
@@ -289,6 +296,8 @@ impl Survey {
         let changed = self.drift.iter().flat_map(|drift| &drift.apart.suspects);
         let names: BTreeSet<&String> =
             self.suspects.iter().chain(changed).flat_map(|it| &it.hosts).collect();
+        let wrong = self.wrong.iter().map(|it| &it.name);
+        let names: BTreeSet<&String> = names.into_iter().chain(wrong).collect();
         names.into_iter().cloned().collect()
     }
 }

@@ -86,6 +86,14 @@ fn answer(survey: &Survey, verbosity: u8) -> Block {
         let text = format!("{machines} {are} apart, in {groups} ways; {numbers} were judged");
         Text::toned(text, Tone::Warning)
     }];
+    // What is wrong is worse than what is slow.
+    let wrong = survey.wrong.iter().map(|it| {
+        Text::toned(
+            format!("{} computes wrong: {} ({})", it.name, it.cpus, it.started),
+            Tone::Serious,
+        )
+    });
+    lines.splice(0..0, wrong);
     lines.extend(survey.drift.iter().map(|drift| drift::line(drift)));
     for (place, kind) in survey.kinds.iter().enumerate() {
         lines.push(Text::from(format!(

@@ -180,7 +180,8 @@ impl Host {
     }
 
     /// The same machine, of which nothing was measured yet.
-    pub(super) fn without_results(&self) -> Host {
+    #[must_use]
+    pub fn without_results(&self) -> Host {
         Host { results: Vec::new(), ..self.clone() }
     }
 
@@ -199,6 +200,11 @@ impl Rows {
     /// The row of any digest.
     pub fn row_of(&self, name: &str, file: &str, digest: &Digest) -> Option<Host> {
         self.row(name, file, &beginning_of(digest)?)
+    }
+
+    /// Whether answers of a machine's CPUs were compared.
+    pub fn has_answers(&self, host: &Host) -> bool {
+        host.answers(&self.names.read().unwrap_or_else(PoisonError::into_inner)).is_some()
     }
 
     /// The number of a fact.
