@@ -119,6 +119,7 @@ pub fn page(record: &Record, presentation: Presentation) -> Page {
         PageKind::Settings => report::settings::settings(record, verbosity),
         PageKind::Ab => advice::ab::page(record, verbosity),
         PageKind::Sweep => advice::sweep::page(record, verbosity),
+        PageKind::Verify => advice::verify::page(record, verbosity),
         PageKind::Quiet => report::quiet::page(record, verbosity),
         PageKind::Gate => fleet::gate::page(record, verbosity),
         PageKind::Key => fleet::key::page::page(record, verbosity),

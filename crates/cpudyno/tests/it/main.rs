@@ -48,4 +48,5 @@ mod summaries;
 mod sweep;
 mod top;
 mod turbo;
+mod verify;
 mod wake;

@@ -15,6 +15,7 @@ const NOT_OFFERED: &[(&[&str], &[Format])] = &[
     (&["ab"], &[Format::Csv]),
     (&["sweep"], &[Format::Csv]),
     (&["quiet"], &[Format::Csv]),
+    (&["verify"], &[Format::Csv]),
     (&["compare"], &[Format::Csv]),
     (&["history"], &[Format::Csv]),
     (&["sst"], &[Format::Csv]),

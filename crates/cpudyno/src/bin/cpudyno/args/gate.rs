@@ -8,7 +8,7 @@ use model::name::did_you_mean;
 use model::record::{Bound, BoundKind};
 use model::{CpuSet, Seconds};
 
-use super::common::{budget, cpu_list};
+use super::common::{budget, cpu_list, long_budget};
 use super::{BadValue, Output, StartArgs};
 
 /// Check whether this machine passes.
@@ -93,6 +93,10 @@ pub(crate) struct GateArgs {
     #[arg(long, value_parser = cpu_list, value_name = "LIST")]
     pub(crate) cpus: Option<CpuSet>,
 
+    /// Also compare answers of every CPU for so long (1s to 24h); fail if one is wrong. See `cpudyno verify`.
+    #[arg(long, value_parser = long_budget, value_name = "TIME", conflicts_with = "caller")]
+    pub(crate) verify: Option<Seconds>,
+
     #[command(flatten)]
     pub(crate) start: StartArgs,
 
@@ -111,6 +115,7 @@ Examples:
   case $? in 0) admit;; 1) drain;; *) try again later;; esac     3: cannot judge, such as when busy
   cpudyno gate --min turbo.avx256_fma.clock@2=3GHz     with two active cores
   cpudyno gate --reference /var/lib/records --json /var/lib/records/today.json
+  cpudyno gate --verify 30s                            and every CPU computes right
   cpudyno gate --reference DIR --metrics /var/lib/node_exporter/cpudyno.prom
 
 Exit codes: 0 pass, 1 fail, 2 wrong arguments, 3 cannot judge.";

@@ -48,7 +48,7 @@ const GROUPS: &[Group] = &[
     Group { title: "Watch", commands: &["top", "quiet"] },
     Group { title: "Set", commands: &["settings", "set", "undo", "sst"] },
     Group { title: "Compare", commands: &["key", "ab", "sweep", "compare", "history"] },
-    Group { title: "Many machines", commands: &["gate", "fleet"] },
+    Group { title: "Many machines", commands: &["verify", "gate", "fleet"] },
     Group { title: "Records", commands: &["show", "capture"] },
     Group { title: "Shells", commands: &["completions"] },
 ];
@@ -72,6 +72,7 @@ const QUESTIONS: &[(&str, &str)] = &[
     ("Why is this machine slower than that one?", "cpudyno compare A.json B.json"),
     ("What changed since yesterday?", "cpudyno history"),
     ("Which of my machines are slow, and why?", "cpudyno fleet DIR"),
+    ("Does every core compute right?", "cpudyno verify"),
     ("Is this machine still normal?", "cpudyno gate --reference DIR"),
     ("Which other commands are there?", "cpudyno help --all"),
 ];

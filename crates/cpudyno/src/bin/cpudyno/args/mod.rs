@@ -33,6 +33,7 @@ mod sweep;
 mod threads;
 mod top;
 mod turbo;
+mod verify;
 mod version;
 mod wait;
 mod wake;
@@ -73,6 +74,7 @@ pub(crate) use sweep::{PerUnit, SweepArgs};
 pub(crate) use threads::{KindOfWork, ThreadsArgs};
 pub(crate) use top::TopArgs;
 pub(crate) use turbo::{MixPart, Test, TurboArgs};
+pub(crate) use verify::VerifyArgs;
 pub(crate) use wait::WaitArgs;
 pub(crate) use wake::{WakeArgs, WakeMethod, WakeQuestion};
 
@@ -107,7 +109,7 @@ pub(crate) struct Cli {
     /// Use another machine: a capture, or a simulated one such as sim:2s-56c.
     ///
     /// `cpudyno capture FILE` writes a capture; NAME is its file. A simulated machine is a description that
-    /// answers like a machine; everything printed or recorded says SIMULATED. There are sim:1c, sim:4c, sim:laptop, sim:hybrid, sim:container,
+    /// answers like a machine; everything printed or recorded says SIMULATED. There are sim:1c, sim:4c, sim:laptop, sim:faulty, sim:hybrid, sim:container,
     /// sim:2s-28c, sim:2s-56c, sim:epyc, sim:quota, sim:vm-2c, and with Speed Select sim:guide, sim:icelake, sim:sapphire,
     /// sim:sapphire-dimm, sim:sapphire-locked, sim:granite and sim:sierra.
     #[arg(long, global = true, value_name = "NAME")]
@@ -121,7 +123,7 @@ pub(crate) struct Cli {
 const EXIT_CODES: &str = "\
 Exit codes:
   0    done
-  1    the answer is no: doctor --require, gate, key --compare, pmu selftest, pmu check, and
+  1    the answer is no: doctor --require, verify, gate, key --compare, pmu selftest, pmu check, and
        --fail-on of compare, history, fleet; or the machine does not obey: set, sst
   2    wrong arguments, or a file that is no record
   3    cannot be measured, or decided, here
@@ -156,6 +158,7 @@ pub(crate) enum Command {
     Ab(Box<AbArgs>),
     Sweep(Box<SweepArgs>),
     Quiet(QuietArgs),
+    Verify(VerifyArgs),
     Gate(Box<GateArgs>),
     Key(KeyArgs),
     Compare(CompareArgs),

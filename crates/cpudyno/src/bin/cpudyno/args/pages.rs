@@ -55,6 +55,7 @@ const OFFERED: &[(&str, &str, Values)] = &[
     ("memory", "kernels", || words(kernels::memory::TABLE.iter().map(|kernel| kernel.id))),
     ("wake", "methods", || words(rig::signals::TABLE.iter().map(|method| method.id))),
     ("openmp", "runtime", || words(measure::areas::openmp::names())),
+    ("verify", "streams", || words(measure::verify::ids())),
     ("doctor", "require", || words(machine::doctor::ids())),
     ("gate", "caller", || words(fleet::gate::callers::CALLERS.iter().map(|caller| caller.word))),
     ("ab", "a", || settings(super::settings::all_names())),

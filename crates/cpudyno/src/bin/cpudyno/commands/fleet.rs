@@ -91,7 +91,7 @@ fn surveyed(
         Some(Since::Records(_)) | None => None,
     };
     let window = RunWindow::until_now(args.age_max).since(time);
-    let NewestRuns { now, mut before, mut left_out, mut older } =
+    let NewestRuns { now, mut before, compared, mut left_out, mut older } =
         newest::read(args.records, &window, &rows)?;
     if let Some(Since::Records(folder)) = args.since {
         let start = |host: &Host| (host.name.clone(), host.started.clone());
@@ -105,8 +105,9 @@ fn surveyed(
         let said = |out: LeftOutHost| LeftOutHost { why: format!("of before: {}", out.why), ..out };
         left_out.extend(earlier.left_out.into_iter().map(said));
     }
-    let count = now.len();
-    let mut hosts: Vec<Host> = now.into_values().chain(before.into_values()).collect();
+    let counts = [now.len(), now.len() + before.len()];
+    let hosts = now.into_values().chain(before.into_values()).chain(compared.into_values());
+    let mut hosts: Vec<Host> = hosts.collect();
     if let Some(html) = html {
         link_pages(&mut hosts, html);
     }
@@ -116,8 +117,9 @@ fn surveyed(
         None => prefix(&host.name),
     };
     names.say("rack", "Group", &mut hosts, group);
-    let before = hosts.split_off(count);
-    let mut survey = survey::survey(&hosts, &names);
+    let compared = hosts.split_off(counts[1]);
+    let before = hosts.split_off(counts[0]);
+    let mut survey = survey::survey(&hosts, &names).with_answers(&compared, &names);
     if let Some(since) = args.since {
         survey = survey.with_drift(survey::drift(&hosts, &before, &names, since.to_string()));
     }
@@ -210,6 +212,11 @@ fn grouped(file: &Path) -> Result<BTreeMap<String, String>, Failure> {
 
 /// The answer for scripts.
 fn judged(survey: &Survey, share: f64) -> Result<ExitCode, Failure> {
+    if let Some(first) = survey.wrong.first() {
+        let machines = tally(survey.wrong.len(), "machine");
+        let text = format!("{machines} with wrong answers, first: {}, {}", first.name, first.cpus);
+        return Err(Failure::new(code::NO, text).hint("there: cpudyno verify --minutes 10"));
+    }
     if survey.judged == 0 {
         return Err(Failure::new(code::NOT_HERE, "no machine could be held against others")
             .hint("it takes records of eight machines of a kind: `cpudyno sheet --json FILE`"));

@@ -35,6 +35,7 @@ mod sweep;
 mod threads;
 mod top;
 mod turbo;
+mod verify;
 mod wait;
 mod wake;
 mod worker;
@@ -90,6 +91,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Ab(args) => ab::run(&machine(name, root)?, &args),
         Command::Sweep(args) => sweep::run(&machine(name, root)?, &args),
         Command::Quiet(args) => quiet::run(&machine(name, root)?, args),
+        Command::Verify(args) => verify::run(&machine(name, root)?, args),
         Command::Gate(args) => gate::run(&machine(name, root)?, *args),
         Command::Undo(args) => settings::undo(&machine(name, root)?, args),
         Command::Capture(args) => capture::run(&machine(name, root)?, &args),

@@ -16,6 +16,8 @@ pub(super) struct NewestRuns {
     pub now: BTreeMap<String, Host>,
     /// The newest before the time that was asked for.
     pub before: BTreeMap<String, Host>,
+    /// The newest in which answers of CPUs were compared; what was measured then is not of interest.
+    pub compared: BTreeMap<String, Host>,
     pub left_out: Vec<LeftOutHost>,
     /// How many runs are none of these.
     pub older: usize,
@@ -44,7 +46,8 @@ pub(super) fn read(
                     no_good.insert((host.name, host.started, why));
                 } else {
                     runs.insert((host.name.clone(), host.started.clone()));
-                    newest.add(host, window);
+                    let is_compared = rows.has_answers(&host);
+                    newest.add(host, window, is_compared);
                 }
             }
             Err(why) => {
@@ -60,13 +63,29 @@ pub(super) fn read(
         why: why.to_owned(),
     };
     newest.left_out.extend(no_good.into_iter().map(told));
-    newest.older = runs.len() - newest.now.len() - newest.before.len();
+    // A machine of which nothing was measured is told all the same.
+    for (name, host) in &newest.compared {
+        newest.now.entry(name.clone()).or_insert_with(|| host.clone());
+    }
+    let is_apart =
+        |it: &&Host| newest.now.get(&it.name).is_none_or(|now| now.started != it.started);
+    let apart = newest.compared.values().filter(is_apart).count();
+    newest.older = runs.len().saturating_sub(newest.now.len() + newest.before.len() + apart);
     Ok(newest.in_order())
 }
 
 impl NewestRuns {
-    fn add(&mut self, host: Host, window: &RunWindow) {
+    fn add(&mut self, host: Host, window: &RunWindow, is_compared: bool) {
         let is_before = window.is_before(&host.started);
+        if is_compared && !is_before {
+            let known = self.compared.get(&host.name);
+            if known.is_none_or(|known| known.started < host.started) {
+                self.compared.insert(host.name.clone(), host.without_results());
+            }
+            if host.result_count() == 0 {
+                return;
+            }
+        }
         let of_time = if is_before { &mut self.before } else { &mut self.now };
         match of_time.get(&host.name) {
             Some(known) if known.started >= host.started => {}

@@ -17,12 +17,14 @@ use fleet::{features, metrics};
 use machine::Machine;
 use measure::gate::{Wanted, is_name, read, request};
 use measure::run::{Error, Request};
+use measure::verify::Verifying;
 use model::record::{Bound, BoundKind, GateVerdict, PageKind, Record};
 use model::{CpuSet, Seconds};
 use rig::executor::RunError;
 
 use super::measuring::{EndingSignal, attempted, refused};
 use super::start::{Start, Turn};
+use super::verify::verified;
 use super::{Delivery, Sinks, command, presentation, records, sinks};
 use crate::args::{Bounded, Format, GateArgs, PresentationArgs};
 use crate::failure::{Failure, code};
@@ -80,6 +82,8 @@ struct Asked {
     is_whole: bool,
     budget: Option<Seconds>,
     cpus: Option<CpuSet>,
+    /// For how long answers are compared.
+    verify: Option<Seconds>,
 }
 
 /// Where it goes beside the verdict.
@@ -92,8 +96,19 @@ struct Outputs {
 
 /// Reads what can be read before anything is measured, and opens all files.
 fn asked(args: GateArgs) -> Result<(Asked, Outputs), Failure> {
-    let GateArgs { min, max, reference, bounds, metrics, features, budget, cpus, output, .. } =
-        args;
+    let GateArgs {
+        min,
+        max,
+        reference,
+        bounds,
+        metrics,
+        features,
+        budget,
+        cpus,
+        verify,
+        output,
+        ..
+    } = args;
     output::are_apart(&[
         ("--json", output.files.json.as_deref()),
         ("--html", output.files.html.as_deref()),
@@ -121,6 +136,7 @@ fn asked(args: GateArgs) -> Result<(Asked, Outputs), Failure> {
         is_whole,
         budget,
         cpus,
+        verify,
     };
     Ok((asked, Outputs { sinks, metrics, features, look }))
 }
@@ -175,7 +191,15 @@ impl Asked {
         turn: &Turn,
     ) -> Result<(Record, Option<EndingSignal>), Error> {
         let request = self.request(budget, look);
-        let (mut record, signal) = attempted(machine, &request, signals, turn)?;
+        let (mut record, mut signal) = attempted(machine, &request, signals, turn)?;
+        if let (Some(budget), None) = (self.verify, signal) {
+            let cpus = self.cpus.clone();
+            let verifying = Verifying { budget, cpus, ..Verifying::default() };
+            record = verified(machine, &verifying, record, signals)?;
+            // A run that was stopped has all that its bounds are about.
+            signal = signals.came();
+            record.digest = Some(fleet::digest::of(&record));
+        }
         self.judge(&mut record);
         Ok((record, signal))
     }
