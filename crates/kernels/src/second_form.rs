@@ -43,7 +43,7 @@ mod tests {
         let form = |id: &str| find(id).and_then(|row| row.second_form(|_| true)).map(|row| row.id);
         assert_eq!(form("avx512_iadd"), Some("scalar_iadd"));
         assert_eq!(form("scalar_iadd"), Some("sse2_iadd"));
-        assert_eq!(form("avx512_fma_t"), Some("avx128_fma"));
+        assert_eq!(form("avx512_fma_t"), Some("scalar_fma"));
         assert_eq!(form("avx512_vpermw"), None);
         assert_eq!(form("amx_int8"), None);
         let none =
