@@ -32,6 +32,7 @@ const MACHINES: &[(&str, &[&str])] = &[
     ("sim:1c", &[]),
     ("sim:4c", &["deep-sleep"]),
     ("sim:laptop", &[]),
+    ("sim:faulty", &[]),
     ("sim:hybrid", &["deep-sleep"]),
     ("sim:container", &["deep-sleep"]),
     ("sim:2s-28c", &["deep-sleep"]),

@@ -31,8 +31,8 @@ fn strangers_are_told_what_is_known() {
     assert_eq!(suggestion, Some("2s-56c"));
     assert_eq!(
         known,
-        "sim:1c, sim:4c, sim:laptop, sim:hybrid, sim:container, sim:2s-28c, sim:2s-56c, sim:guide, sim:icelake, sim:sapphire, \
-         sim:sapphire-dimm, sim:sapphire-locked, sim:granite, sim:epyc, sim:quota, sim:sierra, sim:vm-2c"
+        "sim:1c, sim:4c, sim:laptop, sim:faulty, sim:hybrid, sim:container, sim:2s-28c, sim:2s-56c, sim:guide, sim:icelake, \
+         sim:sapphire, sim:sapphire-dimm, sim:sapphire-locked, sim:granite, sim:epyc, sim:quota, sim:sierra, sim:vm-2c"
     );
 }
 

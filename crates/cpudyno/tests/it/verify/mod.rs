@@ -87,5 +87,5 @@ fn the_fleet_names_the_machine_that_computes_wrong_and_keeps_its_results() {
     assert!(!told.contains("n2 computes wrong"), "{told}");
     let bad = finish(cpudyno(&["fleet", &place, "--bad"])).stdout;
     assert_eq!(bad, "n1\n");
-    assert_eq!(finish(cpudyno(&["fleet", &place, "--fail-on", "50%"])).code, Some(1));
+    assert_eq!(finish(cpudyno(&["fleet", &place, "--fail-on", "slower:50%"])).code, Some(1));
 }
