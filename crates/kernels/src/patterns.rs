@@ -208,9 +208,10 @@ mod tests {
     fn floating_point_numbers_are_normal_and_flip_every_bit() {
         for pattern in all().filter(|it| !matches!(it, Pattern::Counting | Pattern::Toggling)) {
             let Operands { real, half, brain, .. } = pattern.operands();
+            assert_eq!(real.factor, (-1.0_f64).to_bits());
             let [start, factor, addend] =
                 [real.start, real.factor, real.addend].map(f64::from_bits);
-            assert!(start.is_normal() && addend.is_normal() && factor == -1.0, "{pattern:?}");
+            assert!(start.is_normal() && addend.is_normal(), "{pattern:?}");
             let next = start.mul_add(factor, addend);
             assert_eq!(next.to_bits(), !real.start, "{pattern:?}");
             assert_eq!(next.mul_add(factor, addend).to_bits(), real.start, "{pattern:?}");
@@ -220,7 +221,7 @@ mod tests {
             }
             for part in [brain.factor, brain.addend].map(|lane| (lane >> 32) as u16) {
                 let exponent = part >> 7 & 0xFF;
-                assert!(part & 0x7FFF == 0 || (120..150).contains(&exponent), "{pattern:?}");
+                assert!(part << 1 == 0 || (120..150).contains(&exponent), "{pattern:?}");
             }
         }
     }

@@ -19,8 +19,13 @@ pub struct WrongHost {
 
 impl Host {
     /// What came of comparing answers of its CPUs.
-    pub(super) fn answers<'a>(&self, names: &'a Names) -> Option<&'a str> {
+    fn answers<'a>(&self, names: &'a Names) -> Option<&'a str> {
         self.fact(names.fact(WRONG)?).map(|text| names.said(text))
+    }
+
+    /// Whether some of its CPUs compute wrong, where that was looked at.
+    pub(super) fn is_wrong(&self, names: &Names) -> Option<bool> {
+        self.answers(names).map(|said| said != NONE_WRONG)
     }
 }
 

@@ -202,9 +202,9 @@ impl Rows {
         self.row(name, file, &beginning_of(digest)?)
     }
 
-    /// Whether answers of a machine's CPUs were compared.
-    pub fn has_answers(&self, host: &Host) -> bool {
-        host.answers(&self.names.read().unwrap_or_else(PoisonError::into_inner)).is_some()
+    /// Whether some of a machine's CPUs compute wrong, where answers were compared.
+    pub fn is_wrong(&self, host: &Host) -> Option<bool> {
+        host.is_wrong(&self.names.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The number of a fact.

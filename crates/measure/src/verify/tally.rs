@@ -19,7 +19,7 @@ const EXAMPLES_MAX: usize = 4;
 
 /// What is counted.
 pub(super) struct Tally {
-    cpus: BTreeMap<CpuId, Counts>,
+    cpus: BTreeMap<CpuId, CpuTally>,
     pub(super) workloads: Vec<VerifiedWorkload>,
     /// Calls of a workload on a CPU.
     calls: BTreeMap<(CpuId, String), [u64; 2]>,
@@ -28,7 +28,7 @@ pub(super) struct Tally {
 }
 
 #[derive(Default)]
-struct Counts {
+struct CpuTally {
     calls: u64,
     ops: u64,
     numbers: u64,
@@ -99,7 +99,7 @@ impl Tally {
             }
         };
         Tally {
-            cpus: placement.cpus.iter().map(|cpu| (*cpu, Counts::default())).collect(),
+            cpus: placement.cpus.iter().map(|cpu| (*cpu, CpuTally::default())).collect(),
             workloads: workloads.iter().map(blank).collect(),
             calls: BTreeMap::new(),
             wrong: Vec::new(),
@@ -117,7 +117,7 @@ impl Tally {
         !self.wrong.is_empty()
     }
 
-    /// Counts the calls of a job.
+    /// CpuTally the calls of a job.
     pub(super) fn count(&mut self, raw: &[RawChecked], job: &Checking, index: usize) {
         let workload = &mut self.workloads[index];
         let all = self.cpus.len();
@@ -215,7 +215,7 @@ impl Tally {
 
     /// What was compared on each CPU.
     pub(super) fn cpus(&self, topology: &Topology, around: &Surroundings<'_>) -> Vec<VerifiedCpu> {
-        let of = |(cpu, counts): (&CpuId, &Counts)| {
+        let of = |(cpu, counts): (&CpuId, &CpuTally)| {
             let (core, package) = seat(topology, *cpu);
             VerifiedCpu {
                 cpu: *cpu,

@@ -42,11 +42,7 @@ impl Model {
                 self.tax.iter().all(Tax::is_sound),
             ),
             ("work", "must have shares from 0 to 1", self.work_is_sound()),
-            (
-                "wrong_answers",
-                "must come once in 1 op or more, and flip a bit from 0 to 63",
-                self.wrong_answers.iter().all(WrongAnswers::is_sound),
-            ),
+            ("wrong_answers", WRONG_RULE, self.wrong_answers.iter().all(WrongAnswers::is_sound)),
             ("signals", "must have costs that are not negative", self.signals_are_sound()),
             ("registers", "must hold frequencies from 0.1 to 12.7 GHz", self.registers_fit()),
             ("registers.mperf_hz", "must be positive", self.mperf_fits()),
@@ -192,6 +188,7 @@ const MEMORY_RULE: &str =
     "must have caches that grow, positive latencies and bandwidths, and 1..=64 channels";
 const DIMMS_RULE: &str =
     "must have 1..=26 channels, a known kind, positive rates, and `empty` names of slots";
+const WRONG_RULE: &str = "must come once in 1 op or more, and flip a bit from 0 to 63";
 const KIND_RULE: &str = "must share all cores of a package, of one thread each, with positive times and costs that the others have, too";
 
 pub(crate) fn positive(number: f64) -> bool {

@@ -1,4 +1,5 @@
 //! A debugger that flips a bit of a running loop's register on one CPU.
+#![expect(clippy::print_stderr, reason = "a test that cannot be run here says why")]
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -40,14 +40,18 @@ pub(super) fn read(
     for (file, host) in packed.chain(files.into_iter().zip(read)) {
         match host {
             Ok(host) => {
+                let is_wrong = rows.is_wrong(&host);
+                newest.compare(&host, window, is_wrong);
                 let refused =
                     window.refused(&host.name, &host.started, host.interrupted.as_deref());
                 if let Some(why) = refused {
                     no_good.insert((host.name, host.started, why));
                 } else {
                     runs.insert((host.name.clone(), host.started.clone()));
-                    let is_compared = rows.has_answers(&host);
-                    newest.add(host, window, is_compared);
+                    // Where nothing was measured, the answers are all that it has.
+                    if host.result_count() > 0 || is_wrong.is_none() {
+                        newest.add(host, window);
+                    }
                 }
             }
             Err(why) => {
@@ -75,17 +79,23 @@ pub(super) fn read(
 }
 
 impl NewestRuns {
-    fn add(&mut self, host: Host, window: &RunWindow, is_compared: bool) {
-        let is_before = window.is_before(&host.started);
-        if is_compared && !is_before {
-            let known = self.compared.get(&host.name);
-            if known.is_none_or(|known| known.started < host.started) {
-                self.compared.insert(host.name.clone(), host.without_results());
-            }
-            if host.result_count() == 0 {
-                return;
-            }
+    /// Keeps the answers of a run, if they are newer. One that ended early proves what was wrong, and not that nothing is.
+    fn compare(&mut self, host: &Host, window: &RunWindow, is_wrong: Option<bool>) {
+        let tells = match is_wrong {
+            Some(true) => true,
+            Some(false) => host.interrupted.is_none(),
+            None => false,
+        };
+        let known = self.compared.get(&host.name);
+        let is_newer = known.is_none_or(|known| known.started < host.started);
+        let is_asked = window.refused(&host.name, &host.started, None).is_none();
+        if tells && is_newer && is_asked && !window.is_before(&host.started) {
+            self.compared.insert(host.name.clone(), host.without_results());
         }
+    }
+
+    fn add(&mut self, host: Host, window: &RunWindow) {
+        let is_before = window.is_before(&host.started);
         let of_time = if is_before { &mut self.before } else { &mut self.now };
         match of_time.get(&host.name) {
             Some(known) if known.started >= host.started => {}
