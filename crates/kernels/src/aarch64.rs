@@ -154,19 +154,6 @@ macro_rules! extension {
     };
 }
 
-/// The bits of a vector whose length the CPU chooses; none where it has no such vectors.
-pub(crate) fn scalable_bits() -> u64 {
-    #[unsafe(naked)]
-    unsafe extern "C" fn bytes() -> u64 {
-        core::arch::naked_asm!(".arch_extension sve", "rdvl x0, #1", "ret", ".arch_extension nosve")
-    }
-    if !crate::stream::is_detected(model::Isa::Sve) {
-        return 0;
-    }
-    // SAFETY: the CPU has SVE, and the function only reads the length of its vectors.
-    8 * unsafe { bytes() }
-}
-
 /// The kernels in whose loop the ruler stands beside the stream's ops: none here, where many cores
 /// execute in order, and the ruler beside a payload would measure both.
 macro_rules! in_loop {

@@ -251,12 +251,15 @@ fn check_cleaning(listing: &[Instruction], claim: &ListingClaim) -> Result<(), S
     if listing.iter().all(is_legacy) {
         return Ok(());
     }
-    let [.., zeroing, vzeroupper, _] = listing else {
+    let [before @ .., vzeroupper, _] = listing else {
+        return Err("a kernel of less than three instructions".to_owned());
+    };
+    let Some(last) = before.last() else {
         return Err("a kernel of less than three instructions".to_owned());
     };
     if claim.needs.contains(&Isa::AmxTile) {
         // What is left to do behind the release is to give the stack back.
-        let released = [zeroing, vzeroupper].map(text) == ["tilerelease", "mov rsp,r11"];
+        let released = [last, vzeroupper].map(text) == ["tilerelease", "mov rsp,r11"];
         return if released { Ok(()) } else { Err("tiles that are not released".to_owned()) };
     }
     if vzeroupper.mnemonic() != Mnemonic::Vzeroupper {
@@ -269,9 +272,11 @@ fn check_cleaning(listing: &[Instruction], claim: &ListingClaim) -> Result<(), S
         .filter(|&register| register.is_vector_register() && !reached(register))
         .map(Register::full_register)
         .collect();
-    let zeroed = zeroing.op0_register().full_register();
-    let is_zeroing = zeroing.mnemonic() == Mnemonic::Vpxord && is_zero_idiom(zeroing);
-    if beyond.iter().all(|&register| is_zeroing && register == zeroed) {
+    let is_zeroing =
+        |one: &&Instruction| one.mnemonic() == Mnemonic::Vpxord && is_zero_idiom(one);
+    let zeroing = before.iter().rev().take_while(is_zeroing);
+    let zeroed: Vec<_> = zeroing.map(|one| one.op0_register().full_register()).collect();
+    if beyond.iter().all(|register| zeroed.contains(register)) {
         Ok(())
     } else {
         Err(format!("a register beyond 15 is left as it is, claimed {:?}", claim.first_register))

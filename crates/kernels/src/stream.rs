@@ -208,7 +208,7 @@ impl StreamRow {
     fn registers(&self) -> Registers {
         #[cfg(target_arch = "aarch64")]
         if self.needs.contains(&Isa::Sve) {
-            return Registers::Scalable(crate::aarch64::scalable_bits() / 64);
+            return Registers::Scalable(scalable_bits() / 64);
         }
         if self.needs.contains(&Isa::AmxTile) {
             return Registers::Tile;
@@ -305,6 +305,20 @@ pub(crate) fn is_detected(isa: Isa) -> bool {
         // A stream that needs another one adds its line.
         _ => false,
     }
+}
+
+/// The bits of a vector whose length the CPU chooses; none where it has no such vectors.
+#[cfg(target_arch = "aarch64")]
+fn scalable_bits() -> u64 {
+    #[unsafe(naked)]
+    unsafe extern "C" fn bytes() -> u64 {
+        core::arch::naked_asm!(".arch_extension sve", "rdvl x0, #1", "ret", ".arch_extension nosve")
+    }
+    if !is_detected(Isa::Sve) {
+        return 0;
+    }
+    // SAFETY: the CPU has SVE, and the function only reads the length of its vectors.
+    8 * unsafe { bytes() }
 }
 
 /// A stream that can run here. Only [`StreamRow::runnable`] makes one.

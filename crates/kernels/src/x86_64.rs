@@ -45,6 +45,9 @@ macro_rules! chain_list {
     (vector 12) => {
         "0,1,2,3,4,5,6,7,8,9,10,11"
     };
+    (vector 16 from 16) => {
+        "16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31"
+    };
 }
 
 /// The operands of one op on chain `\c`, with the factor in 14 and the addend in 15.
@@ -175,7 +178,11 @@ macro_rules! clean_registers {
         ""
     };
     ($chains:tt from 16) => {
-        "vpxord \\v\\()16, \\v\\()16, \\v\\()16"
+        concat!(
+            ".irp c,",
+            chain_list!(vector $chains from 16),
+            "\nvpxord \\v\\c, \\v\\c, \\v\\c\n.endr"
+        )
     };
 }
 

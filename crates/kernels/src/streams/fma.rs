@@ -44,9 +44,9 @@ stream! {
 }
 
 stream! {
-    /// Independent fused multiply-adds of 32-bit numbers: ten chains keep all multipliers busy.
+    /// Independent fused multiply-adds of 32-bit numbers: twelve chains keep all multipliers busy.
     title: "32-bit fused multiply-adds, parallel",
-    kind: Throughput, chains: 10, ops: 100,
+    kind: Throughput, chains: 12, ops: 96,
     op: FusedSingle "vfmadd132ps",
     weight: Heavy,
     rows: {
@@ -66,10 +66,10 @@ stream! {
 }
 
 stream! {
-    /// Independent fused multiply-adds of one 64-bit number each: ten chains keep all multipliers busy,
+    /// Independent fused multiply-adds of one 64-bit number each: twelve chains keep all multipliers busy,
     /// and most of their width idle.
     title: "fused multiply-adds, parallel",
-    kind: Throughput, chains: 10, ops: 100,
+    kind: Throughput, chains: 12, ops: 96,
     op: Fused "vfmadd132sd",
     weight: Heavy,
     rows: { scalar SCALAR_FMA_T = "scalar_fma_t" needs [Fma] }
@@ -85,10 +85,10 @@ stream! {
 }
 
 stream! {
-    /// Independent fused multiply-adds of one 32-bit number each: ten chains keep all multipliers busy,
+    /// Independent fused multiply-adds of one 32-bit number each: twelve chains keep all multipliers busy,
     /// and most of their width idle.
     title: "32-bit fused multiply-adds, parallel",
-    kind: Throughput, chains: 10, ops: 100,
+    kind: Throughput, chains: 12, ops: 96,
     op: FusedOneSingle "vfmadd132ss",
     weight: Heavy,
     rows: { scalar SCALAR_FMA32_T = "scalar_fma32_t" needs [Fma] }
