@@ -272,8 +272,7 @@ fn check_cleaning(listing: &[Instruction], claim: &ListingClaim) -> Result<(), S
         .filter(|&register| register.is_vector_register() && !reached(register))
         .map(Register::full_register)
         .collect();
-    let is_zeroing =
-        |one: &&Instruction| one.mnemonic() == Mnemonic::Vpxord && is_zero_idiom(one);
+    let is_zeroing = |one: &&Instruction| one.mnemonic() == Mnemonic::Vpxord && is_zero_idiom(one);
     let zeroing = before.iter().rev().take_while(is_zeroing);
     let zeroed: Vec<_> = zeroing.map(|one| one.op0_register().full_register()).collect();
     if beyond.iter().all(|register| zeroed.contains(register)) {

@@ -14,7 +14,7 @@ use rig::streams;
 
 /// The area.
 pub static DATATYPES: Area =
-    Area { taken: turbo::taken, needs: CLOCKS, ..Area::new(AREA, QUANTITIES, 1.0, widest) };
+    Area { taken: turbo::taken, needs: CLOCKS, ..Area::new(AREA, QUANTITIES, 0.25, widest) };
 
 /// The streams that keep the multipliers of a datatype busy, the narrowest first.
 pub fn rows() -> impl Iterator<Item = &'static StreamRow> {

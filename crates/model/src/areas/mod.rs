@@ -147,10 +147,6 @@ const AREAS: &[AreaRow] = &[
         ..AreaRow::new(interference::AREA, "Neighbours", interference::QUANTITIES)
             .within(turbo::AREA, interference::has)
     },
-    AreaRow {
-        name_of: datatypes::name_of,
-        ..AreaRow::new(datatypes::AREA, "Datatypes", datatypes::QUANTITIES)
-    },
     AreaRow::new(memory::AREA, "Memory", memory::QUANTITIES),
     AreaRow::new(cores::AREA, "Core to core", cores::QUANTITIES),
     AreaRow::new(pause::AREA, "Pause", pause::QUANTITIES),
@@ -158,6 +154,10 @@ const AREAS: &[AreaRow] = &[
     AreaRow {
         apart: openmp::apart,
         ..AreaRow::new(openmp::AREA, "OpenMP regions", openmp::QUANTITIES)
+    },
+    AreaRow {
+        name_of: datatypes::name_of,
+        ..AreaRow::new(datatypes::AREA, "Datatypes", datatypes::QUANTITIES)
     },
     AreaRow {
         apart: jitter::apart,

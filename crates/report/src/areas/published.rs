@@ -141,6 +141,17 @@ pub struct Comparison<'a> {
 #[derive(Debug)]
 pub struct Figures(Vec<(f64, &'static Set<Figure>)>);
 
+/// Units for an instruction.
+#[derive(Debug, Clone)]
+pub(crate) struct Units {
+    /// Instructions in a cycle.
+    pub(crate) count: f64,
+    /// Whether others found another number in such a core.
+    pub(crate) is_one_of_several: bool,
+    /// Who says so.
+    pub(crate) sources: Vec<String>,
+}
+
 impl Figures {
     /// Those of a workload of a record, on a type of core, whether or not it was measured.
     ///
@@ -166,6 +177,26 @@ impl Figures {
     /// The least of them: all units at work.
     pub fn least(&self) -> Option<f64> {
         self.0.iter().map(|(cycles, _)| *cycles).reduce(f64::min)
+    }
+
+    /// How many of them a core can begin in a cycle, or one in how many, and who says so: of several counts the one
+    /// nearest to what was measured, as CPUs of one core may have fewer units than others. What is near a whole number is
+    /// one, as others measured it, too.
+    pub(crate) fn units(&self, per_cycle: f64) -> Option<Units> {
+        let count = |cycles: f64| {
+            if cycles < 1.0 { (1.0 / cycles).round() } else { 1.0 / cycles.round() }
+        };
+        let off = |count: f64| (count / per_cycle).ln().abs();
+        let all = self.0.iter().map(|(cycles, _)| count(*cycles));
+        let nearest = all.min_by(|a, b| off(*a).total_cmp(&off(*b)))?;
+        let same = |cycles: f64| (count(cycles) / nearest - 1.0).abs() < 1e-9;
+        let its = self.0.iter().filter(|(cycles, _)| same(*cycles));
+        let said = its.clone().map(|(_, set)| match set.method {
+            Method::Model => format!("{} (a model)", set.source),
+            Method::Measured | Method::Database => set.source.clone(),
+        });
+        let is_one_of_several = its.count() < self.0.len();
+        Some(Units { count: nearest, is_one_of_several, sources: said.collect() })
     }
 
     /// The one nearest to what was measured.

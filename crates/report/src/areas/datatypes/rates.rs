@@ -5,7 +5,7 @@ use model::record::{PlannedWorkload, Record, Series};
 use model::stats::median;
 use model::{CpuSet, Datatype, in_order};
 
-use crate::areas::published::Figures;
+use crate::areas::published::{Figures, Units};
 use crate::areas::turbo::read::shown_class;
 use crate::cells::{Cell, cells};
 
@@ -16,21 +16,29 @@ pub(super) struct Rate<'a> {
     /// Multiplications and additions in one op.
     operations_per_op: f64,
     pub(super) active: &'a CpuSet,
+    /// The type of its cores, where the machine has several and all of them are of one.
+    pub(super) kind: Option<&'a str>,
+    /// Whether its cores are of several types.
+    pub(super) is_mixed: bool,
     /// Multiplications and additions a second, of all of them.
     pub(super) per_second: f64,
     /// How far that may be off, as a share of it.
     pub(super) uncertainty: Option<f64>,
-    /// Ops in a cycle of one core, where its clock is known.
+    /// Ops in a cycle of one core, where its clock is known and all are of one type.
     ops_per_cycle: Option<f64>,
-    /// In hertz, where it is known: the median of the cores.
-    pub(super) clock: Option<f64>,
+    /// In hertz: the sum over all cores, where each is known.
+    clocks: Option<f64>,
+    /// Whether any of its numbers rests on disturbed blocks alone, or on bursts that a quota cuts off.
     pub(super) is_doubtful: bool,
-    known: Option<Figures>,
+    pub(super) units: Option<Units>,
 }
 
-/// Every stream of multiply-adds that was measured, in the order of datatypes, the narrowest first. What two areas
-/// measured is told once.
+/// Every stream of multiply-adds that was measured as such or for its clock, in the order of datatypes, the narrowest
+/// first; none where nobody asked for datatypes.
 pub(super) fn rates(record: &Record) -> Vec<Rate<'_>> {
+    if record.series_of(datatypes::AREA, "time_per_op").next().is_none() {
+        return Vec::new();
+    }
     let is_rate = |series: &Series| {
         let planned = record.run.plan.workload(&series.workload);
         let is_peak = planned.is_some_and(|it| it.datatype.is_some() && it.kind == "throughput");
@@ -44,8 +52,8 @@ pub(super) fn rates(record: &Record) -> Vec<Rate<'_>> {
     let mut rates: Vec<Rate<'_>> = Vec::new();
     for rate in all.filter_map(|cell| Rate::of(record, &cell)) {
         let is_it =
-            |known: &&Rate<'_>| known.stream.id == rate.stream.id && known.active == rate.active;
-        if !rates.iter().any(|known| is_it(&known)) {
+            |known: &Rate<'_>| known.stream.id == rate.stream.id && known.active == rate.active;
+        if !rates.iter().any(is_it) {
             rates.push(rate);
         }
     }
@@ -54,6 +62,13 @@ pub(super) fn rates(record: &Record) -> Vec<Rate<'_>> {
         order(a).cmp(&order(b)).then(a.operations_per_op.total_cmp(&b.operations_per_op))
     });
     rates
+}
+
+/// Whether so many CPUs may run at once for long: what a quota throttles has its rate in bursts alone.
+pub(super) fn is_within_quota(record: &Record, active: &CpuSet) -> bool {
+    let said = record.text("cgroup.quota").and_then(|text| text.split_whitespace().next());
+    let cpus: Option<f64> = said.and_then(|number| number.parse().ok());
+    cpus.is_none_or(|cpus| cpus >= active.len() as f64)
 }
 
 impl<'a> Rate<'a> {
@@ -67,38 +82,47 @@ impl<'a> Rate<'a> {
             }
             all
         };
-        let times = of("time_per_op");
-        let medians = times.iter().map(|series| Some(series.summary()?.median));
-        let medians: Option<Vec<f64>> = medians.collect();
-        // One core whose time is unknown makes the sum of all unknown, too.
-        let medians = medians.filter(|all| all.len() == cell.active.len())?;
-        let off = times.iter().filter_map(|it| it.summary()?.relative_uncertainty());
-        let of_cores = |quantity: &'static str| {
-            let medians = of(quantity).into_iter().filter_map(|it| Some(it.summary()?.median));
-            median(&medians.collect::<Vec<_>>())
+        // One core of which nothing is known makes the sum of all unknown, too.
+        let medians = |quantity: &'static str| -> Option<Vec<f64>> {
+            let all: Option<Vec<f64>> =
+                of(quantity).into_iter().map(|series| Some(series.summary()?.median)).collect();
+            all.filter(|all| all.len() == cell.active.len())
         };
+        let seconds = medians("time_per_op")?;
         let topology = &record.machine.topology;
         let kinds = in_order(cell.active.iter().map(|cpu| topology.kind(cpu)));
-        // What a core of one type could do says nothing of another one's.
+        let has_kinds = in_order(topology.cpus.iter().map(|place| place.kind.as_deref())).len() > 1;
         let kind = match kinds.as_slice() {
-            [one] => Some(*one),
+            [one] => one.filter(|_| has_kinds),
             _ => None,
         };
-        let has_kinds = in_order(topology.cpus.iter().map(|place| place.kind.as_deref())).len() > 1;
-        let known = kind
-            .and_then(|kind| Figures::in_record(record, &stream.id, kind.filter(|_| has_kinds)));
+        let is_mixed = kinds.len() > 1;
+        let cycles = medians("cycles_per_op").filter(|_| !is_mixed);
+        let ops_per_cycle = cycles.and_then(|all| median(&all)).map(|cycles| 1.0 / cycles);
+        let known = ops_per_cycle
+            .and_then(|per_cycle| Figures::in_record(record, &stream.id, kind)?.units(per_cycle));
+        let off = of("time_per_op");
+        let off = off.iter().filter_map(|it| it.summary()?.relative_uncertainty());
         Some(Rate {
             stream,
             datatype: stream.datatype?,
             operations_per_op: operations,
             active: cell.active,
-            per_second: medians.iter().map(|seconds| operations / seconds).sum(),
+            kind,
+            is_mixed,
+            per_second: seconds.iter().map(|seconds| operations / seconds).sum(),
             uncertainty: off.reduce(f64::max),
-            ops_per_cycle: of_cores("cycles_per_op").map(|cycles| 1.0 / cycles),
-            clock: of_cores("clock"),
-            is_doubtful: times.iter().all(|series| series.is_doubtful()),
-            known,
+            ops_per_cycle,
+            clocks: medians("clock").map(|all| all.iter().sum()),
+            is_doubtful: of("time_per_op").iter().any(|series| series.is_doubtful())
+                || !is_within_quota(record, cell.active),
+            units: known,
         })
+    }
+
+    /// In hertz, where that of each core is known and all are of one type: their mean.
+    pub(super) fn clock(&self) -> Option<f64> {
+        self.clocks.filter(|_| !self.is_mixed).map(|sum| sum / self.active.len() as f64)
     }
 
     /// Elements that one core multiplies and adds in a cycle.
@@ -106,51 +130,38 @@ impl<'a> Rate<'a> {
         Some(self.operations_per_op / 2.0 * self.ops_per_cycle?)
     }
 
-    /// The instructions of which others saw a core of this kind begin so many in a cycle, or one in so many: the number
-    /// of its units.
-    pub(super) fn units(&self) -> Option<f64> {
-        let cycles = self.known.as_ref()?.least()?;
-        // Others measured it, too: what is near a whole number is one.
-        let whole = |number: f64| Some(number.round()).filter(|it| *it >= 1.0);
-        if cycles < 1.0 { whole(1.0 / cycles) } else { whole(cycles).map(|cycles| 1.0 / cycles) }
-    }
-
-    /// What the units of these cores could do at the clock that they held: clock x units x operations x cores.
-    pub(super) fn theory(&self) -> Option<f64> {
-        Some(self.clock? * self.units()? * self.operations_per_op * self.active.len() as f64)
-    }
-
-    /// What of that was reached.
+    /// What was reached of what the units of these cores could do at the clocks that they held: units x operations x the
+    /// sum of the clocks.
     pub(super) fn of_theory(&self) -> Option<f64> {
-        Some(self.per_second / self.theory()?)
+        let units = self.units.as_ref()?.count;
+        Some(self.per_second / (units * self.operations_per_op * self.clocks?))
     }
 
-    /// Who says how many units there are.
-    pub(super) fn sources(&self) -> Option<String> {
-        self.units()?;
-        Some(self.known.as_ref()?.sources())
+    /// Bits of its vectors, as far as it has any, and multiplies and adds each number of them once.
+    pub(super) fn vector_bits(&self) -> Option<u32> {
+        let bits = self.operations_per_op as u32 * self.bits_per_operation();
+        let is_scalable = self.stream.id.starts_with("sve");
+        Some(bits).filter(|bits| is_scalable || self.stream.width_bits == Some(*bits))
     }
 
     /// How wide its instructions are: `512 bit`, `tile`, `scalar`.
     pub(super) fn width(&self) -> String {
-        match self.stream.width_bits {
-            Some(bits) => format!("{bits} bit"),
-            None if self.stream.id.starts_with("amx") => "tile".to_owned(),
-            None if self.stream.id.starts_with("sve") => {
-                // Of 64 bits each, a register holds as many operations as its stream of that datatype says.
-                format!("{:.0} bit (SVE)", self.operations_per_op * self.bits_per_operation())
-            }
-            None => "scalar".to_owned(),
+        match (self.stream.width_bits, self.vector_bits()) {
+            (Some(bits), Some(_)) => format!("{bits} bit"),
+            (Some(bits), None) => format!("{bits} bit, matrix"),
+            (None, Some(bits)) => format!("{bits} bit (SVE)"),
+            (None, None) if self.stream.id.starts_with("amx") => "tile".to_owned(),
+            (None, None) => "scalar".to_owned(),
         }
     }
 
-    /// Bits of a register for each operation of an op.
-    fn bits_per_operation(&self) -> f64 {
+    /// Bits of a vector for each operation of an op.
+    fn bits_per_operation(&self) -> u32 {
         match self.datatype {
-            Datatype::Fp64 => 32.0,
-            Datatype::Fp32 => 16.0,
-            Datatype::Fp16 | Datatype::Bf16 | Datatype::Int16 => 8.0,
-            Datatype::Int8 => 4.0,
+            Datatype::Fp64 => 32,
+            Datatype::Fp32 => 16,
+            Datatype::Fp16 | Datatype::Bf16 | Datatype::Int16 => 8,
+            Datatype::Int8 => 4,
         }
     }
 }

@@ -5,43 +5,49 @@
 //! S. Williams, A. Waterman, D. Patterson, "Roofline: an insightful visual performance model for multicore
 //! architectures", Communications of the ACM 52 (2009).
 
-use model::Datatype;
 use model::areas::memory;
 use model::page::{Block, Lines, Mark, Scale, Table, Text, Tone, tally};
 use model::record::Record;
+use model::{CpuSet, Datatype};
 
-use super::rates::Rate;
+use super::rates::{Rate, is_within_quota};
 use super::shown::told;
-use crate::cells::{Cell, cells};
+use crate::cells::cells;
 
-/// What some cores do at most.
+/// What some CPUs do at most.
 struct Roofline<'a> {
-    cores: usize,
+    active: &'a CpuSet,
     /// The fastest stream of each datatype.
     peaks: Vec<&'a Rate<'a>>,
     /// Bytes a second of each level, the nearest first.
     levels: Vec<(String, f64)>,
 }
 
-/// The rooflines of one core and of all, as far as both peaks and bandwidth are known: plot and ridge points.
-pub(super) fn blocks(record: &Record, rates: &[Rate<'_>]) -> Vec<Block> {
-    let mut counts: Vec<usize> = rates.iter().map(|rate| rate.active.len()).collect();
-    counts.sort_unstable();
-    counts.dedup();
-    let all = counts.into_iter().filter_map(|cores| Roofline::of(record, rates, cores));
+/// The rooflines of one CPU, the fastest, and of the most, as far as both peaks and bandwidth are known: plot and ridge
+/// points.
+pub(super) fn blocks(record: &Record, rates: &[Rate<'_>], ends: &[usize]) -> Vec<Block> {
+    let fastest = |count: &usize| {
+        let its = rates.iter().filter(|rate| rate.active.len() == *count);
+        its.max_by(|a, b| a.per_second.total_cmp(&b.per_second))
+    };
+    let sets = ends.iter().filter_map(fastest).map(|rate| rate.active);
+    let sets = sets.filter(|active| is_within_quota(record, active));
+    let all = sets.filter_map(|active| Roofline::of(record, rates, active));
     all.flat_map(|roofline| [roofline.plot(), roofline.ridges()]).collect()
 }
 
 impl<'a> Roofline<'a> {
-    fn of(record: &Record, rates: &'a [Rate<'a>], cores: usize) -> Option<Roofline<'a>> {
-        let levels = if cores == 1 { levels(record) } else { together(record, cores) };
+    fn of(record: &Record, rates: &'a [Rate<'a>], active: &'a CpuSet) -> Option<Roofline<'a>> {
+        let caches = if active.len() == 1 { caches(record, active) } else { Vec::new() };
+        let levels: Vec<(String, f64)> =
+            caches.into_iter().chain(memory_of(record, active)).collect();
         let fastest = |datatype: Datatype| {
-            let its = rates.iter().filter(|it| it.active.len() == cores && it.datatype == datatype);
+            let its = rates.iter().filter(|it| it.active == active && it.datatype == datatype);
             its.max_by(|a, b| a.per_second.total_cmp(&b.per_second))
         };
         let peaks: Vec<&Rate<'_>> = Datatype::ALL.into_iter().filter_map(fastest).collect();
         let is_known = !levels.is_empty() && !peaks.is_empty();
-        is_known.then_some(Roofline { cores, peaks, levels })
+        is_known.then_some(Roofline { active, peaks, levels })
     }
 
     /// Operations for each byte at which a level is fast enough for a datatype.
@@ -71,7 +77,7 @@ impl<'a> Roofline<'a> {
             text: format!("{} from {name}", peak.datatype.name()),
         });
         Block::Lines(Lines {
-            caption: format!("Roofline of {}", tally(self.cores, "core")),
+            caption: format!("Roofline of {}", tally(self.active.len(), "CPU")),
             x: "operations for each byte".to_owned(),
             y: "billion operations a second".to_owned(),
             x_scale: Scale::Logarithmic,
@@ -100,7 +106,7 @@ impl<'a> Roofline<'a> {
                       bounds it";
         Table::of(format!(
             "Ridge points of {}, operations for each byte",
-            tally(self.cores, "core")
+            tally(self.active.len(), "CPU")
         ))
         .left("datatype")
         .right("peak")
@@ -111,41 +117,38 @@ impl<'a> Roofline<'a> {
     }
 }
 
-/// What one core reads a second from each of its caches and from memory.
-fn levels(record: &Record) -> Vec<(String, f64)> {
+/// What one CPU reads a second from each of its caches.
+fn caches(record: &Record, active: &CpuSet) -> Vec<(String, f64)> {
     let all = cells(record, |series| {
         let is_of = series.parameters.get(memory::QUESTION).is_some_and(|it| it == "sweep");
         series.area == memory::AREA && is_of && series.workload == "load"
     });
-    let Some(cpu) = all.first().and_then(|cell| cell.active.iter().next()) else {
-        return Vec::new();
-    };
-    let mine = || all.iter().filter(|cell| cell.active.iter().eq([cpu]));
+    let Some(cpu) = active.iter().next() else { return Vec::new() };
     let best = |from: u64, to: u64| {
-        let within = mine().filter(|cell| {
-            cell.number("footprint").is_some_and(|bytes| (from..=to).contains(&bytes))
+        let within = all.iter().filter(|cell| {
+            let bytes = cell.number("footprint");
+            cell.active == active && bytes.is_some_and(|bytes| (from..=to).contains(&bytes))
         });
-        within.filter_map(|cell| cell.median("bandwidth")).reduce(f64::max)
+        within.filter_map(|cell| cell.main_median("bandwidth")).reduce(f64::max)
     };
     let mut levels = Vec::new();
     let mut inner = 0;
     for (level, bytes) in memory::cache_sizes(&record.machine.topology, cpu) {
-        // What fills a cache to the brim is in part beyond it.
-        levels.extend(best(inner + 1, bytes / 4 * 3).map(|rate| (format!("L{level}"), rate)));
+        // What fills a cache to the brim is in part beyond it; of what is little larger than the one before, much is there.
+        levels
+            .extend(best(2 * inner, bytes / 4 * 3).map(|rate| (format!("L{level}, reads"), rate)));
         inner = bytes;
     }
-    let beyond = memory::beyond(&record.machine.topology, cpu);
-    levels.extend(best(beyond, u64::MAX).map(|rate| ("memory".to_owned(), rate)));
     levels
 }
 
-/// What so many cores move a second to and from memory at most.
-fn together(record: &Record, cores: usize) -> Vec<(String, f64)> {
+/// What these CPUs move a second to and from memory at most, as programs ask for it, and by which kernel.
+fn memory_of(record: &Record, active: &CpuSet) -> Option<(String, f64)> {
     let all = cells(record, |series| {
         let is_of = series.parameters.get(memory::QUESTION).is_some_and(|it| it == "bandwidth");
-        series.area == memory::AREA && is_of && series.active.len() == cores
+        series.area == memory::AREA && is_of && series.active == *active
     });
-    let rate = |cell: &Cell<'_>| cell.median("bandwidth");
-    let most = all.iter().filter_map(rate).reduce(f64::max);
-    most.map(|rate| ("memory".to_owned(), rate)).into_iter().collect()
+    let rates = all.iter().filter_map(|cell| Some((cell.workload, cell.main_median("bandwidth")?)));
+    let (kernel, rate) = rates.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    Some((format!("memory, {kernel}"), rate))
 }

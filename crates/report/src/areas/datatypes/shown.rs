@@ -1,65 +1,85 @@
 //! The table of datatypes, and what it says of wide units.
 
-use model::Datatype;
-use model::page::{Block, Table, Text, Tone, tally};
-use model::record::Record;
+use model::areas::transitions;
+use model::page::{Align, Block, Table, Text, Tone, si, tally};
+use model::record::{Record, Series};
+use model::stats::median;
+use model::{Datatype, Unit, in_order};
 
 use super::rates::{Rate, rates};
 use super::roofline;
 use crate::areas::published::distinct;
 
-/// The table: a line for each stream, with the fewest and the most cores that it was measured on.
+/// The table, a line for each stream with the fewest and the most cores that it was measured on, and the rooflines.
 pub(crate) fn blocks(record: &Record) -> Vec<Block> {
     let rates = rates(record);
     let Some(most) = rates.iter().map(|rate| rate.active.len()).max() else { return Vec::new() };
     let fewest = rates.iter().map(|rate| rate.active.len()).min().unwrap_or(most);
     let ends: Vec<usize> = if fewest == most { vec![most] } else { vec![fewest, most] };
-    let lines: Vec<Line<'_>> = lines(&rates, &ends);
-    if lines.is_empty() {
-        return Vec::new();
+    let lines = lines(&rates, &ends);
+    let has_types = rates.iter().any(|rate| rate.kind.is_some() || rate.is_mixed);
+    let mut table =
+        Table::of("Multiply-adds by datatype, as operations a second: two for each element")
+            .label("datatype");
+    if has_types {
+        table = table.left("cores");
     }
-    let columns = ends.iter().map(|count| (tally(*count, "core"), model::page::Align::Right));
-    let sources = distinct(rates.iter().filter_map(Rate::sources), "; ");
-    let theory = "of theory: what was reached of clock x units x elements x 2 x cores";
-    let legend = match rates.iter().any(|rate| rate.of_theory().is_some()) {
-        true => format!("{theory}; units as found by {sources}"),
-        false => "the units of such a core are not known: no theory to hold it against".to_owned(),
-    };
-    let table =
-        Table::of("Multiply-adds by datatype, an addition and a multiplication counted each")
-            .left("datatype")
-            .left("width")
-            .folded("stream")
-            .right("elements/cycle")
-            .columns(columns)
-            .right("MHz")
-            .right("of theory")
-            .rows(lines.iter().map(|line| line.cells()))
-            .legend([legend]);
+    table = table.folded("stream").right("elements/cycle");
+    for count in &ends {
+        table = table.right(tally(*count, "CPU")).right("MHz");
+    }
+    let table = table
+        .column("of theory", Align::Right)
+        .rows(lines.iter().map(|line| line.cells(has_types)))
+        .legend(legend(&rates));
     let mut blocks = vec![Block::Heading("Datatypes".to_owned()), table.into()];
-    blocks.extend(roofline::blocks(record, &rates));
+    blocks.extend(roofline::blocks(record, &rates, &ends));
     blocks
 }
 
-/// A stream with each number of cores.
+/// What the shares are of, and why some are missing.
+fn legend(rates: &[Rate<'_>]) -> Vec<String> {
+    let known = || rates.iter().filter(|rate| rate.of_theory().is_some());
+    let units = || known().filter_map(|rate| rate.units.as_ref());
+    let mut lines = Vec::new();
+    if known().next().is_some() {
+        let sources = distinct(units().flat_map(|units| units.sources.clone()), ", ");
+        lines.push(format!(
+            "of theory, with the most CPUs: what was reached of units x elements x 2 x the clocks that were held; units by \
+             {sources}"
+        ));
+    }
+    if units().any(|units| units.is_one_of_several) {
+        lines.push(
+            "where sources found cores of this name with more units and with fewer, the count nearest to what was measured \
+             is taken"
+                .to_owned(),
+        );
+    }
+    if known().any(|rate| rate.of_theory() > Some(1.05)) {
+        lines.push("above 105 %: more units than are known of such a core".to_owned());
+    }
+    if rates.iter().any(|rate| rate.units.is_none() && !rate.is_mixed) {
+        lines.push("unknown: nobody is known to have counted the units of such a core, or its clock is not known".to_owned());
+    }
+    lines.push("operands change no bit: under others power may allow a lower clock".to_owned());
+    lines
+}
+
+/// A stream on cores of one type, or on all, with each number of them.
 struct Line<'a> {
     ends: Vec<Option<&'a Rate<'a>>>,
 }
 
 fn lines<'a>(rates: &'a [Rate<'a>], ends: &[usize]) -> Vec<Line<'a>> {
-    let mut ids: Vec<&str> = Vec::new();
-    for rate in rates {
-        if !ids.contains(&rate.stream.id.as_str()) {
-            ids.push(&rate.stream.id);
-        }
-    }
-    let line = |id: &str| {
-        let with = |count: &usize| {
-            rates.iter().find(|rate| rate.stream.id == id && rate.active.len() == *count)
-        };
+    let key = |rate: &'a Rate<'a>| (rate.stream.id.as_str(), rate.kind, rate.is_mixed);
+    let line = |of: (&str, Option<&str>, bool)| {
+        let with =
+            |count: &usize| rates.iter().find(|it| key(it) == of && it.active.len() == *count);
         Line { ends: ends.iter().map(with).collect() }
     };
-    let mut lines: Vec<Line<'_>> = ids.into_iter().map(line).collect();
+    let lines = in_order(rates.iter().map(key)).into_iter().map(line);
+    let mut lines: Vec<Line<'_>> = lines.filter(|line| line.any().is_some()).collect();
     lines.sort_by_key(|line| line.any().map(|rate| rate.datatype));
     lines
 }
@@ -74,70 +94,122 @@ impl<'a> Line<'a> {
         self.ends.iter().flatten().copied().next_back()
     }
 
-    fn cells(&self) -> Vec<Text> {
+    fn cells(&self, has_types: bool) -> Vec<Text> {
         let Some((first, last)) = self.any().zip(self.last()) else { return Vec::new() };
         let absent = || Text::toned("-", Tone::Faint);
         let per_cycle = first.elements_per_cycle().or_else(|| last.elements_per_cycle());
-        let mut cells: Vec<Text> = vec![
-            first.datatype.name().into(),
-            first.width().into(),
-            first.stream.id.as_str().into(),
-            per_cycle.map_or_else(absent, |it| format!("{it:.1}").into()),
-        ];
-        cells.extend(self.ends.iter().map(|rate| rate.map_or_else(absent, told)));
-        cells.push(last.clock.map_or_else(absent, |hertz| format!("{:.0}", hertz / 1e6).into()));
-        let share = |rate: &Rate<'_>| rate.of_theory().map(|it| format!("{:.1} %", it * 100.0));
-        cells.push(share(last).map_or_else(|| Text::toned("unknown", Tone::Faint), Text::from));
+        let mut cells: Vec<Text> =
+            vec![format!("{} {}", first.datatype.name(), first.width()).into()];
+        if has_types {
+            cells.push(first.kind.unwrap_or("all").into());
+        }
+        cells.push(first.stream.id.as_str().into());
+        cells.push(per_cycle.map_or_else(absent, |it| format!("{it:.1}").into()));
+        for rate in &self.ends {
+            cells.push(rate.map_or_else(absent, told));
+            let clock = rate.and_then(Rate::clock);
+            cells.push(clock.map_or_else(absent, |hertz| format!("{:.0}", hertz / 1e6).into()));
+        }
+        cells.push(match last.of_theory() {
+            Some(share) => Text::from(format!("{:.1} %", share * 100.0)),
+            None if last.is_mixed => absent(),
+            None => Text::toned("unknown", Tone::Faint),
+        });
         cells
     }
 }
 
-/// `119.5 GFLOP/s`, or `956 GOP/s` of integers.
+/// `119.5 GFLOP/s`, or `956.0 GOP/s` of integers.
 pub(super) fn told(rate: &Rate<'_>) -> Text {
-    let giga = rate.per_second / 1e9;
-    let digits = if giga < 1000.0 { 1 } else { 0 };
-    Text::from(format!("{giga:.digits$} {}", unit(rate.datatype))).doubted(rate.is_doubtful)
+    let text = si::format(rate.per_second, Unit::FlopPerSecond);
+    let text = if rate.datatype.is_floating() { text } else { text.replace("FLOP/s", "OP/s") };
+    Text::from(text).doubted(rate.is_doubtful)
 }
 
-/// What its operations a second are called.
-fn unit(datatype: Datatype) -> &'static str {
-    if datatype.is_floating() { "GFLOP/s" } else { "GOP/s" }
-}
-
-/// Whether the widest vectors do more than those of half their width, and at which clock.
+/// Whether the widest vectors do more than those of half their width, and at which clock: of each type of core, on as many
+/// CPUs of it as were measured together.
 pub(super) fn sentences(record: &Record) -> Vec<Text> {
     let rates = rates(record);
-    let Some(most) = rates.iter().map(|rate| rate.active.len()).max() else { return Vec::new() };
+    let kinds = in_order(rates.iter().filter(|rate| !rate.is_mixed).map(|rate| rate.kind));
+    kinds.into_iter().filter_map(|kind| of_kind(record, &rates, kind)).collect()
+}
+
+fn of_kind(record: &Record, rates: &[Rate<'_>], kind: Option<&str>) -> Option<Text> {
+    let mine = || rates.iter().filter(|rate| !rate.is_mixed && rate.kind == kind);
+    let most = mine().map(|rate| rate.active.len()).max()?;
     let of = |datatype: Datatype| {
-        let its = rates.iter().filter(move |it| it.datatype == datatype && it.active.len() == most);
-        let mut vectors: Vec<&Rate<'_>> =
-            its.filter(|rate| rate.stream.width_bits.is_some()).collect();
-        vectors.sort_by_key(|rate| rate.stream.width_bits);
-        Some((vectors.pop()?, vectors.pop()?))
+        let its = mine().filter(|it| it.datatype == datatype && it.active.len() == most);
+        let mut widths: Vec<(u32, &Rate<'_>)> = Vec::new();
+        for rate in its {
+            let Some(bits) = rate.vector_bits() else { continue };
+            match widths.iter_mut().find(|(known, _)| *known == bits) {
+                Some((_, best)) if best.per_second >= rate.per_second => {}
+                Some((_, best)) => *best = rate,
+                None => widths.push((bits, rate)),
+            }
+        }
+        widths.sort_by_key(|(bits, _)| *bits);
+        Some((widths.pop()?.1, widths.pop()?.1))
     };
-    let Some((wide, narrow)) = Datatype::ALL.into_iter().find_map(of) else { return Vec::new() };
-    let gain = wide.per_second / narrow.per_second;
-    let clock = wide.clock.zip(narrow.clock).map_or_else(String::new, |(wide, narrow)| {
+    let (wide, narrow) = Datatype::ALL.into_iter().find_map(of)?;
+    let on = kind.map_or_else(String::new, |kind| format!(" of type {kind}"));
+    let clock = wide.clock().zip(narrow.clock()).map_or_else(String::new, |(wide, narrow)| {
         match (wide / narrow - 1.0) * 100.0 {
             same if same.abs() < 0.5 => " at the same clock".to_owned(),
             less if less < 0.0 => format!(" at a clock {:.1} % lower", -less),
             more => format!(" at a clock {more:.1} % higher"),
         }
     });
-    let off = wide.uncertainty.unwrap_or(0.0) + narrow.uncertainty.unwrap_or(0.0);
-    let worth = if gain > 1.0 + off.max(0.02) {
-        "the wide unit is worth it here"
-    } else if gain < 1.0 - off.max(0.02) {
-        "narrower code is faster here"
-    } else {
-        "the wide unit gives no more here"
-    };
-    let cores = if most == 1 { "on one core".to_owned() } else { format!("on {most} cores") };
     let text = format!(
-        "{} multiply-adds of {} do {gain:.2} times what those of {} do{clock}, {cores}: {worth}.",
+        "{} multiply-adds of {} do {:.2} times what those of {} do{clock}, on {}{on}: {}{}.",
         wide.datatype.name(),
         wide.width(),
-        narrow.width()
+        wide.per_second / narrow.per_second,
+        narrow.width(),
+        tally(most, "CPU"),
+        verdict(wide, narrow),
+        costs_to_begin(record, wide).unwrap_or_default()
     );
-    vec![text.into()]
+    Some(text.into())
+}
+
+/// Whether the wide unit is worth it.
+fn verdict(wide: &Rate<'_>, narrow: &Rate<'_>) -> &'static str {
+    /// As much as this is no gain that anybody would change a program for.
+    const SAME: f64 = 0.02;
+    let gain = wide.per_second / narrow.per_second;
+    let known = wide.uncertainty.zip(narrow.uncertainty).map(|(wide, narrow)| wide + narrow);
+    if wide.is_doubtful || narrow.is_doubtful {
+        return "nothing follows from that, the run was disturbed";
+    }
+    match known {
+        Some(off) if gain - off > 1.0 + SAME => "the wide unit is worth it here",
+        Some(off) if gain + off < 1.0 - SAME => "narrower code is faster here",
+        Some(off) if off < 2.0 * SAME => "the wide unit gives no more here",
+        _ => "the intervals are too wide to tell whether it is worth it",
+    }
+}
+
+/// What it costs a core to begin with such instructions, where that was seen.
+fn costs_to_begin(record: &Record, wide: &Rate<'_>) -> Option<String> {
+    let licence = record.run.plan.licence(&wide.stream.id);
+    let seen = |quantity: &str| {
+        let is_its = |series: &&Series| {
+            let of = |name: &str| series.parameters.get(name).map(String::as_str);
+            let stream = of(model::areas::STREAM);
+            stream.is_some_and(|stream| record.run.plan.licence(stream) == licence)
+                && of(transitions::CORE) == Some(transitions::OWN)
+        };
+        let all = record.series_of(model::areas::turbo::AREA, quantity).filter(is_its);
+        median(&all.filter_map(|series| Some(series.summary()?.median)).collect::<Vec<_>>())
+    };
+    let halt = seen(transitions::HALT).filter(|seconds| *seconds > 0.0)?;
+    let low = seen(transitions::HOLD).filter(|seconds| *seconds > 0.0);
+    let low = low.map_or_else(String::new, |seconds| {
+        format!(
+            ", and its clock stays low for {} after the last",
+            si::format(seconds, Unit::Second)
+        )
+    });
+    Some(format!("; the first of them halt a core for {}{low}", si::format(halt, Unit::Second)))
 }

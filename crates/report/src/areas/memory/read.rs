@@ -128,7 +128,7 @@ impl<'a> Cell<'a> {
 
     /// The median of the largest group of that quantity, where it can be calculated with: times and
     /// rates are positive.
-    pub(super) fn main_median(&self, quantity: &str) -> Option<f64> {
+    pub(in crate::areas) fn main_median(&self, quantity: &str) -> Option<f64> {
         Some(self.numbers(quantity)?.median).filter(|median| *median > 0.0)
     }
 }
