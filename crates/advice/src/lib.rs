@@ -1,7 +1,9 @@
-//! What to do by the numbers of a record: each answer is a function of the record alone (invariant I2).
+//! What to do by the numbers of a record, and the pages of commands that try something: each is a function of the record
+//! alone (invariant I2).
 #![forbid(unsafe_code)]
 
 pub mod ab;
+pub mod quiet;
 pub mod sweep;
 pub mod threads;
 pub mod verify;

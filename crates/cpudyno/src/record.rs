@@ -120,7 +120,7 @@ pub fn page(record: &Record, presentation: Presentation) -> Page {
         PageKind::Ab => advice::ab::page(record, verbosity),
         PageKind::Sweep => advice::sweep::page(record, verbosity),
         PageKind::Verify => advice::verify::page(record, verbosity),
-        PageKind::Quiet => report::quiet::page(record, verbosity),
+        PageKind::Quiet => advice::quiet::page(record, verbosity),
         PageKind::Gate => fleet::gate::page(record, verbosity),
         PageKind::Key => fleet::key::page::page(record, verbosity),
         PageKind::Top => report::areas::top::page(record, verbosity),

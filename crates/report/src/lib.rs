@@ -16,7 +16,6 @@ mod info;
 pub mod kit;
 mod outline;
 pub mod parts;
-pub mod quiet;
 pub mod reference;
 mod run;
 pub mod settings;

@@ -76,13 +76,13 @@ const SHARES: [(&str, u64); 8] = [
 /// What a demonstration counts: by each call, and by each of its units.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Counts {
+struct WorkCounts {
     call: BTreeMap<String, f64>,
     #[serde(default)]
     unit: BTreeMap<String, f64>,
 }
 
-static WORK: LazyLock<BTreeMap<String, Counts>> = LazyLock::new(|| {
+static WORK: LazyLock<BTreeMap<String, WorkCounts>> = LazyLock::new(|| {
     toml::from_str(include_str!("work.toml")).expect("BUG: the table of work can be read")
 });
 

@@ -156,7 +156,7 @@ const AREAS: &[AreaRow] = &[
         ..AreaRow::new(openmp::AREA, "OpenMP regions", openmp::QUANTITIES)
     },
     AreaRow {
-        name_of: datatypes::name_of,
+        name_of: |series| Some(datatypes::name_of(series)),
         ..AreaRow::new(datatypes::AREA, "Datatypes", datatypes::QUANTITIES)
     },
     AreaRow {

@@ -4,8 +4,8 @@ use model::page::{Block, Page, Text, Tone, si};
 use model::record::{CommandEnd, QuietRun, Record, Trust};
 use model::{Hertz, Known, Seconds, Unit};
 
-use crate::parts;
-use crate::settings;
+use report::parts;
+use report::settings;
 
 /// What came of it, or would.
 pub fn page(record: &Record, verbosity: u8) -> Page {
