@@ -2,9 +2,9 @@
 //! compared with a reference that other CPUs computed.
 //!
 //! One pass goes over all workloads. For each of them operands are made, whose pattern is another one in each pass; two
-//! CPUs compute the right answer one op at a time ([`reference`]), and a third way to it is another instruction. Then the
+//! CPUs compute the right answer one op at a time (`reference`), and a third way to it is another instruction. Then the
 //! workload runs on some CPUs alone, and on all of them at once. A wrong answer is tried again, there and elsewhere, and is
-//! kept ([`tally`]). Nothing lets the CPUs cool down.
+//! kept (`tally`). Nothing lets the CPUs cool down.
 
 mod reference;
 mod rounds;

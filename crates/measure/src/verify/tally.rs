@@ -117,7 +117,7 @@ impl Tally {
         !self.wrong.is_empty()
     }
 
-    /// CpuTally the calls of a job.
+    /// Counts the calls of a job.
     pub(super) fn count(&mut self, raw: &[RawChecked], job: &Checking, index: usize) {
         let workload = &mut self.workloads[index];
         let all = self.cpus.len();
