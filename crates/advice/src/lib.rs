@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod ab;
+mod frame;
 pub mod quiet;
 pub mod sweep;
 pub mod threads;

@@ -8,6 +8,7 @@ use model::{Known, Unavailable};
 use report::parts;
 
 use crate::ab::{failure, number, stolen};
+use crate::frame::{self, ending};
 
 /// What came of a sweep.
 pub fn page(record: &Record, verbosity: u8) -> Page {
@@ -17,10 +18,7 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
         Some(name) => format!("SIMULATED {title}: machine sim:{name}, nothing was measured"),
         None => title,
     };
-    let (tool, seconds) = (&record.tool, record.run.seconds);
-    let took = if seconds > 0.0 { format!(", {seconds:.1} s") } else { String::new() };
-    let subtitle = format!("{} {}, {}{took}", tool.name, tool.version, record.run.started);
-    let mut blocks = vec![Block::Title { text, subtitle }];
+    let mut blocks = vec![frame::title(record, text)];
     blocks.push(header(record, run));
     blocks.extend(found(run));
     if let Some(settings) = &record.settings {
@@ -32,13 +30,7 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
     if !failed.is_empty() {
         blocks.push(Block::Remarks(failed));
     }
-    if !record.findings.is_empty() {
-        blocks.push(Block::Heading("Findings".to_owned()));
-        blocks.push(parts::findings(record));
-    }
-    if verbosity > 0 {
-        blocks.extend(parts::details(record));
-    }
+    blocks.extend(ending(record, verbosity));
     Page { blocks }
 }
 

@@ -7,6 +7,8 @@ use model::record::{Record, VerifiedCpu, VerifiedWorkload, VerifyRun, WrongAnswe
 use model::{CpuSet, Known, Unavailable, Unit};
 use report::parts;
 
+use crate::frame::ending;
+
 /// What came of the comparison.
 pub fn page(record: &Record, verbosity: u8) -> Page {
     let Some(run) = &record.verify else { return Page::default() };
@@ -30,13 +32,7 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
     if verbosity > 0 {
         blocks.push(workloads(run));
     }
-    if !record.findings.is_empty() {
-        blocks.push(Block::Heading("Findings".to_owned()));
-        blocks.push(parts::findings(record));
-    }
-    if verbosity > 0 {
-        blocks.extend(parts::details(record));
-    }
+    blocks.extend(ending(record, verbosity));
     Page { blocks }
 }
 

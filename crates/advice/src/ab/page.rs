@@ -10,19 +10,15 @@ use model::{Known, Unavailable};
 
 use report::parts;
 
+use crate::frame::{ending, title};
+
 /// What came of a comparison.
 pub fn page(record: &Record, verbosity: u8) -> Page {
     let text = match &record.run.simulated {
         Some(name) => format!("SIMULATED comparison: machine sim:{name}, nothing was measured"),
         None => "A against B".to_owned(),
     };
-    let (tool, run) = (&record.tool, &record.run);
-    let took = match run.seconds {
-        seconds if seconds > 0.0 => format!(", {seconds:.1} s"),
-        _ => String::new(),
-    };
-    let subtitle = format!("{} {}, {}{took}", tool.name, tool.version, run.started);
-    let mut blocks = vec![Block::Title { text, subtitle }];
+    let mut blocks = vec![title(record, text)];
     let Some(run) = &record.comparison else { return Page { blocks } };
     blocks.push(header(record, run));
     blocks.push(Block::Paragraph(answer(run)));
@@ -48,13 +44,7 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
     if !remarks.is_empty() {
         blocks.push(Block::Remarks(remarks));
     }
-    if !record.findings.is_empty() {
-        blocks.push(Block::Heading("Findings".to_owned()));
-        blocks.push(parts::findings(record));
-    }
-    if verbosity > 0 {
-        blocks.extend(parts::details(record));
-    }
+    blocks.extend(ending(record, verbosity));
     Page { blocks }
 }
 
