@@ -105,7 +105,8 @@ enum Band {
 const ROWS: &[ComparedNumber] = &[
     // PAUSE differs between guests and hosts, and with a busy sibling; between cores by factors.
     row("cycles.pause_only", "cycles of PAUSE", true, Band::Factor(1.35), [None, None]),
-    row(id::CYCLES, "cycles", true, Band::Factor(1.03), [None, None]),
+    // Whole numbers of cycles, mostly up to eight: the next is 12 % away or more, and a busy sibling makes it 5 %.
+    row(id::CYCLES, "cycles", true, Band::Factor(1.08), [None, None]),
     row(id::CACHE, "cycles of a pointer", true, Band::Factor(1.15), [None, None]),
     row(id::TOTAL, "memory", true, Band::Factor(1.03), [None, None]),
     row(id::CLOCK, "clock", false, Band::Factor(1.05), [None, None]),
@@ -148,7 +149,7 @@ pub(super) const NEEDED: &[&str] = &[id::CLOCK, id::MEMORY];
 pub fn compare(then: &MachineKey, now: &MachineKey) -> KeyComparison {
     let mut differences = claims(then, now, true);
     differences.extend(numbers(then, now));
-    differences.extend(chains(then, now));
+    differences.extend(behaviour(then, now));
     differences.extend(pairs(then, now));
     let (conditions, remarks): (Vec<_>, Vec<_>) =
         claims(then, now, false).into_iter().partition(|it| DECIDING.contains(&it.id.as_str()));
@@ -435,19 +436,34 @@ fn pairs(then: &MachineKey, now: &MachineKey) -> Vec<KeyDifference> {
     all.into_iter().filter_map(pair).collect()
 }
 
-/// Whether there are enough chains in common. A spinning core tells nothing of what instructions take.
-fn chains(then: &MachineKey, now: &MachineKey) -> Option<KeyDifference> {
-    let is_chain = |id: &&String| row_of(id).is_some_and(|row| row.id == id::CYCLES);
-    let is_had = |id: &&String| [then, now].iter().all(|key| has(&key.numbers, id).is_ok());
-    let common = then.numbers.keys().filter(is_chain).filter(is_had).count();
-    let count = |key: &MachineKey| {
-        let has = |id: &&String| has(&key.numbers, id).is_ok();
-        key.numbers.keys().filter(is_chain).filter(has).count().to_string()
+/// Whether enough of what instructions take is known of both, of which a spinning core tells nothing: some chains, or
+/// one of more than a cycle where they call themselves the same.
+fn behaviour(then: &MachineKey, now: &MachineKey) -> Option<KeyDifference> {
+    let chains = |key: &MachineKey| -> BTreeSet<String> {
+        let is_chain = |id: &&String| row_of(id).is_some_and(|row| row.id == id::CYCLES);
+        let ids = key.numbers.keys().filter(is_chain).filter(|id| has(&key.numbers, id).is_ok());
+        ids.cloned().collect()
     };
-    (common < COMMON_MIN).then(|| {
-        let text = format!("instruction latencies: {common} known of both, {COMMON_MIN} needed");
-        KeyDifference::unknown("cycles", true, [count(then), count(now)], text)
+    let [of_then, of_now] = [then, now].map(chains);
+    let common: Vec<&String> = of_then.intersection(&of_now).collect();
+    let tells = |id: &&String| has(&then.numbers, id).is_ok_and(|it| it.value > SAME_ON_MOST);
+    let is_enough =
+        common.len() >= COMMON_MIN || call_themselves_alike(then, now) && common.iter().any(tells);
+    (!is_enough).then(|| {
+        let known = common.len();
+        let text = format!("instruction latencies: {known} known of both, {COMMON_MIN} needed");
+        let counts = [of_then.len(), of_now.len()].map(|count| count.to_string());
+        KeyDifference::unknown("cycles", true, counts, text)
     })
+}
+
+/// Most cores add and shift in one cycle.
+const SAME_ON_MOST: f64 = 1.5;
+
+/// Whether both say the same model of themselves.
+fn call_themselves_alike(then: &MachineKey, now: &MachineKey) -> bool {
+    let [then, now] = [then, now].map(|key| has(&key.claims, "cpu.family_model_stepping"));
+    then.is_ok() && then.ok() == now.ok()
 }
 
 /// The answer in words: what differs first, and of what cannot be told only what decides.
