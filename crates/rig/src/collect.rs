@@ -141,8 +141,9 @@ impl Taken {
         if let Some(reason) = self.take.refusal(quantity.id, reduced) {
             return Err(reason);
         }
-        if self.guard != Guard::None && reduced.contended() {
-            return Err(verdict::contended(false, quantity.label.to_owned()));
+        if self.guard != Guard::None && reduced.contended(WITNESS_TOLERANCE) {
+            let what = quantity.label.to_owned();
+            return Err(verdict::contended(false, WITNESS_TOLERANCE, what));
         }
         let samples = match self.take.block(quantity.id, reduced) {
             None => return Ok(None),
@@ -218,6 +219,8 @@ struct SeriesEntry {
     deviations: Vec<f64>,
     /// How far all of them may be off by the steps of the stamps.
     step: f64,
+    /// How far the median of their deviations may be.
+    tolerance: f64,
     disturbance: Disturbance,
     polled_ticks: u64,
     lost_ticks: u64,
@@ -227,8 +230,9 @@ struct SeriesEntry {
 const SAME_CORE: &str = placement::Class::SameCore.word();
 
 /// Gathers samples.
-#[derive(Default)]
 pub struct Collector {
+    /// How far the witness may be from one cycle per add before a block counts as contended.
+    tolerance: f64,
     entries: BTreeMap<Key, SeriesEntry>,
 }
 
@@ -240,6 +244,11 @@ const PLAIN_SAMPLES_MAX: usize = 250_000;
 const PLAIN_SERIES_MAX: usize = 1_000;
 
 impl Collector {
+    /// Nothing is gathered yet; so far the witness may be from one cycle per add.
+    pub fn within(tolerance: f64) -> Collector {
+        Collector { tolerance, entries: BTreeMap::new() }
+    }
+
     /// Adds one block of one member.
     pub fn add(
         &mut self,
@@ -260,11 +269,13 @@ impl Collector {
                 is_named: false,
                 deviations: Vec::new(),
                 step: 0.0,
+                tolerance: self.tolerance,
                 disturbance: Disturbance::default(),
                 polled_ticks: 0,
                 lost_ticks: 0,
             }
         };
+        let contended = reduced.contended(self.tolerance);
         let entry = self.entries.entry(key).or_insert_with(new);
         entry.is_named |= !reduced.readings.is_empty();
         entry.deviations.extend(reduced.witness.map(|witness| witness.deviation));
@@ -272,7 +283,7 @@ impl Collector {
         entry.uncounted.extend(counted(reduced).into_iter().flat_map(|it| it.left_out.clone()));
         for (index, (quantity, taken)) in entry.quantities.iter().enumerate() {
             let block = taken.take.block(quantity.id, reduced);
-            let rejected = taken.guard != Guard::None && reduced.contended();
+            let rejected = taken.guard != Guard::None && contended;
             entry.contended[index] += u64::from(block.is_some() && rejected);
             if let Some(reason) = taken.take.refusal(quantity.id, reduced) {
                 entry.reasons[index] = Some(reason);
@@ -280,8 +291,8 @@ impl Collector {
             // A block that is held back keeps its place, so that CPUs can be compared block by block.
             entry.blocks[index].push(block.filter(|_| !rejected));
         }
-        entry.evidence.extend(reduced.evidence().filter(|_| !reduced.contended()));
-        entry.note(around, reduced.contended());
+        entry.evidence.extend(reduced.evidence().filter(|_| !contended));
+        entry.note(around, contended);
     }
 
     /// Whether nothing was added yet.
@@ -426,7 +437,7 @@ impl SeriesEntry {
     fn shared(&self, index: usize) -> bool {
         let deviation = model::stats::median(&self.deviations);
         self.quantities[index].1.guard != Guard::None
-            && deviation.is_some_and(|deviation| deviation.abs() > WITNESS_TOLERANCE + self.step)
+            && deviation.is_some_and(|deviation| deviation.abs() > self.tolerance + self.step)
     }
 
     /// Of the ratios of all blocks the one that speaks least for a disagreement, of those that three
@@ -464,7 +475,7 @@ impl SeriesEntry {
         }
         if self.contended[index] > 0 || self.shared(index) {
             let shared = key.class.as_deref().is_some_and(|class| class.contains(SAME_CORE));
-            return verdict::contended(shared, what);
+            return verdict::contended(shared, self.tolerance, what);
         }
         match absent {
             Some(reason) => Unavailable { what, ..reason.clone() },

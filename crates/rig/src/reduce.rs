@@ -18,7 +18,7 @@ use super::job::{
 use super::ruler::{Fixed, Ruler};
 use super::traffic::MemorySamples;
 
-/// How far the witness may be from one cycle per add before a block counts as contended.
+/// How far the witness may be from one cycle per add before a block counts as contended, where nobody says otherwise.
 pub const WITNESS_TOLERANCE: f64 = 0.0025;
 
 /// The samples of one member of one job.
@@ -70,10 +70,10 @@ impl Witness {
         self.step.min(2.0 * WITNESS_TOLERANCE)
     }
 
-    /// Whether it disagreed with the ruler.
-    pub fn disagrees(self) -> bool {
+    /// Whether it disagreed with the ruler by more than that share of a cycle.
+    pub fn disagrees(self, tolerance: f64) -> bool {
         // Chance alone may put a quiet block somewhat beyond; no sharing that was seen costs so little.
-        let beyond = WITNESS_TOLERANCE + self.scatter.min(WITNESS_TOLERANCE) + self.step();
+        let beyond = tolerance + self.scatter.min(WITNESS_TOLERANCE) + self.step();
         self.deviation.abs() > beyond
     }
 }
@@ -150,9 +150,9 @@ impl Reduced {
         })
     }
 
-    /// Whether the witness disagreed with the ruler.
-    pub fn contended(&self) -> bool {
-        self.witness.is_some_and(Witness::disagrees)
+    /// Whether the witness disagreed with the ruler by more than that share of a cycle.
+    pub fn contended(&self, tolerance: f64) -> bool {
+        self.witness.is_some_and(|witness| witness.disagrees(tolerance))
     }
 }
 

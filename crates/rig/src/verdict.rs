@@ -10,16 +10,19 @@ use super::reduce::Evidence;
 /// How far two clocks of one core may be apart.
 pub const AGREEMENT: f64 = 0.01;
 
-/// The witness disagreed with the ruler in every block. `shared` says whether the placement probe
+/// The witness disagreed with the ruler in every block by more than that share of a cycle. `shared` says whether the placement probe
 /// found that CPUs of the cell share a core.
-pub fn contended(shared: bool, what: String) -> Unavailable {
+pub fn contended(shared: bool, tolerance: f64, what: String) -> Unavailable {
     if shared {
         let why = "contended: some of these CPUs share a core, as the placement probe says";
         return Unavailable::new(Obstacle::Measurement, what, why)
             .with_remedy("measure one CPU of each core: --cpus LIST");
     }
-    let why = "sibling busy: the add chain beside the payload disagreed with the multiply chain by \
-               more than 0.25 %, as it does when another hardware thread uses the core";
+    let why = format!(
+        "sibling busy: the add chain beside the payload disagreed with the multiply chain by more than \
+         {} %, as it does when another hardware thread uses the core",
+        tolerance * 100.0
+    );
     Unavailable::new(Obstacle::Measurement, what, why)
         .with_remedy("run again when the machine, or its SMT sibling, is idle")
 }

@@ -276,8 +276,8 @@ fn numbers(then: &MachineKey, now: &MachineKey) -> Vec<KeyDifference> {
         match [then, now].map(|key| has(&key.numbers, id)) {
             [Ok(a), Ok(b)] if a.unit == b.unit => difference((id, row), [a, b], are_quiet),
             [Err(_), Err(_)] if !NEEDED.contains(&id) || neither(id, then, now).is_some() => None,
-            // Which chains there are is asked of all of them.
-            [Ok(_), Err(_)] | [Err(_), Ok(_)] if id.starts_with(id::CYCLES) => None,
+            // How much of its behaviour must be known is asked of all of it.
+            [Ok(_), Err(_)] | [Err(_), Ok(_)] if [id::CYCLES, id::CACHE].contains(&row.id) => None,
             both => Some(lacking((id, row), both)),
         }
     };

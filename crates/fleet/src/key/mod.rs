@@ -23,7 +23,7 @@ use model::record::{
     CHANGED, FactValue, KEY_SCHEMA, KeyNumber, KeyPair, MachineKey, PairClass, Record, SAME_CORE,
     Samples, Series,
 };
-use model::stats::{mean, median_interval};
+use model::stats::{mean, median_interval, quantile};
 use model::{CpuId, Known, Obstacle, Seconds, Unavailable, Unit};
 
 pub use self::compare::{KeyComparison, KeyVerdict, compare};
@@ -209,12 +209,35 @@ fn cycles(record: &Record, first: CpuId) -> Vec<(String, Known<KeyNumber>)> {
         let area = if row.kind == "spin" { model::areas::pause::AREA } else { turbo::AREA };
         let series = alone(record, area, "cycles_per_op", &row.id, first);
         let found = number(&series, &row.id);
+        let found =
+            if row.kind == "spin" { found } else { found.and_then(|it| steady(it, &series)) };
         // What the machine cannot execute, it says by its instruction sets.
         let is_there = !series.is_empty()
             && found.as_ref().err().is_none_or(|reason| reason.obstacle == Obstacle::Measurement);
         is_there.then(|| (format!("{}{}", id::CYCLES, row.id), found.into()))
     };
     planned.filter_map(of).collect()
+}
+
+/// The cycles of a chain, whose repetitions are alike where nobody else uses the core. An interval of blocks tells itself.
+fn steady(cycles: KeyNumber, series: &[&Series]) -> Result<KeyNumber, Unavailable> {
+    const SPREAD_MAX: f64 = 0.02;
+    let all: Vec<f64> =
+        series.iter().filter_map(|it| it.samples()).flat_map(Samples::all).collect();
+    let quartiles = [0.25, 0.75].map(|share| quantile(&all, share));
+    match quartiles {
+        [Some(low), Some(high)]
+            if cycles.interval.is_none() && high - low > SPREAD_MAX * cycles.value =>
+        {
+            let spread = 100.0 * (high - low) / cycles.value;
+            let why = format!(
+                "half of its repetitions spread over {spread:.0} %, and there are too few blocks for an interval: \
+                 other work uses the core"
+            );
+            Err(absent("cycles of a chain", why))
+        }
+        _ => Ok(cycles),
+    }
 }
 
 /// Bytes per second that one core reads of what no cache holds.

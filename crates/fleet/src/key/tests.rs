@@ -2,9 +2,10 @@
 
 use std::sync::LazyLock;
 
+use model::areas::turbo;
 use model::record::{KeyNumber, MachineKey, PageKind, PairClass, Presentation, Record, Series};
 use model::{CpuId, Known, Obstacle, Seconds, Severity, Unavailable, Unit};
-use simulated::Model;
+use simulated::{Fault, Model};
 
 use super::{KeyComparison, KeyVerdict, around, compare, id, read};
 use crate::testing::{blank, cache, series};
@@ -77,6 +78,33 @@ fn a_machine_is_itself_whatever_its_noise() {
         assert_eq!(found.verdict, KeyVerdict::Yes, "{name}: {}", found.text);
         assert_eq!(found.text, "same kind, as it was", "{name}");
     }
+}
+
+/// Most blocks of the streams are shared there, and the usual tolerance would refuse them.
+#[test]
+fn busy_siblings_make_no_other_kind() {
+    let found = crate::threads::each(6, |at| {
+        let busy = key("epyc", |model| {
+            model.seed += at as u64;
+            model.faults.push(Fault::SiblingsBusyAtTimes);
+        });
+        compare(usual("epyc"), &busy)
+    });
+    for found in found {
+        assert_eq!(found.same_kind, KeyVerdict::Yes, "{}", found.text);
+    }
+}
+
+#[test]
+fn a_chain_whose_repetitions_differ_is_not_known() {
+    let of = |samples: &[f64]| {
+        let cell = series([turbo::AREA, "avx256_fma", "cycles_per_op"], "0", &[], &[samples]);
+        let number = KeyNumber { value: 4.0, unit: Unit::CyclePerOp, interval: None };
+        super::steady(number, &[&cell]).map(|it| it.value)
+    };
+    assert_eq!(of(&[3.99, 4.0, 4.0, 4.01]), Ok(4.0));
+    let reason = of(&[3.9, 4.6, 4.9, 5.1]).unwrap_err();
+    assert!(reason.why.contains("other work uses the core"), "{reason:?}");
 }
 
 fn beside(name: &str, change: impl FnOnce(&mut Model)) -> KeyComparison {

@@ -44,6 +44,7 @@ use rig::executor::threads::Threads;
 use rig::executor::{Executor, RunError, Stop};
 use rig::job::{Manner, Tools};
 use rig::placement::{self, Choice};
+use rig::reduce::WITNESS_TOLERANCE;
 use rig::ruler::Rulers;
 use rig::schedule;
 use rig::streams;
@@ -60,6 +61,8 @@ pub struct Request {
     pub ask: Box<Ask>,
     /// How threads take part.
     pub manner: Manner,
+    /// How far the add chain beside a stream may be from one cycle before the core counts as shared.
+    pub witness_tolerance: f64,
     /// Whose word is taken for the rate of the stamp clock.
     pub rate: RateChoice,
     /// What else is to be said of how it measures.
@@ -88,6 +91,7 @@ impl Request {
             streams: Vec::new(),
             ask: Box::new(ask),
             manner: Manner::USUAL,
+            witness_tolerance: WITNESS_TOLERANCE,
             rate: RateChoice::Best,
             remark: None,
             capabilities: &[],

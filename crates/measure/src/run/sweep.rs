@@ -21,6 +21,7 @@ use crate::run::plan::{
 use rig::collect::{Collector, Key, rounded};
 use rig::executor::{Executor, RunError, guarded};
 use rig::job::{Around, Repeat};
+use rig::reduce::WITNESS_TOLERANCE;
 use rig::{calibration, placement, reduce, ruler, traffic};
 
 /// What was measured.
@@ -57,7 +58,7 @@ pub(super) struct Swept {
 impl Swept {
     pub(super) fn new(sweeps_planned: u64, seed: u64) -> Swept {
         Swept {
-            collector: Collector::default(),
+            collector: Collector::within(WITNESS_TOLERANCE),
             rulers: Rulers::new(),
             own: BTreeMap::new(),
             probes: BTreeMap::new(),
@@ -180,6 +181,7 @@ pub(super) fn run(
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Swept, RunError> {
     let mut swept = Swept::new(program.sweeps, planning.machine.host.seed());
+    swept.collector = Collector::within(request.witness_tolerance);
     let chosen = vec![0; program.cells.len() + program.left_out.len()];
     let plain = Sweeper::new(executor, planning, program, request, chosen);
     let deadline = deadline(request.span, program);
