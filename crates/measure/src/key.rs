@@ -46,7 +46,7 @@ const TOLERANCE: f64 = 0.03;
 /// What a machine lets be read is a part of what it is.
 const ACCESS: &[&str] = &["pmu", "msr"];
 
-/// The run: as many blocks as there is time for, one at least.
+/// The run: as many blocks as there is time for; one at least, for which others of the machine may double the time.
 pub fn request(
     time: Seconds,
     cpus: Option<CpuSet>,
@@ -65,6 +65,7 @@ pub fn request(
         ])
     };
     Request {
+        patience: time,
         cpus: Choice::usual(cpus),
         streams,
         witness_tolerance: TOLERANCE,

@@ -277,7 +277,7 @@ fn numbers(then: &MachineKey, now: &MachineKey) -> Vec<KeyDifference> {
             [Ok(a), Ok(b)] if a.unit == b.unit => difference((id, row), [a, b], are_quiet),
             [Err(_), Err(_)] if !NEEDED.contains(&id) || neither(id, then, now).is_some() => None,
             // How much of its behaviour must be known is asked of all of it.
-            [Ok(_), Err(_)] | [Err(_), Ok(_)] if [id::CYCLES, id::CACHE].contains(&row.id) => None,
+            [Ok(_), Err(_)] | [Err(_), Ok(_)] if row.is_kind && row.id != id::TOTAL => None,
             both => Some(lacking((id, row), both)),
         }
     };

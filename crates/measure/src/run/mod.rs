@@ -53,6 +53,8 @@ use rig::streams;
 pub struct Request {
     /// How long it measures.
     pub span: Span,
+    /// How much later the first sweep over everything may end, where others use the machine.
+    pub patience: Seconds,
     /// Which CPUs it uses, and in which order.
     pub cpus: Choice,
     /// The streams that its areas choose from.
@@ -87,6 +89,7 @@ impl Request {
     ) -> Request {
         Request {
             span,
+            patience: Seconds(0.0),
             cpus: Choice::usual(None),
             streams: Vec::new(),
             ask: Box::new(ask),

@@ -184,7 +184,7 @@ pub(super) fn run(
     swept.collector = Collector::within(request.witness_tolerance);
     let chosen = vec![0; program.cells.len() + program.left_out.len()];
     let plain = Sweeper::new(executor, planning, program, request, chosen);
-    let deadline = deadline(request.span, program);
+    let deadline = deadline(request, program);
     let mut sweeper = Sweeper { instruments, progress: Some(progress), deadline, ..plain };
     if let Err(error) = sweeper.sweeps(&mut swept) {
         swept.end = Some(End::of(error, swept.collector.is_empty())?);
@@ -199,16 +199,16 @@ pub(super) fn run(
 }
 
 /// When a run has to be over. Its budget is a promise: a tenth more at most, or a second.
-fn deadline(span: Span, program: &Program) -> Option<Seconds> {
+fn deadline(request: &Request, program: &Program) -> Option<Seconds> {
     const MORE: (f64, Seconds) = (1.1, Seconds(1.0));
     /// Until threads have noticed, and a page is printed.
     const END: Seconds = Seconds(0.5);
     /// A plan is no promise, but a machine that others use for so long gives no better numbers later.
     const LATER: (f64, Seconds) = (2.0, Seconds(8.0));
-    match span {
+    match request.span {
         Span::Budget(time) | Span::All(time) => {
             let promised = (time * MORE.0).0.max((time + MORE.1).0);
-            Some(Seconds(promised) - END - program.afterwards)
+            Some(Seconds(promised) + request.patience - END - program.afterwards)
         }
         Span::Bounded(_) => Some(program.latest() * LATER.0 + LATER.1),
         Span::Blocks(_) => None,
