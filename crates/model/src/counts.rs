@@ -172,7 +172,9 @@ pub fn reasons(tables: &[Counts]) -> impl Iterator<Item = (String, Unavailable)>
     tables.iter().flat_map(|counts| {
         let rows = counts.events.iter().map(|row| (&row.event, absent(&row.count)));
         let metrics = counts.metrics.iter().map(|metric| (&metric.title, absent(&metric.value)));
-        rows.chain(metrics).filter_map(|(name, reason)| Some((name.clone(), reason?)))
+        let spot = counts.spot.as_ref().and_then(absent);
+        let spot = spot.map(|reason| (reason.what.clone(), reason));
+        rows.chain(metrics).filter_map(|(name, reason)| Some((name.clone(), reason?))).chain(spot)
     })
 }
 

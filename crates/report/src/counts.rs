@@ -6,6 +6,7 @@ use model::page::{Align, Block, Page, Remark, Table, Text, Tone};
 use model::record::{AnswerFound, BudgetRow, Counts, CountsRun, KnownAnswer, MetricValue, Record};
 use model::{Known, Unavailable};
 
+use crate::areas::datatypes::{plot, sentence};
 use model::counts::{Report, gathered, header, number, reasons};
 
 /// Tables of counts, how they were counted, and why some are missing.
@@ -25,6 +26,7 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
     }
     blocks.extend(explained(&run.tables));
     blocks.extend(metrics(&run.tables).map(Block::Table));
+    blocks.extend(placed(run));
     blocks.extend(answers(&run.answers).map(Block::Table));
     blocks.extend(budget(&run.budget).map(Block::Table));
     let missing = missing(run);
@@ -109,6 +111,27 @@ fn of_counts(caption: String, report: &Report, first: Align) -> Table {
 fn explained(tables: &[Counts]) -> Option<Block> {
     let sentences: Vec<Text> = tables.iter().filter_map(explanation).map(Text::from).collect();
     (!sentences.is_empty()).then_some(Block::List(sentences))
+}
+
+/// Where the work lies on each roofline, and what bounds it there.
+fn placed(run: &CountsRun) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    for roofline in &run.rooflines {
+        let spot = |counts: &'_ Counts| match &counts.spot {
+            Some(Known::Yes(spot)) if spot.cpus == roofline.cpus => Some(spot.clone()),
+            _ => None,
+        };
+        let spots: Vec<_> =
+            run.tables.iter().filter_map(|it| Some((header(it), spot(it)?))).collect();
+        if spots.is_empty() {
+            continue;
+        }
+        let named: Vec<_> = spots.iter().map(|(name, spot)| (name.clone(), spot)).collect();
+        blocks.push(plot(roofline, &named));
+        let sentences = named.iter().filter_map(|(name, spot)| sentence(roofline, name, spot));
+        blocks.push(Block::List(sentences.map(Text::from).collect()));
+    }
+    blocks
 }
 
 /// The unit of shares that add up to all.

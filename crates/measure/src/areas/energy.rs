@@ -5,9 +5,10 @@
 
 use std::collections::BTreeMap;
 
+use kernels::StreamRow;
 use machine::activity::{Activity, Interval, STOOD_STILL, Scope};
 pub(super) use model::areas::energy::{
-    AREA, BUSY, LOADED, NOBODY, PACKAGE, POWER, QUANTITIES, WORKLOAD,
+    AREA, BUSY, EVERYBODY, LOADED, NOBODY, PACKAGE, POWER, QUANTITIES, WORKLOAD,
 };
 use model::{CpuId, Obstacle, Reading, Seconds, Unavailable};
 
@@ -36,36 +37,76 @@ pub static ENERGY: Area = Area { needs: CLOCKS, ..Area::new(AREA, QUANTITIES, 0.
 
 fn proposal(plan: &Planning<'_>) -> Proposal {
     asked::of_heaviest(plan, WORKLOAD, |heaviest| {
-        let activity = Activity::open(plan.machine, None)?;
-        if let Some(missing) = activity.missing().iter().find(|it| it.header == POWER_HEADER) {
-            return Err(missing.reason.clone());
-        }
-        let mut packages: BTreeMap<u32, Vec<CpuId>> = BTreeMap::new();
-        for &cpu in &plan.placement.cpus {
-            if let Some(place) = plan.topology().place(cpu) {
-                packages.entry(place.package).or_default().push(cpu);
-            }
-        }
-        if packages.is_empty() {
-            let why = "the kernel does not say which package a CPU is in";
-            return Err(Unavailable::new(Obstacle::Hardware, WORKLOAD, why));
-        }
+        let packages = packages(plan)?;
+        let nobody = (NOBODY.to_owned(), Vec::new());
+        let each = packages.iter().map(|(it, cpus)| (it.to_string(), cpus.clone()));
+        let states = std::iter::once(nobody).chain(each).collect();
         let load = streams::load(plan.machine, heaviest, DATA)?;
-        let job = EnergyJob { packages, load, tools: streams::tools(plan.machine)? };
-        let work = CellWork::CustomJob(Box::new(job));
-        Ok(Proposal::from(vec![Cell { work, parameters: BTreeMap::new() }]))
+        let tools = streams::tools(plan.machine)?;
+        let job = EnergyJob { order: 0, workload: WORKLOAD, packages, states, load, tools };
+        Ok(Proposal::from(vec![job.cell()]))
     })
 }
 
-/// One package after the other works.
+/// All packages at once under each of these streams.
+pub(super) fn of_streams(
+    plan: &Planning<'_>,
+    rows: impl Iterator<Item = &'static StreamRow>,
+) -> Proposal {
+    let cells = || -> Result<Vec<Cell>, Unavailable> {
+        let packages = packages(plan)?;
+        let all = (EVERYBODY.to_owned(), plan.placement.cpus.clone());
+        let tools = streams::tools(plan.machine)?;
+        let can =
+            rows.filter_map(|row| Some((row.id, streams::load(plan.machine, row, DATA).ok()?)));
+        let job = |(order, (workload, load)): (usize, (&'static str, Load))| {
+            let (packages, states) = (packages.clone(), vec![all.clone()]);
+            EnergyJob { order, workload, packages, states, load, tools: tools.clone() }.cell()
+        };
+        Ok(can.enumerate().map(job).collect())
+    };
+    cells().map_or_else(|reason| Proposal::without(WORKLOAD, reason), Proposal::from)
+}
+
+/// The CPUs that are used, by package.
+///
+/// # Errors
+/// Where no package's counter can be read.
+fn packages(plan: &Planning<'_>) -> Result<BTreeMap<u32, Vec<CpuId>>, Unavailable> {
+    let activity = Activity::open(plan.machine, None)?;
+    if let Some(missing) = activity.missing().iter().find(|it| it.header == POWER_HEADER) {
+        return Err(missing.reason.clone());
+    }
+    let mut packages: BTreeMap<u32, Vec<CpuId>> = BTreeMap::new();
+    for &cpu in &plan.placement.cpus {
+        if let Some(place) = plan.topology().place(cpu) {
+            packages.entry(place.package).or_default().push(cpu);
+        }
+    }
+    if packages.is_empty() {
+        let why = "the kernel does not say which package a CPU is in";
+        return Err(Unavailable::new(Obstacle::Hardware, WORKLOAD, why));
+    }
+    Ok(packages)
+}
+
+/// Some CPUs work, then others.
 struct EnergyJob {
+    order: usize,
+    workload: &'static str,
     /// The CPUs that may be used, by package.
     packages: BTreeMap<u32, Vec<CpuId>>,
+    /// Who works, one after the other, by the word for it.
+    states: Vec<(String, Vec<CpuId>)>,
     load: Load,
     tools: Tools,
 }
 
 impl EnergyJob {
+    fn cell(self) -> Cell {
+        Cell { work: CellWork::CustomJob(Box::new(self)), parameters: BTreeMap::new() }
+    }
+
     /// What was read in some windows while these CPUs worked, if any do.
     fn looks(
         &self,
@@ -128,7 +169,7 @@ fn busy(
 impl CustomJob for EnergyJob {
     fn aim(&self) -> JobTarget {
         let cpus = self.packages.values().flatten().copied().collect();
-        JobTarget { order: 0, workload: WORKLOAD, cpus }
+        JobTarget { order: self.order, workload: self.workload, cpus }
     }
 
     fn cpu_of(&self, part: &BTreeMap<String, String>) -> CpuId {
@@ -138,8 +179,7 @@ impl CustomJob for EnergyJob {
     }
 
     fn duration(&self) -> Seconds {
-        let states = 1 + self.packages.len();
-        WINDOW * (states * (1 + LOOKS)) as f64
+        WINDOW * (self.states.len() * (1 + LOOKS)) as f64
     }
 
     fn busy(&self) -> Seconds {
@@ -165,9 +205,7 @@ impl CustomJob for EnergyJob {
             activity.cpus().iter().map(|place| (place.cpu, place.package)).collect();
         let mut run = Run::default();
         let mut around = None;
-        let nobody = (NOBODY.to_owned(), &[][..]);
-        let works = self.packages.iter().map(|(it, cpus)| (it.to_string(), &cpus[..]));
-        for (loaded, cpus) in std::iter::once(nobody).chain(works) {
+        for (loaded, cpus) in &self.states {
             let looks = self.looks(cpus, &mut activity, executor, &mut around)?;
             for (index, carrier) in activity.carriers(Scope::Package).into_iter().enumerate() {
                 let Some(&package) = numbers.get(&carrier) else { continue };

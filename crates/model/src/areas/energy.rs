@@ -12,6 +12,8 @@ pub const WORKLOAD: &str = "package load";
 pub const LOADED: &str = "loaded";
 /// The word for no package at work.
 pub const NOBODY: &str = "none";
+/// The word for all packages at work on one stream, which is the workload then.
+pub const EVERYBODY: &str = "all";
 /// The parameter that names the package whose counter it is.
 pub const PACKAGE: &str = "package";
 /// What a counter says.
@@ -43,5 +45,8 @@ pub static QUANTITIES: &[Quantity] = &[
 pub(super) fn name_of(series: &Series) -> Option<String> {
     let package = series.parameters.get(PACKAGE)?;
     let loaded = series.parameters.get(LOADED)?;
+    if loaded == EVERYBODY {
+        return Some(format!("power of package {package} under {}", series.workload));
+    }
     Some(format!("energy counter of package {package}, at work: {loaded}"))
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::{Roofline, RooflineSpot};
 use crate::cpus::CpuId;
 use crate::unavailable::{Known, Unavailable};
 
@@ -36,6 +37,9 @@ pub struct CountsRun {
     /// Counts of work whose counts are known, where that was asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<KnownAnswer>,
+    /// The rooflines that the work is placed on, where that was asked: those of another record.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rooflines: Vec<Roofline>,
     /// What was held against a budget, where there was one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub budget: Vec<BudgetRow>,
@@ -131,6 +135,9 @@ pub struct Counts {
     /// What follows from the counts: instructions per cycle, shares of slots.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<MetricValue>,
+    /// Where it lies below a roofline, where that was asked; or why that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spot: Option<Known<RooflineSpot>>,
     /// How it ended, where it was a command, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,

@@ -18,6 +18,7 @@ mod power;
 mod quiet;
 mod read;
 mod reference;
+mod roofline;
 mod samples;
 mod settings;
 mod speed_select;
@@ -55,6 +56,7 @@ pub use read::{ReadError, is_of_major, read};
 pub use reference::{
     LeftOutRecords, ReferencePlace, ReferencePosition, ReferenceRun, ReferenceSide, ResultKey,
 };
+pub use roofline::{Roofline, RooflineLevel, RooflinePeak, RooflineSpot};
 pub use samples::Samples;
 pub use settings::{
     ARM, ChangeOutcome, NO_LATENCY_LIMIT_US, Proof, ProofAnswer, Setting, SettingChange, Settings,

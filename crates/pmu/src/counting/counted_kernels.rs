@@ -14,7 +14,7 @@ use machine::memory::room;
 use machine::{Machine, facts};
 use model::page::si;
 use model::record::{CacheKind, CountedUnit, Counts};
-use model::{CpuId, CpuSet, Isa, Obstacle, Pages, Reading, Unavailable, Unit};
+use model::{CpuId, CpuSet, Datatype, Isa, Obstacle, Pages, Reading, Unavailable, Unit};
 use simulated::Model;
 use sys::memory::Mapping;
 
@@ -224,6 +224,20 @@ impl Spec {
                 let run = move |n| move_between([here, there], n);
                 Ok(doing(&mut plain("moves between two CPUs", "move", happens, run)))
             }
+        }
+    }
+}
+
+impl Spec {
+    /// The datatype that it computes with, and its operations in a unit, as its code says; none where it computes
+    /// nothing that a roofline knows.
+    pub fn operations(&self) -> Option<(Datatype, f64)> {
+        match self {
+            Spec::Memory(kernel, _) => {
+                (kernel.flops > 0).then(|| (Datatype::Fp64, f64::from(kernel.flops)))
+            }
+            Spec::Stream(row) => Some((row.datatype()?, f64::from(row.operations_per_op()?))),
+            _ => None,
         }
     }
 }

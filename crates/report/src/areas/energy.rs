@@ -1,6 +1,6 @@
 //! Energy counters: whether each follows the load of its own package, in watts that can be.
 
-use model::areas::energy::{AREA, BUSY, LOADED, NOBODY, PACKAGE, POWER};
+use model::areas::energy::{AREA, BUSY, LOADED, NOBODY, PACKAGE, POWER, WORKLOAD};
 use model::page::{Block, Table, Text, tally};
 use model::record::{Outcome, PowerLimit, PowerTerm, Record, Series};
 use model::stats::{mean, median};
@@ -20,7 +20,8 @@ struct Counter<'a> {
 
 /// All counters that were read.
 fn counters(record: &Record) -> Vec<Counter<'_>> {
-    let packages = record.series_of(AREA, POWER).filter(|it| it.samples().is_some());
+    let packages = record.series_of(AREA, POWER);
+    let packages = packages.filter(|it| it.workload == WORKLOAD && it.samples().is_some());
     let packages = in_order(packages.filter_map(|it| number(it, PACKAGE)));
     packages.into_iter().map(|package| Counter { record, package }).collect()
 }

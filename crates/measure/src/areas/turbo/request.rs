@@ -7,6 +7,7 @@ use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, Obstacle, Seconds, Unavailable};
 
 use super::super::datatypes::{self, DATATYPES};
+use super::super::energy::{self, ENERGY};
 use super::super::interference::{self, INTERFERENCE};
 use super::super::memory::{self, MEMORY};
 use super::super::preferred_cores::{self, PREFERRED_CORES};
@@ -134,6 +135,10 @@ impl TurboOptions {
             Tests::Datatypes => Ok(vec![
                 AreaRequest { area: &DATATYPES, proposal: datatypes::all(plan) },
                 AreaRequest { area: &MEMORY, proposal: memory::under_roof(plan) },
+                AreaRequest {
+                    area: &ENERGY,
+                    proposal: energy::of_streams(plan, datatypes::rows()),
+                },
             ]),
             Tests::Neighbours => {
                 let matrix = interference::Matrix::whole();

@@ -7,6 +7,8 @@ mod shown;
 use model::areas::datatypes::AREA;
 
 use super::Section;
+pub use roofline::rooflines;
+pub(crate) use roofline::{plot, sentence};
 pub(super) use shown::blocks;
 
 /// What it says.

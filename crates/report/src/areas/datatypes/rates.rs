@@ -1,6 +1,6 @@
 //! Rates of multiply-adds, read back out of a record.
 
-use model::areas::{datatypes, turbo};
+use model::areas::{datatypes, energy, turbo};
 use model::record::{PlannedWorkload, Record, Series};
 use model::stats::median;
 use model::{CpuSet, Datatype, in_order};
@@ -28,6 +28,8 @@ pub(super) struct Rate<'a> {
     ops_per_cycle: Option<f64>,
     /// In hertz: the sum over all cores, where each is known.
     clocks: Option<f64>,
+    /// What all packages drew meanwhile, in watts, where all CPUs were active and it was read.
+    pub(super) watts: Option<f64>,
     /// Whether any of its numbers rests on disturbed blocks alone, or on bursts that a quota cuts off.
     pub(super) is_doubtful: bool,
     pub(super) units: Option<Units>,
@@ -71,6 +73,18 @@ pub(super) fn is_within_quota(record: &Record, active: &CpuSet) -> bool {
     cpus.is_none_or(|cpus| cpus >= active.len() as f64)
 }
 
+/// What packages drew under a stream on these CPUs: the sum over all of them.
+fn watts(record: &Record, stream: &str, active: &CpuSet) -> Option<f64> {
+    let is_its = |it: &&Series| {
+        let is_all = it.parameters.get(energy::LOADED).is_some_and(|it| it == energy::EVERYBODY);
+        it.workload == stream && it.active == *active && is_all
+    };
+    let all = record.series_of(energy::AREA, energy::POWER).filter(is_its);
+    let each: Option<Vec<f64>> = all.map(|series| Some(series.summary()?.median)).collect();
+    let watts: f64 = each?.iter().sum();
+    (watts > 0.0).then_some(watts)
+}
+
 impl<'a> Rate<'a> {
     fn of(record: &'a Record, cell: &Cell<'a>) -> Option<Rate<'a>> {
         let stream = record.run.plan.workload(cell.workload)?;
@@ -110,6 +124,7 @@ impl<'a> Rate<'a> {
             active: cell.active,
             kind,
             is_mixed,
+            watts: watts(record, &stream.id, cell.active),
             per_second: seconds.iter().map(|seconds| operations / seconds).sum(),
             uncertainty: off.reduce(f64::max),
             ops_per_cycle,

@@ -6,119 +6,183 @@
 //! architectures", Communications of the ACM 52 (2009).
 
 use model::areas::memory;
-use model::page::{Block, Lines, Mark, Scale, Table, Text, Tone, tally};
-use model::record::Record;
-use model::{CpuSet, Datatype};
+use model::page::{Align, Block, Lines, Mark, Scale, Table, Text, Tone, si, tally};
+use model::record::{
+    Record, Roofline, RooflineLevel as Level, RooflinePeak as Peak, RooflineSpot as Spot,
+};
+use model::{CpuSet, Datatype, Unit};
 
-use super::rates::{Rate, is_within_quota};
-use super::shown::told;
+use super::rates::{Rate, is_within_quota, rates};
 use crate::cells::cells;
 
-/// What some CPUs do at most.
-struct Roofline<'a> {
-    active: &'a CpuSet,
-    /// The fastest stream of each datatype.
-    peaks: Vec<&'a Rate<'a>>,
-    /// Bytes a second of each level, the nearest first.
-    levels: Vec<(String, f64)>,
-}
-
-/// The rooflines of one CPU, the fastest, and of the most, as far as both peaks and bandwidth are known: plot and ridge
-/// points.
-pub(super) fn blocks(record: &Record, rates: &[Rate<'_>], ends: &[usize]) -> Vec<Block> {
-    let fastest = |count: &usize| {
-        let its = rates.iter().filter(|rate| rate.active.len() == *count);
+/// The rooflines of one CPU, the fastest, and of the most, as far as both peaks and bandwidth are known; none where the
+/// record has no datatypes.
+pub fn rooflines(record: &Record) -> Vec<Roofline> {
+    let rates = rates(record);
+    let counts = || rates.iter().map(|rate| rate.active.len());
+    let Some((fewest, most)) = counts().min().zip(counts().max()) else { return Vec::new() };
+    let fastest = |count: usize| {
+        let its = rates.iter().filter(|rate| rate.active.len() == count);
         its.max_by(|a, b| a.per_second.total_cmp(&b.per_second))
     };
-    let sets = ends.iter().filter_map(fastest).map(|rate| rate.active);
+    let ends = [fewest, most].into_iter().take(if fewest == most { 1 } else { 2 });
+    let sets = ends.filter_map(fastest).map(|rate| rate.active);
     let sets = sets.filter(|active| is_within_quota(record, active));
-    let all = sets.filter_map(|active| Roofline::of(record, rates, active));
-    all.flat_map(|roofline| [roofline.plot(), roofline.ridges()]).collect()
+    sets.filter_map(|active| of(record, &rates, active)).collect()
 }
 
-impl<'a> Roofline<'a> {
-    fn of(record: &Record, rates: &'a [Rate<'a>], active: &'a CpuSet) -> Option<Roofline<'a>> {
-        let caches = if active.len() == 1 { caches(record, active) } else { Vec::new() };
-        let levels: Vec<(String, f64)> =
-            caches.into_iter().chain(memory_of(record, active)).collect();
-        let fastest = |datatype: Datatype| {
-            let its = rates.iter().filter(|it| it.active == active && it.datatype == datatype);
-            its.max_by(|a, b| a.per_second.total_cmp(&b.per_second))
-        };
-        let peaks: Vec<&Rate<'_>> = Datatype::ALL.into_iter().filter_map(fastest).collect();
-        let is_known = !levels.is_empty() && !peaks.is_empty();
-        is_known.then_some(Roofline { active, peaks, levels })
-    }
+fn of(record: &Record, rates: &[Rate<'_>], active: &CpuSet) -> Option<Roofline> {
+    let caches = if active.len() == 1 { caches(record, active) } else { Vec::new() };
+    let levels: Vec<Level> = caches.into_iter().chain(memory_of(record, active)).collect();
+    let fastest = |datatype: Datatype| {
+        let its = rates.iter().filter(|it| it.active == active && it.datatype == datatype);
+        let fastest = its.max_by(|a, b| a.per_second.total_cmp(&b.per_second))?;
+        let (operations_per_second, is_doubtful) = (fastest.per_second, fastest.is_doubtful);
+        Some(Peak { datatype, operations_per_second, is_doubtful })
+    };
+    let peaks: Vec<Peak> = Datatype::ALL.into_iter().filter_map(fastest).collect();
+    let is_known = !levels.is_empty() && !peaks.is_empty();
+    is_known.then(|| Roofline { cpus: active.len() as u64, peaks, levels })
+}
 
-    /// Operations for each byte at which a level is fast enough for a datatype.
-    fn ridge(peak: &Rate<'_>, bytes_per_second: f64) -> f64 {
-        peak.per_second / bytes_per_second
-    }
+/// Operations for each byte at which a level is fast enough for a datatype.
+fn ridge(peak: &Peak, level: &Level) -> f64 {
+    peak.operations_per_second / level.bytes_per_second
+}
 
-    fn plot(&self) -> Block {
-        let bytes = |pick: fn(f64, f64) -> f64, from: f64| {
-            self.levels.iter().map(|(_, bytes)| *bytes).fold(from, pick)
-        };
-        let (fastest, slowest) = (bytes(f64::max, 0.0), bytes(f64::min, f64::INFINITY));
-        let top = self.peaks.iter().map(|it| it.per_second).fold(0.0, f64::max);
-        let end = 4.0 * top / slowest;
-        let from = 1.0 / 64.0;
-        let giga = |(x, y): (f64, f64)| (x, y / 1e9);
-        let memory = self.levels.iter().map(|(name, bytes)| {
-            let ends = [(from, from * bytes), (top / bytes, top)];
-            (name.clone(), ends.map(giga).to_vec())
-        });
-        let peaks = self.peaks.iter().map(|peak| {
-            let ends = [(Self::ridge(peak, fastest), peak.per_second), (end, peak.per_second)];
-            (peak.datatype.name().to_owned(), ends.map(giga).to_vec())
-        });
-        let marks = self.peaks.first().zip(self.levels.last()).map(|(peak, (name, bytes))| Mark {
-            at: Self::ridge(peak, *bytes),
-            text: format!("{} from {name}", peak.datatype.name()),
-        });
-        Block::Lines(Lines {
-            caption: format!("Roofline of {}", tally(self.active.len(), "CPU")),
-            x: "operations for each byte".to_owned(),
-            y: "billion operations a second".to_owned(),
-            x_scale: Scale::Logarithmic,
-            y_scale: Scale::Logarithmic,
-            reach: None,
-            lines: memory.chain(peaks).collect(),
-            marks: marks.into_iter().collect(),
-        })
-    }
+/// `Roofline of 2 CPUs`.
+fn caption(roofline: &Roofline) -> String {
+    format!("Roofline of {}", tally(roofline.cpus as usize, "CPU"))
+}
 
-    fn ridges(&self) -> Block {
-        let ridge =
-            |peak: &Rate<'_>, bytes: f64| Text::from(format!("{:.2}", Self::ridge(peak, bytes)));
-        let bandwidth = self
-            .levels
-            .iter()
-            .map(|(_, bytes)| Text::toned(format!("{:.1} GB/s", bytes / 1e9), Tone::Faint));
-        let row = |peak: &&Rate<'_>| {
-            let of_levels = self.levels.iter().map(|(_, bytes)| ridge(peak, *bytes));
-            [Text::from(peak.datatype.name()), told(peak)].into_iter().chain(of_levels).collect()
-        };
-        let first: Vec<Text> =
-            [Text::from(""), Text::from("")].into_iter().chain(bandwidth).collect();
-        let columns = self.levels.iter().map(|(name, _)| (name.clone(), model::page::Align::Right));
-        let legend = "with more operations for each byte of a level a program can reach the peak; with fewer, that level \
-                      bounds it";
-        Table::of(format!(
-            "Ridge points of {}, operations for each byte",
-            tally(self.active.len(), "CPU")
-        ))
+/// The roofline, with what lies below it by name.
+pub(crate) fn plot(roofline: &Roofline, spots: &[(String, &Spot)]) -> Block {
+    /// A spot is a short line: so far to both sides of it.
+    const WIDE: f64 = 1.15;
+    let Roofline { peaks, levels, .. } = roofline;
+    let bytes = |pick: fn(f64, f64) -> f64, from: f64| {
+        levels.iter().map(|level| level.bytes_per_second).fold(from, pick)
+    };
+    let (fastest, slowest) = (bytes(f64::max, 0.0), bytes(f64::min, f64::INFINITY));
+    let top = peaks.iter().map(|it| it.operations_per_second).fold(0.0, f64::max);
+    let leftmost = spots.iter().map(|(_, spot)| spot.intensity() / WIDE).fold(1.0 / 64.0, f64::min);
+    let rightmost = spots.iter().map(|(_, spot)| spot.intensity() * WIDE).fold(0.0, f64::max);
+    let end = rightmost.max(4.0 * top / slowest);
+    let giga = |(x, y): (f64, f64)| (x, y / 1e9);
+    let memory = levels.iter().map(|level| {
+        let ends = [(leftmost, level.allows(leftmost)), (top / level.bytes_per_second, top)];
+        (level.name.clone(), ends.map(giga).to_vec())
+    });
+    let peaks_of = peaks.iter().map(|peak| {
+        let most = peak.operations_per_second;
+        let ends = [(most / fastest, most), (end, most)];
+        (peak.datatype.name().to_owned(), ends.map(giga).to_vec())
+    });
+    let spots_of = spots.iter().map(|(name, spot)| {
+        let (at, rate) = (spot.intensity(), spot.rate());
+        (name.clone(), [(at / WIDE, rate), (at * WIDE, rate)].map(giga).to_vec())
+    });
+    let marks = peaks.first().zip(levels.last()).map(|(peak, level)| Mark {
+        at: ridge(peak, level),
+        text: format!("{} from {}", peak.datatype.name(), level.name),
+    });
+    Block::Lines(Lines {
+        caption: caption(roofline),
+        x: "operations for each byte".to_owned(),
+        y: "billion operations a second".to_owned(),
+        x_scale: Scale::Logarithmic,
+        y_scale: Scale::Logarithmic,
+        reach: None,
+        lines: memory.chain(peaks_of).chain(spots_of).collect(),
+        marks: marks.into_iter().collect(),
+    })
+}
+
+/// A line for each datatype, a column for each level.
+pub(super) fn ridges(roofline: &Roofline) -> Block {
+    let Roofline { peaks, levels, .. } = roofline;
+    let bandwidth = levels
+        .iter()
+        .map(|level| Text::toned(format!("{:.1} GB/s", level.bytes_per_second / 1e9), Tone::Faint));
+    let row = |peak: &Peak| {
+        let of_levels = levels.iter().map(|level| Text::from(format!("{:.2}", ridge(peak, level))));
+        let most = told(peak.operations_per_second, peak.datatype);
+        [Text::from(peak.datatype.name()), Text::from(most).doubted(peak.is_doubtful)]
+            .into_iter()
+            .chain(of_levels)
+            .collect()
+    };
+    let first: Vec<Text> = [Text::from(""), Text::from("")].into_iter().chain(bandwidth).collect();
+    let columns = levels.iter().map(|level| (level.name.clone(), Align::Right));
+    let legend = "with more operations for each byte of a level a program can reach the peak; with fewer, that level bounds \
+                  it";
+    let cpus = tally(roofline.cpus as usize, "CPU");
+    Table::of(format!("Ridge points of {cpus}, operations for each byte"))
         .left("datatype")
         .right("peak")
         .columns(columns)
-        .rows(std::iter::once(first).chain(self.peaks.iter().map(row)))
+        .rows(std::iter::once(first).chain(peaks.iter().map(row)))
         .legend([legend])
         .into()
-    }
+}
+
+/// `119.5 GFLOP/s`, or `956.0 GOP/s` of integers.
+pub(super) fn told(per_second: f64, datatype: Datatype) -> String {
+    let text = si::format(per_second, Unit::FlopPerSecond);
+    if datatype.is_floating() { text } else { text.replace("FLOP/s", "OP/s") }
+}
+
+/// What bounds work that lies there: the slowest level that it is not beyond, or the peak.
+pub(crate) fn sentence(roofline: &Roofline, name: &str, spot: &Spot) -> Option<String> {
+    /// Bandwidth is reached to so much, and measured as well as that.
+    const BEYOND: f64 = 1.05;
+    let (intensity, rate) = (spot.intensity(), spot.rate());
+    let of = |per_second| told(per_second, spot.datatype);
+    let share = |most: f64| format!("{:.0} %", 100.0 * rate / most);
+    let peak = roofline.peaks.iter().find(|peak| peak.datatype == spot.datatype)?;
+    let most = peak.operations_per_second;
+    let by = match &spot.by {
+        [operations, bytes] if operations == bytes => format!("both {bytes}"),
+        [operations, bytes] => format!("operations {operations}, bytes {bytes}"),
+    };
+    let is_beyond = |level: &Level| rate > BEYOND * level.allows(intensity);
+    let slowest_first = || roofline.levels.iter().rev();
+    let bound = match slowest_first().find(|level| !is_beyond(level)) {
+        _ if rate > BEYOND * most => {
+            "more than the peak: operations or time are other ones".to_owned()
+        }
+        Some(level) if level.allows(intensity) < most => {
+            let allowed = level.allows(intensity);
+            let name = short(level);
+            format!(
+                "{name} bounds it: it allows {}, of which that is {}",
+                of(allowed),
+                share(allowed)
+            )
+        }
+        Some(_) => "no level of memory bounds it, the peak does".to_owned(),
+        None => "more than any level allows: bytes or time are other ones".to_owned(),
+    };
+    let passed = slowest_first().take_while(|level| is_beyond(level)).last();
+    let passed = passed.map_or_else(String::new, |level| {
+        format!("faster than {} allows, so that its data come from nearer; ", short(level))
+    });
+    Some(format!(
+        "{name}: {intensity:.3} operations for each byte ({by}) at {}, {} of the {} peak of {}; {passed}{bound}.",
+        of(rate),
+        share(most),
+        spot.datatype.name(),
+        tally(roofline.cpus as usize, "CPU"),
+    ))
+}
+
+/// `L2` of `L2, reads`.
+fn short(level: &Level) -> &str {
+    level.name.split(',').next().unwrap_or_default()
 }
 
 /// What one CPU reads a second from each of its caches.
-fn caches(record: &Record, active: &CpuSet) -> Vec<(String, f64)> {
+fn caches(record: &Record, active: &CpuSet) -> Vec<Level> {
     let all = cells(record, |series| {
         let is_of = series.parameters.get(memory::QUESTION).is_some_and(|it| it == "sweep");
         series.area == memory::AREA && is_of && series.workload == "load"
@@ -135,20 +199,62 @@ fn caches(record: &Record, active: &CpuSet) -> Vec<(String, f64)> {
     let mut inner = 0;
     for (level, bytes) in memory::cache_sizes(&record.machine.topology, cpu) {
         // What fills a cache to the brim is in part beyond it; of what is little larger than the one before, much is there.
-        levels
-            .extend(best(2 * inner, bytes / 4 * 3).map(|rate| (format!("L{level}, reads"), rate)));
+        let of = |bytes_per_second| Level { name: format!("L{level}, reads"), bytes_per_second };
+        levels.extend(best(2 * inner, bytes / 4 * 3).map(of));
         inner = bytes;
     }
     levels
 }
 
 /// What these CPUs move a second to and from memory at most, as programs ask for it, and by which kernel.
-fn memory_of(record: &Record, active: &CpuSet) -> Option<(String, f64)> {
+fn memory_of(record: &Record, active: &CpuSet) -> Option<Level> {
     let all = cells(record, |series| {
         let is_of = series.parameters.get(memory::QUESTION).is_some_and(|it| it == "bandwidth");
         series.area == memory::AREA && is_of && series.active == *active
     });
     let rates = all.iter().filter_map(|cell| Some((cell.workload, cell.main_median("bandwidth")?)));
     let (kernel, rate) = rates.max_by(|a, b| a.1.total_cmp(&b.1))?;
-    Some((format!("memory, {kernel}"), rate))
+    Some(Level { name: format!("memory, {kernel}"), bytes_per_second: rate })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_is_bound_by_the_slowest_level_that_it_is_not_beyond() {
+        let level =
+            |name: &str, bytes_per_second| Level { name: name.to_owned(), bytes_per_second };
+        let peak = |datatype, operations_per_second| Peak {
+            datatype,
+            operations_per_second,
+            is_doubtful: false,
+        };
+        let roofline = Roofline {
+            cpus: 1,
+            peaks: vec![peak(Datatype::Fp64, 100e9), peak(Datatype::Int8, 800e9)],
+            levels: vec![level("L1, reads", 200e9), level("memory, triad", 10e9)],
+        };
+        let said = |datatype, operations, bytes| {
+            let by = ["stated", "counted"].map(str::to_owned);
+            let spot = Spot { cpus: 1, datatype, operations, bytes, seconds: 1.0, by };
+            sentence(&roofline, "it", &spot).unwrap()
+        };
+        let memory = said(Datatype::Fp64, 0.5e9, 6e9);
+        let wanted = "it: 0.083 operations for each byte (operations stated, bytes counted) at 500.0 MFLOP/s, 0 % of the \
+                      FP64 peak of 1 CPU; memory bounds it: it allows 833.3 MFLOP/s, of which that is 60 %.";
+        assert_eq!(memory, wanted);
+        let cache = said(Datatype::Fp64, 5e9, 60e9);
+        assert!(
+            cache.contains("faster than memory allows") && cache.contains("L1 bounds it"),
+            "{cache}"
+        );
+        let peak = said(Datatype::Int8, 700e9, 5e9);
+        assert!(
+            peak.contains("700.0 GOP/s, 88 % of the INT8 peak") && peak.contains("the peak does"),
+            "{peak}"
+        );
+        assert!(said(Datatype::Fp64, 200e9, 5e9).contains("more than the peak"));
+        assert!(said(Datatype::Fp64, 50e9, 900e9).contains("more than any level allows"));
+    }
 }

@@ -28,12 +28,18 @@ pub(crate) fn blocks(record: &Record) -> Vec<Block> {
     for count in &ends {
         table = table.right(tally(*count, "CPU")).right("MHz");
     }
+    let has_watts = lines.iter().any(|line| line.watts().is_some());
+    if has_watts {
+        table = table.right("W").right("per J");
+    }
+    let columns = [has_types, has_watts];
     let table = table
         .column("of theory", Align::Right)
-        .rows(lines.iter().map(|line| line.cells(has_types)))
+        .rows(lines.iter().map(|line| line.cells(columns)))
         .legend(legend(&rates));
     let mut blocks = vec![Block::Heading("Datatypes".to_owned()), table.into()];
-    blocks.extend(roofline::blocks(record, &rates, &ends));
+    let all = roofline::rooflines(record);
+    blocks.extend(all.iter().flat_map(|it| [roofline::plot(it, &[]), roofline::ridges(it)]));
     blocks
 }
 
@@ -61,6 +67,9 @@ fn legend(rates: &[Rate<'_>]) -> Vec<String> {
     }
     if rates.iter().any(|rate| rate.units.is_none() && !rate.is_mixed) {
         lines.push("unknown: nobody is known to have counted the units of such a core, or its clock is not known".to_owned());
+    }
+    if rates.iter().any(|rate| rate.watts.is_some()) {
+        lines.push("W: all packages with all CPUs at work, by their energy counters; per J: operations for each joule".to_owned());
     }
     lines.push("operands change no bit: under others power may allow a lower clock".to_owned());
     lines
@@ -94,7 +103,13 @@ impl<'a> Line<'a> {
         self.ends.iter().flatten().copied().next_back()
     }
 
-    fn cells(&self, has_types: bool) -> Vec<Text> {
+    /// The last, where it is known what it drew.
+    fn watts(&self) -> Option<(&'a Rate<'a>, f64)> {
+        let last = self.last()?;
+        Some((last, last.watts?))
+    }
+
+    fn cells(&self, [has_types, has_watts]: [bool; 2]) -> Vec<Text> {
         let Some((first, last)) = self.any().zip(self.last()) else { return Vec::new() };
         let absent = || Text::toned("-", Tone::Faint);
         let per_cycle = first.elements_per_cycle().or_else(|| last.elements_per_cycle());
@@ -110,6 +125,14 @@ impl<'a> Line<'a> {
             let clock = rate.and_then(Rate::clock);
             cells.push(clock.map_or_else(absent, |hertz| format!("{:.0}", hertz / 1e6).into()));
         }
+        if has_watts {
+            let watts = self.watts();
+            cells.push(watts.map_or_else(absent, |(_, watts)| format!("{watts:.0}").into()));
+            let per_joule = |(rate, watts): (&Rate<'_>, f64)| {
+                roofline::told(rate.per_second / watts, rate.datatype).replace("/s", "").into()
+            };
+            cells.push(watts.map_or_else(absent, per_joule));
+        }
         cells.push(match last.of_theory() {
             Some(share) => Text::from(format!("{:.1} %", share * 100.0)),
             None if last.is_mixed => absent(),
@@ -119,11 +142,8 @@ impl<'a> Line<'a> {
     }
 }
 
-/// `119.5 GFLOP/s`, or `956.0 GOP/s` of integers.
-pub(super) fn told(rate: &Rate<'_>) -> Text {
-    let text = si::format(rate.per_second, Unit::FlopPerSecond);
-    let text = if rate.datatype.is_floating() { text } else { text.replace("FLOP/s", "OP/s") };
-    Text::from(text).doubted(rate.is_doubtful)
+fn told(rate: &Rate<'_>) -> Text {
+    Text::from(roofline::told(rate.per_second, rate.datatype)).doubted(rate.is_doubtful)
 }
 
 /// Whether the widest vectors do more than those of half their width, and at which clock: of each type of core, on as many
@@ -160,8 +180,11 @@ fn of_kind(record: &Record, rates: &[Rate<'_>], kind: Option<&str>) -> Option<Te
             more => format!(" at a clock {more:.1} % higher"),
         }
     });
+    let power = wide.watts.zip(narrow.watts).map_or_else(String::new, |(wide, narrow)| {
+        format!(" and {wide:.0} W instead of {narrow:.0} W")
+    });
     let text = format!(
-        "{} multiply-adds of {} do {:.2} times what those of {} do{clock}, on {}{on}: {}{}.",
+        "{} multiply-adds of {} do {:.2} times what those of {} do{clock}{power}, on {}{on}: {}{}.",
         wide.datatype.name(),
         wide.width(),
         wide.per_second / narrow.per_second,

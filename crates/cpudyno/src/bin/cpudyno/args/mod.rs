@@ -59,7 +59,8 @@ pub(crate) use pause::PauseArgs;
 pub(crate) use plan::{AskedHosts, PlanArgs};
 pub(crate) use pmu::{
     AskedEvents, CpuModelArgs, PmuArgs, PmuCheckArgs, PmuCommand, PmuEventsCommand, PmuKernel,
-    PmuKernelArgs, PmuListArgs, PmuSelftestArgs, PmuStatArgs, PmuUpdateArgs, SavedBudget,
+    PmuKernelArgs, PmuListArgs, PmuSelftestArgs, PmuStatArgs, PmuUpdateArgs, RooflineOfRecord,
+    SavedBudget,
 };
 pub(crate) use quiet::QuietArgs;
 pub(crate) use settings::{Asked, Changing, SetArgs, SettingsArgs, UndoArgs, setting};

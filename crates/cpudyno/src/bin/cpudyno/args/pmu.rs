@@ -9,7 +9,8 @@ use pmu::events::{SOURCES, Source};
 
 use super::{BadValue, PresentationArgs};
 pub(crate) use counting::{
-    AskedEvents, PmuCheckArgs, PmuKernel, PmuKernelArgs, PmuSelftestArgs, PmuStatArgs, SavedBudget,
+    AskedEvents, PmuCheckArgs, PmuKernel, PmuKernelArgs, PmuSelftestArgs, PmuStatArgs,
+    RooflineOfRecord, SavedBudget,
 };
 
 /// Count hardware events of code, and list them.

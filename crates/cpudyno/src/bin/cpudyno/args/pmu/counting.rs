@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use model::CpuId;
 use model::name::did_you_mean;
+use model::{CpuId, Datatype};
 use pmu::counting::{BudgetKernel, Spec};
 use pmu::metrics::Metric;
 
@@ -29,8 +29,25 @@ pub(crate) struct PmuStatArgs {
     #[command(flatten)]
     pub(crate) budget: SavedBudget,
 
+    #[command(flatten)]
+    pub(crate) roofline: RooflineOfRecord,
+
+    /// Operations that it does, such as 2e9; by default they are counted, where events allow.
+    #[arg(long, value_parser = amount, requires = "roofline", value_name = "NUMBER")]
+    pub(crate) operations: Option<f64>,
+
+    /// Bytes that it moves from and to memory, such as 24e9; by default lines are counted.
+    ///
+    /// Lines that the last-level cache did not have: what is written back is not in them.
+    #[arg(long, value_parser = amount, requires = "roofline", value_name = "NUMBER")]
+    pub(crate) bytes: Option<f64>,
+
+    /// Datatype of its operations: fp64 (the default), fp32, fp16, bf16, int16 or int8.
+    #[arg(long, value_parser = datatype, requires = "roofline", value_name = "NAME")]
+    pub(crate) datatype: Option<Datatype>,
+
     /// Show which events would be counted; execute nothing.
-    #[arg(long, conflicts_with_all = ["json", "html"])]
+    #[arg(long, conflicts_with_all = ["json", "html", "roofline"])]
     pub(crate) dry_run: bool,
 
     #[command(flatten)]
@@ -100,8 +117,11 @@ pub(crate) struct PmuKernelArgs {
     #[command(flatten)]
     pub(crate) budget: SavedBudget,
 
+    #[command(flatten)]
+    pub(crate) roofline: RooflineOfRecord,
+
     /// Show the passes and the counters; count nothing.
-    #[arg(long, conflicts_with_all = ["json", "html"])]
+    #[arg(long, conflicts_with_all = ["json", "html", "roofline"])]
     pub(crate) dry_run: bool,
 
     #[command(flatten)]
@@ -224,6 +244,16 @@ pub(crate) struct AskedEvents {
     pub(crate) event_dir: Option<PathBuf>,
 }
 
+/// The record whose roofline work is placed on.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RooflineOfRecord {
+    /// Place the work on the roofline of this record.
+    ///
+    /// `cpudyno turbo --datatypes --json FILE` writes one with a roofline, `cpudyno sheet` from 20 s on.
+    #[arg(id = "roofline", long = "roofline", value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+}
+
 /// The counts per unit, as a file that later runs are compared with.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SavedBudget {
@@ -248,6 +278,18 @@ fn kernel(name: &str) -> Result<PmuKernel, BadValue> {
         };
         BadValue::new("no such kernel", hint)
     })
+}
+
+fn datatype(name: &str) -> Result<Datatype, BadValue> {
+    let is_it = |it: &Datatype| it.name().eq_ignore_ascii_case(name.trim());
+    Datatype::ALL.into_iter().find(is_it).ok_or_else(|| {
+        BadValue::new("no such datatype", "datatypes are fp64, fp32, fp16, bf16, int16 and int8")
+    })
+}
+
+fn amount(number: &str) -> Result<f64, BadValue> {
+    let found = number.trim().parse().ok().filter(|it: &f64| it.is_finite() && *it > 0.0);
+    found.ok_or_else(|| BadValue::new("not a number above 0", "write it as 2e9 or 2000000000"))
 }
 
 fn metric(id: &str) -> Result<String, BadValue> {

@@ -13,6 +13,7 @@ use super::counting::{
     Done, EventSelection, GENERIC, budget_file, cannot_count, described, not_csv, print, save,
     session,
 };
+use super::roofline::{self, Work};
 use crate::args::{AskedEvents, PmuKernel, PmuKernelArgs};
 use crate::failure::Failure;
 
@@ -20,11 +21,16 @@ pub(super) fn run(machine: &Machine, args: &PmuKernelArgs) -> Result<ExitCode, F
     let (sinks, look) = sinks(args.output.clone())?;
     not_csv(look.format)?;
     let work = wanted(args)?;
+    let record = described(machine, &look);
+    let rooflines = roofline::read(&args.roofline, &record)?;
     let kept = budget_file(&args.budget)?;
     let at = Where { pin: args.pin, neighbour: args.neighbour, dry_run: args.dry_run };
-    let done = count(machine, args.kernel, &work, &args.events, at)?;
+    let mut done = count(machine, args.kernel, &work, &args.events, at)?;
+    if let PmuKernel::Of(spec) = args.kernel {
+        roofline::place(&mut done.run, rooflines, &Work::Kernel(spec));
+    }
     let saved = save(kept, &args.budget, &done.run.tables, Some(work));
-    print(described(machine, &look), done.run.clone(), sinks, look.format)?;
+    print(record, done.run.clone(), sinks, look.format)?;
     saved.map(|()| done.code())
 }
 

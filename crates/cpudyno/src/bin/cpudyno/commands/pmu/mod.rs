@@ -5,6 +5,7 @@ mod counting;
 mod kernel;
 mod list;
 mod repl;
+mod roofline;
 mod selftest;
 mod stat;
 mod update;

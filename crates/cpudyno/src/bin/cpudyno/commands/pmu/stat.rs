@@ -4,7 +4,7 @@ use std::process::{ExitCode, ExitStatus};
 
 use machine::Machine;
 use model::record::{CountsRun, Record};
-use model::{CpuId, Known};
+use model::{CpuId, Datatype, Known};
 use pmu::counting::{Core, StatEvents, base_of_all, counters_of, plan, rehearse, software, stat};
 use pmu::events::Encoded;
 
@@ -12,22 +12,34 @@ use super::super::{Delivery, Sinks, child, sinks};
 use super::counting::{
     Done, EventSelection, GENERIC, budget_file, described, not_csv, save, session,
 };
+use super::roofline::{self, Work};
 use crate::args::{AskedEvents, Format, PmuStatArgs};
 use crate::failure::Failure;
 use crate::output;
 
 pub(super) fn run(machine: &Machine, args: PmuStatArgs) -> Result<ExitCode, Failure> {
-    let PmuStatArgs { events, budget, dry_run, output, command: words } = args;
+    let PmuStatArgs { mut events, budget, dry_run, output, command: words, .. } = args;
     let (sinks, look) = sinks(output)?;
     not_csv(look.format)?;
     if dry_run {
         let all = all(machine, &events, true)?;
         return planned(machine, &all, described(machine, &look), look.format);
     }
+    let record = described(machine, &look);
+    let rooflines = roofline::read(&args.roofline, &record)?;
+    let work = Work::Command {
+        datatype: args.datatype.unwrap_or(Datatype::Fp64),
+        operations: args.operations,
+        bytes: args.bytes,
+    };
+    if !rooflines.is_empty() {
+        events.metrics.extend(work.metrics());
+    }
     let kept = budget_file(&budget)?;
-    let (status, done) = count(machine, &events, &words)?;
+    let (status, mut done) = count(machine, &events, &words)?;
+    roofline::place(&mut done.run, rooflines, &work);
     // A table that was counted is not lost with the file of its budget.
-    print(described(machine, &look), done.run.clone(), sinks, look.format)?;
+    print(record, done.run.clone(), sinks, look.format)?;
     save(kept, &budget, &done.run.tables, None)?;
     // The command's own code goes first.
     Ok(if status.success() { done.code() } else { ExitCode::from(child::code(status)) })
