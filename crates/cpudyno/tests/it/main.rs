@@ -38,6 +38,7 @@ mod quiet;
 mod readme;
 mod real;
 mod record;
+mod roofline;
 mod settings;
 mod signals;
 mod simulated;
