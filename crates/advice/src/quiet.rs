@@ -57,7 +57,7 @@ fn lines(record: &Record, run: &QuietRun) -> Vec<(String, Text)> {
         }
         _ => None,
     };
-    let time = |seconds: Seconds| si::format(seconds.0, Unit::Second);
+    let time = |seconds: Seconds| si::run_length(seconds.0);
     let rows = [
         ("Command", Some(run.program.clone())),
         ("Ended", ended),

@@ -18,7 +18,7 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
         }
         None => "Does every core compute right?".to_owned(),
     };
-    let (tool, time) = (&record.tool, si::format(run.seconds, Unit::Second));
+    let (tool, time) = (&record.tool, si::run_length(run.seconds));
     let subtitle = format!("{} {}, {}, {time}", tool.name, tool.version, record.run.started);
     let mut blocks = vec![Block::Title { text, subtitle }];
     blocks.extend(answer(run).into_iter().map(Block::Paragraph));
@@ -49,7 +49,7 @@ fn least(run: &VerifyRun) -> u64 {
 /// The answer in two sentences.
 pub fn answer(run: &VerifyRun) -> Vec<Text> {
     let all = run.all();
-    let time = si::format(run.seconds, Unit::Second);
+    let time = si::run_length(run.seconds);
     if run.cpus.iter().all(|cpu| cpu.calls == 0) {
         return vec![Text::toned("Cannot tell: nothing was compared.", Tone::Warning)];
     }

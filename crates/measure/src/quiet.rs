@@ -276,7 +276,7 @@ fn failed(end: CommandEnd, seconds: Seconds) -> Option<Finding> {
             (Severity::Note, "quiet.failed", text)
         }
         CommandEnd::Signal(signal) => {
-            let after = si::format(seconds.0, Unit::Second);
+            let after = si::run_length(seconds.0);
             let text = format!("signal {signal} ended the command after {after}: it has no result");
             (Severity::Serious, "quiet.killed", text)
         }

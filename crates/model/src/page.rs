@@ -621,6 +621,23 @@ pub mod si {
         }
     }
 
+    /// How long something ran that people wait for: `41.30 s`, and from five minutes on `20 min`, `20 min 34 s`,
+    /// `3 h 20 min`.
+    pub fn run_length(seconds: f64) -> String {
+        const MINUTES_FROM: f64 = 300.0;
+        const HOURS_FROM: f64 = 3600.0;
+        let two = |whole: f64, name: &str, rest: f64, finer: &str| match rest {
+            0.0 => format!("{whole:.0} {name}"),
+            rest => format!("{whole:.0} {name} {rest:.0} {finer}"),
+        };
+        let (rounded, minutes) = (seconds.round(), (seconds / 60.0).round());
+        match seconds {
+            s if s >= HOURS_FROM => two((minutes / 60.0).floor(), "h", minutes % 60.0, "min"),
+            s if s >= MINUTES_FROM => two((rounded / 60.0).floor(), "min", rounded % 60.0, "s"),
+            _ => format(seconds, Unit::Second),
+        }
+    }
+
     fn prefixed(value: f64, symbol: &str) -> String {
         const PREFIXES: [(f64, &str); 8] = [
             (1e12, "T"),
@@ -667,6 +684,22 @@ pub mod si {
     #[cfg(test)]
     mod tests {
         use super::*;
+
+        #[test]
+        fn people_wait_for_minutes() {
+            for (seconds, text) in [
+                (0.25, "250.0 ms"),
+                (120.04, "120.0 s"),
+                (300.0, "5 min"),
+                (1200.03, "20 min"),
+                (1234.4, "20 min 34 s"),
+                (3599.7, "60 min"),
+                (3600.0, "1 h"),
+                (12_010.0, "3 h 20 min"),
+            ] {
+                assert_eq!(run_length(seconds), text);
+            }
+        }
 
         #[test]
         fn prefixes_fit() {

@@ -72,16 +72,14 @@ fn in_brief(outline: &Outline) -> Block {
         Span::All(time) => ((time / sweep) as u64).max(1).min(outline.sweeps),
         Span::Budget(_) | Span::Blocks(_) | Span::Bounded(_) => outline.sweeps,
     };
-    let takes = si::format(sweep.0 * sweeps as f64 + once.0, Unit::Second);
+    let takes = si::run_length(sweep.0 * sweeps as f64 + once.0);
     let fitting = planned(outline).count();
     let (fit, given) = match outline.span {
         Span::Budget(budget) => {
-            (" fit into the budget", format!(" of {}", si::format(budget.0, Unit::Second)))
+            (" fit into the budget", format!(" of {}", si::run_length(budget.0)))
         }
-        Span::All(time) => ("", format!(" of {}", si::format(time.0, Unit::Second))),
-        Span::Bounded(_) => {
-            ("", format!(", {} at most", si::format(outline.seconds_max.0, Unit::Second)))
-        }
+        Span::All(time) => ("", format!(" of {}", si::run_length(time.0))),
+        Span::Bounded(_) => ("", format!(", {} at most", si::run_length(outline.seconds_max.0))),
         Span::Blocks(_) => ("", String::new()),
     };
     let usable = format!("{} of {} online", outline.usable.len(), outline.online.len());
@@ -103,7 +101,7 @@ fn in_brief(outline: &Outline) -> Block {
 
 /// What is gone through again and again, and what once.
 fn in_order(sweeps: u64, sweep: Seconds, once: Seconds) -> String {
-    let time = |seconds: Seconds| si::format(seconds.0, Unit::Second);
+    let time = |seconds: Seconds| si::run_length(seconds.0);
     let each = format!("{sweeps}, each one block of every cell: {}", time(sweep));
     match (sweep.0 > 0.0, once.0 > 0.0) {
         (_, false) => each,
@@ -136,7 +134,7 @@ fn cells(outline: &Outline) -> Block {
             Text::from(workload.area),
             Text::from(workload.id),
             Text::from(counts(planned)),
-            Text::from(si::format(sweep.0, Unit::Second)),
+            Text::from(si::run_length(sweep.0)),
         ];
         if has_kinds {
             cells.push(Text::from(kinds.as_str()));

@@ -2,7 +2,7 @@
 
 use model::page::si;
 use model::record::{GateCode, GateItem, GateState, Record, VerifyRun, WrongAnswers};
-use model::{Finding, Unit};
+use model::Finding;
 
 /// Whether a finding is of such an answer.
 pub(super) fn is_of_answers(finding: &Finding) -> bool {
@@ -41,7 +41,7 @@ fn right(run: &VerifyRun) -> GateItem {
             ..item
         };
     }
-    let time = si::format(run.seconds, Unit::Second);
+    let time = si::run_length(run.seconds);
     let found = format!("none wrong in {:.1e} ops of each CPU, in {time}", least as f64);
     GateItem { found: Some(found), ..item }
 }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use model::page::{Block, Lines, Scale, Table, Text, Tone, si};
 use model::record::{PowerTerm, Record, Series};
 use model::stats::median;
-use model::{Finding, Unit, in_order, in_order_of};
+use model::{Finding, in_order, in_order_of};
 
 use super::Section;
 use super::turbo::clocked::{Clocked, Lighter, LimitEvidence};
@@ -380,7 +380,7 @@ fn table(record: &Record, soaked: &[Soaked<'_>]) -> Block {
     // Times are the middles of windows of equal length.
     let windows = soaked[0].time.len() as f64;
     let last = soaked[0].time.last().copied().unwrap_or(0.0);
-    let long = si::format(last * windows / (windows - 0.5), Unit::Second);
+    let long = si::run_length(last * windows / (windows - 0.5));
     let streams = in_order(soaked.iter().map(|it| it.stream));
     let others = if streams.len() > 1 { " after the other" } else { "" };
     // Of a steady clock the same for all streams.
@@ -415,7 +415,7 @@ fn rested(record: &Record, soaked: &Soaked<'_>) -> Option<String> {
     let stream = soaked.stream;
     let limits = || record.clock.iter().flat_map(|clock| &clock.power);
     let is_told = limits().any(|limit| limit.term == PowerTerm::Long);
-    let said = |seconds| si::format(seconds, Unit::Second);
+    let said = si::run_length;
     let enough = match time_constant(limits()) {
         None if is_told => "there is no PL1 that remembers".to_owned(),
         None => "how long PL1 remembers is not known".to_owned(),
