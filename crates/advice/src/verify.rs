@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use model::page::{Block, Page, Table, Text, Tone, si, tally};
 use model::record::{Record, VerifiedCpu, VerifiedWorkload, VerifyRun, WrongAnswer, WrongAnswers};
 use model::{CpuSet, Known, Unavailable, Unit};
-use report::parts;
+use report::parts::{self, ops};
 
 use crate::frame::ending;
 
@@ -34,11 +34,6 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
     }
     blocks.extend(ending(record, verbosity));
     Page { blocks }
-}
-
-/// A count of ops: 3.1e11.
-fn ops(count: u64) -> String {
-    if count < 100_000 { count.to_string() } else { format!("{:.1e}", count as f64) }
 }
 
 /// The fewest ops that a CPU was compared in: what is said of all of them.

@@ -169,8 +169,8 @@ fn cancelling(digits: u64) -> Constants {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Kind;
     use crate::streams::TABLE;
+    use crate::{Data, Kind};
 
     /// Each kind, bits at all places, and some chance.
     fn all() -> impl Iterator<Item = Pattern> {
@@ -192,6 +192,21 @@ mod tests {
                         (runnable.run(iterations, &operands), row.expected(iterations, &operands));
                     assert_eq!(found, expected, "{} {pattern:?} {iterations}", row.id);
                 }
+            }
+        }
+    }
+
+    /// Repetitions that are timed have more ops than those that are only compared.
+    #[test]
+    fn streams_answer_as_plain_arithmetic_does_after_as_many_ops_as_are_timed() {
+        const OPS_TIMED: u64 = 400_003;
+        let streams = TABLE.iter().filter(|row| row.kind != Kind::Spin);
+        for runnable in streams.filter_map(|row| row.runnable().ok()) {
+            let row = runnable.row();
+            for data in [Data::Quiet, Data::Toggling] {
+                let (iterations, operands) = (row.iterations_of(OPS_TIMED), data.operands());
+                let found = runnable.run(iterations, operands);
+                assert_eq!(found, row.expected(iterations, operands), "{} {data:?}", row.id);
             }
         }
     }

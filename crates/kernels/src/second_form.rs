@@ -1,10 +1,16 @@
 //! The same computation by other instructions: another width, another encoding, or the whole number of ops of one chain
 //! by another stream.
 
+use crate::arithmetic::Arithmetic;
 use crate::streams::TABLE;
 use crate::{Kind, StreamRow};
 
 impl StreamRow {
+    /// Whether it computes something: one that waits on purpose does not.
+    pub fn computes(&self) -> bool {
+        !matches!(self.kind, Kind::Spin | Kind::Null)
+    }
+
     /// Another stream that computes the same in each lane, by another instruction or at another width, and that `can` be
     /// executed; none: no other instruction of the table does.
     pub fn second_form(
@@ -24,6 +30,15 @@ impl StreamRow {
             || TABLE.iter().filter(is_same).filter(is_other).filter(|row| can(row)).copied();
         // Another encoding says more than another width of one, which has the same units.
         others().find(|row| row.mnemonic != self.mnemonic).or_else(|| others().next())
+    }
+
+    /// Whether the portable computation has its answer after any number of ops: not where an instruction adds several
+    /// rounded products in an order of its own, whose sums are exact for a while only.
+    pub fn is_known_after_any(&self) -> bool {
+        !matches!(
+            self.arithmetic,
+            Arithmetic::DotBrain | Arithmetic::TileBrain | Arithmetic::TileHalf
+        )
     }
 
     /// Trips through the body in which each chain has so many ops.

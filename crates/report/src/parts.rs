@@ -3,8 +3,10 @@
 use crate::kit::{Absences, fact_table, value_text};
 use crate::speed_select;
 use model::areas;
-use model::page::{Block, Page, Remark, Table, Text, Tone, si};
-use model::record::{Fact, FactValue, Instrument, InstrumentState, Outcome, Record, Series};
+use model::page::{Block, Page, Remark, Table, Text, Tone, si, tally};
+use model::record::{
+    ComparedAnswers, Fact, FactValue, Instrument, InstrumentState, Outcome, Record, Series,
+};
 use model::{Known, Severity, Unavailable, Unit};
 
 /// What a colleague would ask first.
@@ -208,7 +210,26 @@ pub fn in_its_place(record: &Record, area: &str) -> Vec<Block> {
 /// The instruments and what their rates rest on.
 pub fn how(record: &Record) -> Vec<Block> {
     let heading = Block::Heading("How it was measured".to_owned());
-    vec![heading, instruments(record), rate_sources(record)]
+    let blocks = [heading, instruments(record), rate_sources(record)].into_iter();
+    blocks.chain(record.answers.as_ref().map(answers)).collect()
+}
+
+/// How many answers of streams were compared while these were timed.
+fn answers(answers: &ComparedAnswers) -> Block {
+    let ComparedAnswers { cpus, streams, ops_least, wrong, .. } = answers;
+    let found =
+        if wrong.is_empty() { "No wrong answer" } else { "Wrong answers (see the findings)" };
+    let on = match cpus.len() {
+        1 => format!("on CPU {cpus}"),
+        count => format!("on each of {count} CPUs ({cpus})"),
+    };
+    let (ops, streams) = (ops(*ops_least), tally(streams.len(), "stream"));
+    Block::Paragraph(format!("{found} in {ops} checked ops of {streams} {on}").into())
+}
+
+/// A count of ops: 3.1e11.
+pub fn ops(count: u64) -> String {
+    if count < 100_000 { count.to_string() } else { format!("{:.1e}", count as f64) }
 }
 
 /// How far the numbers can be trusted, from what the run saw.

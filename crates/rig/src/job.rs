@@ -5,6 +5,8 @@ use machine::instruments::aperf_mperf::Counts;
 use model::ticks::Stamp;
 use model::{CpuId, Seconds, Ticks, Unavailable};
 
+use super::checking::TimedAnswers;
+
 /// Something that a thread can repeat.
 #[derive(Clone, Copy)]
 pub struct Load {
@@ -25,8 +27,8 @@ pub struct Load {
 pub enum Body {
     /// By calling a kernel with these operands.
     Kernel(Runnable, &'static Operands),
-    /// Not at all: a model knows what it would cost.
-    Simulated,
+    /// Not at all: a model knows what it would cost, and it would answer as with these operands.
+    Simulated(&'static Operands),
 }
 
 /// The loads that every job uses beside its payload.
@@ -66,12 +68,19 @@ pub struct Manner {
     pub warm_up_max: Seconds,
     /// What makes upper halves of vector registers dirty before each repetition.
     pub dirty: Option<Dirtier>,
+    /// Whether the answers of payloads are compared, after the stamp.
+    pub compared: bool,
 }
 
 impl Manner {
     /// Pinned, together, and warm after 20 ms at most.
-    pub const USUAL: Manner =
-        Manner { pinned: true, together: true, warm_up_max: Seconds(20e-3), dirty: None };
+    pub const USUAL: Manner = Manner {
+        pinned: true,
+        together: true,
+        warm_up_max: Seconds(20e-3),
+        dirty: None,
+        compared: true,
+    };
 
     /// What is unusual about it, in words.
     pub fn words(&self) -> Option<String> {
@@ -247,6 +256,21 @@ pub struct RawMember {
     pub phases: Vec<RawPhase>,
     /// What went on around it.
     pub around: Around,
+    /// What its payload answered, of each number of iterations.
+    pub answers: Vec<TimedAnswers>,
+}
+
+impl RawMember {
+    /// Adds answers of a stretch to those with as many iterations.
+    pub(crate) fn answered(known: &mut Vec<TimedAnswers>, more: TimedAnswers) {
+        if more.found.is_empty() {
+            return;
+        }
+        match known.iter_mut().find(|it| it.iterations == more.iterations) {
+            Some(same) => same.add(&more),
+            None => known.push(more),
+        }
+    }
 }
 
 /// What went on around a member.

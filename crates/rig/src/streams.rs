@@ -26,13 +26,16 @@ pub fn load(machine: &Machine, row: &'static StreamRow, data: Data) -> Result<Lo
     let body = match &machine.simulated {
         Some(model) if model.cycles_per_op(row.id).is_some() => {
             in_loop_ops = simulated_in_loop(row);
-            Body::Simulated
+            Body::Simulated(data.operands())
         }
         Some(model) => {
             let why = format!("the simulated machine `{}` has no cost for it", model.name);
             return Err(Unavailable::new(Obstacle::Hardware, row.id, why));
         }
-        None if machine.elsewhere.is_some() => allowed_elsewhere(machine, row)?,
+        None if machine.elsewhere.is_some() => {
+            allowed_elsewhere(machine, row)?;
+            Body::Simulated(data.operands())
+        }
         None => {
             if row.needs.contains(&Isa::AmxTile) {
                 // Where the kernel refuses, the row says so itself.
@@ -125,14 +128,14 @@ pub fn moves_data(machine: &Machine) -> Result<(), Unavailable> {
 
 /// On a machine that is not here a stream can be planned, by what that machine says of itself, and
 /// not run.
-fn allowed_elsewhere(machine: &Machine, row: &StreamRow) -> Result<Body, Unavailable> {
+fn allowed_elsewhere(machine: &Machine, row: &StreamRow) -> Result<(), Unavailable> {
     if row.needs.is_empty() {
-        return Ok(Body::Simulated);
+        return Ok(());
     }
     let offered = machine::facts::isa(machine);
     let known = offered.as_deref().unwrap_or_default();
     let lacking = row.lacking(|isa| known.contains(&isa));
-    lacking.map_or(Ok(Body::Simulated), |lacking| Err(or_unknown(lacking, offered.as_ref().err())))
+    lacking.map_or(Ok(()), |lacking| Err(or_unknown(lacking, offered.as_ref().err())))
 }
 
 /// Lets a load's kernel prove its answer; a simulated load has none.
@@ -142,7 +145,7 @@ pub fn verify(load: &Load) -> Result<(), kernels::WrongAnswer> {
             kernel.verify()?;
             kernel.in_loop().iter().try_for_each(kernels::InLoop::verify)
         }
-        Body::Simulated => Ok(()),
+        Body::Simulated(_) => Ok(()),
     }
 }
 

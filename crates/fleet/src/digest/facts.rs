@@ -1,7 +1,9 @@
 //! What a machine says of itself, in words, as far as that tells one machine or run from another.
 
-use model::Known;
-use model::record::{BUSY_CPUS, DigestFact, Fact, FactValue, NONE_BUSY, Record};
+use model::record::{
+    BUSY_CPUS, ComparedAnswers, DigestFact, Fact, FactValue, NONE_BUSY, Record, VerifyRun,
+};
+use model::{CpuSet, Known};
 
 use report::kit::value_text;
 
@@ -23,10 +25,15 @@ pub(crate) const WRONG: &str = "verify.wrong";
 /// What it says where there are none.
 pub(crate) const NONE_WRONG: &str = "none";
 
-/// CPUs that compute wrong, where answers were compared.
+/// CPUs that compute wrong, where answers were compared, or some were wrong that were compared on the way.
 fn answers(record: &Record) -> Option<DigestFact> {
-    let run = record.verify.as_ref()?;
-    let faulty = run.faulty();
+    let timed = record.answers.as_ref().map(ComparedAnswers::faulty).unwrap_or_default();
+    let run = record.verify.as_ref();
+    if run.is_none() && timed.is_empty() {
+        return None;
+    }
+    let of_run = run.map(VerifyRun::faulty).unwrap_or_default();
+    let faulty: CpuSet = of_run.iter().chain(timed.iter()).collect();
     let text = if faulty.is_empty() { NONE_WRONG.to_owned() } else { format!("CPU {faulty}") };
     let label = "CPUs that compute wrong".to_owned();
     Some(DigestFact { id: WRONG.to_owned(), label, text: Some(text) })

@@ -1,8 +1,8 @@
 //! Answers of CPUs that were compared: one that is wrong fails the machine, whatever else holds.
 
+use model::Finding;
 use model::page::si;
 use model::record::{GateCode, GateItem, GateState, Record, VerifyRun, WrongAnswers};
-use model::Finding;
 
 /// Whether a finding is of such an answer.
 pub(super) fn is_of_answers(finding: &Finding) -> bool {
@@ -11,8 +11,13 @@ pub(super) fn is_of_answers(finding: &Finding) -> bool {
 
 /// What came of the comparison, where there was one.
 pub(super) fn items(record: &Record) -> Vec<GateItem> {
-    let Some(run) = &record.verify else { return Vec::new() };
-    if run.wrong.is_empty() { vec![right(run)] } else { run.wrong.iter().map(wrong).collect() }
+    // What was wrong on the way is no less wrong; that nothing was says less than a comparison, and is no item.
+    let timed = record.answers.iter().flat_map(|answers| &answers.wrong).map(wrong);
+    let compared = record.verify.iter().flat_map(|run| match &run.wrong[..] {
+        [] => vec![right(run)],
+        some => some.iter().map(wrong).collect(),
+    });
+    compared.chain(timed).collect()
 }
 
 fn blank(name: String) -> GateItem {

@@ -502,7 +502,10 @@ mod tests {
         let (stamps, mixtures) = (stamps.collect(), vec![None]);
         let phase = RawPhase { iterations: vec![1], mixtures, stamps, counted: None };
         let around = Around::default();
-        RawRepeat { members: vec![RawMember { cpu: CpuId(0), phases: vec![phase], around }] }
+        let answers = Vec::new();
+        RawRepeat {
+            members: vec![RawMember { cpu: CpuId(0), phases: vec![phase], around, answers }],
+        }
     }
 
     #[test]

@@ -21,8 +21,9 @@ use super::controllers::Controllers;
 use super::counters::Counters;
 use super::sweep::{End, Own, ReasonCounts, Swept};
 use super::variant_trials::Trial;
-use super::{Planned, Program, Request, Span, events, speed_select};
+use super::{Planned, Program, Request, Span, answers, events, speed_select};
 use crate::run::plan::{CellWork, Workload};
+use crate::verify::tally;
 use rig::collect::rounded;
 use rig::executor::RunError;
 use rig::placement::{self, Placement};
@@ -90,6 +91,10 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
     series.extend(idle_series(&plan.cpus, idle));
     series.extend(trials(program, run.trials));
     series.extend(parts.activity);
+    let wrong = run.compared.as_ref().map_or(&[][..], |answers| &answers.wrong);
+    answers::refuse(&mut series, wrong);
+    findings.extend(wrong.iter().map(tally::finding));
+    let compared = run.compared;
     let run = Run {
         seconds: parts.seconds.0,
         interrupted: is_interrupted.then(|| "stopped".to_owned()),
@@ -103,6 +108,7 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
         series,
         clock: parts.clock,
         speed_select: speed_select::told(machine, &program.areas),
+        answers: compared,
         findings,
         ..Record::new(run, parts.description)
     }

@@ -1,5 +1,6 @@
 //! A run: what areas ask for, measured within its time, as one record.
 
+mod answers;
 pub mod area;
 pub mod arm_env;
 mod assemble;
@@ -204,9 +205,8 @@ pub fn measure(
     let before = reasons.as_ref().map(|reasons| reasons.look(machine));
     let watch = Watch::begin(machine);
     let mut activity = program.activity(machine);
-    let memory = controllers.as_ref().and_then(Controllers::source);
-    let instruments = sweep::Instruments { memory, reasons: reasons.as_ref() };
-    let run = sweep::run(&mut *executor, &planning, &program, request, instruments, progress)?;
+    let instruments = sweep::Instruments::of(controllers.as_ref(), reasons.as_ref());
+    let mut run = sweep::run(&mut *executor, &planning, &program, request, instruments, progress)?;
     let clock = reasons.zip(before).map(|(reasons, before)| {
         let clock = before.and(&reasons.look(machine), machine, &cpus);
         let busy_seconds = Some(program.busy_seconds(&run, executor.elapsed()));
@@ -214,6 +214,7 @@ pub fn measure(
     });
     let activity = activity.as_mut().map_or_else(Vec::new, ActivityWatch::end);
     let seconds = executor.elapsed();
+    run.judge(&mut *executor, &planning, program.time);
     watch.wait(machine);
     let neighbours = watch.end(machine, &program.used());
     if let Some(controllers) = controllers.as_mut().filter(|_| run.end.is_none()) {

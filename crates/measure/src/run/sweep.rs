@@ -8,10 +8,12 @@ use fastrand::Rng;
 use machine::instruments::traffic::TrafficCounters;
 use machine::limits::{Looked, Meanwhile, Reasons};
 use machine::memory::room;
-use model::record::CHANGED;
+use model::record::{CHANGED, ComparedAnswers};
 use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, Obstacle, Pages, Seconds, Unavailable};
 
+use super::answers::Answers;
+use super::controllers::Controllers;
 use super::events;
 use super::variant_trials::{self, Trial};
 use super::{Planned, Program, Progress, Request, Rulers, Span};
@@ -53,6 +55,10 @@ pub(super) struct Swept {
     pub(super) end: Option<End>,
     /// For how long nothing ran in the middle of it.
     pub(super) stood_still: Seconds,
+    /// What streams answered.
+    answers: Answers,
+    /// What came of that, when all was measured.
+    pub(super) compared: Option<ComparedAnswers>,
 }
 
 impl Swept {
@@ -74,7 +80,20 @@ impl Swept {
             skipped: BTreeMap::new(),
             end: None,
             stood_still: Seconds(0.0),
+            answers: Answers::default(),
+            compared: None,
         }
+    }
+
+    /// Judges what streams answered, in a small share of the time of the run.
+    pub(super) fn judge(
+        &mut self,
+        executor: &mut dyn Executor,
+        planning: &Planning<'_>,
+        time: Seconds,
+    ) {
+        let cpus = &planning.placement.cpus;
+        self.compared = self.answers.judge(executor, cpus, planning.topology(), time);
     }
 
     /// What was done beside the cells: where it failed by itself they go on without it.
@@ -170,6 +189,12 @@ pub(super) struct Instruments<'a> {
     pub(super) memory: Option<&'a Arc<TrafficCounters>>,
     /// The registers of reasons for a lower clock.
     pub(super) reasons: Option<&'a Reasons>,
+}
+
+impl<'a> Instruments<'a> {
+    pub(super) fn of(controllers: Option<&'a Controllers>, reasons: Option<&'a Reasons>) -> Self {
+        Instruments { memory: controllers.and_then(Controllers::source), reasons }
+    }
 }
 
 pub(super) fn run(
@@ -519,12 +544,14 @@ impl<'a> Sweeper<'a> {
             }
         }
         let alone = streams.members.len() == 1;
+        let at = self.executor.elapsed();
         let pieces = std::iter::zip(raw.members, &streams.members).map(|(raw, active)| {
             let member = active.member;
             let ruler = swept.rulers.get(&raw.cpu).and_then(|ruler| ruler.as_ref().ok());
             let reduced = reduce::reduce(&raw, member.payload, &job, ruler, rate);
             let reduced = reduce::Reduced { overlap, ..reduced };
             swept.own.entry(raw.cpu).or_default().note(&reduced, alone);
+            swept.answers.note(raw.cpu, member.payload, &raw.answers, (at, alone));
             let Active { order, .. } = *active;
             let (workload, parameters) = (member.payload.id, BTreeMap::new());
             Piece { order, workload, cpu: raw.cpu, parameters, around: raw.around, reduced }

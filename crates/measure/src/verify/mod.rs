@@ -6,10 +6,11 @@
 //! workload runs on some CPUs alone, and on all of them at once. A wrong answer is tried again, there and elsewhere, and is
 //! kept (`tally`). Nothing lets the CPUs cool down.
 
+pub(crate) mod jury;
 mod reference;
 mod rounds;
 mod surroundings;
-mod tally;
+pub(crate) mod tally;
 mod workloads;
 
 use std::time::Instant;
@@ -21,6 +22,7 @@ use model::record::{Record, VerifyRun};
 use model::{CpuSet, Seconds};
 
 use crate::run::{Error, Progress, executor, refuse_elsewhere};
+use jury::Jury;
 use rig::executor::Stop;
 use rig::placement::Choice;
 use rounds::Rounds;
@@ -75,7 +77,7 @@ pub fn run(
         seed: machine.host.seed(),
         tally: Tally::new(&placement, &workloads),
         surroundings,
-        next: 0,
+        jury: Jury::new(&placement.cpus),
     };
     let ended = rounds.all(&workloads, progress)?;
     let seconds = (rounds.executor.elapsed() - rounds.began).0;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use kernels::patterns::{OPS_MAX, Pattern};
-use model::{CpuId, Seconds};
+use model::Seconds;
 
+use super::jury::Jury;
 use super::surroundings::Surroundings;
 use super::tally::{Call, Tally};
 use super::workloads::{self, Body, Workload};
@@ -31,8 +32,7 @@ pub(super) struct Rounds<'m, 'p> {
     pub(super) seed: u64,
     pub(super) tally: Tally,
     pub(super) surroundings: Surroundings<'m>,
-    /// The CPU that is the next to do something alone, as an index.
-    pub(super) next: usize,
+    pub(super) jury: Jury,
 }
 
 impl Rounds<'_, '_> {
@@ -88,7 +88,7 @@ impl Rounds<'_, '_> {
         let job = Checking { cpus: all.clone(), work, expected, time: stint, calls_max: None };
         let alone = if all.len() == 1 { 0 } else { all.len().min(ALONE_MAX) };
         for _ in 0..alone {
-            let cpu = self.rotate();
+            let cpu = self.jury.rotate();
             self.stint(&Checking { cpus: vec![cpu], ..job.clone() }, index, pattern)?;
         }
         self.stint(&job, index, pattern)?;
@@ -127,15 +127,9 @@ impl Rounds<'_, '_> {
             self.tally.describe(known.entry, checked, &call, at, around);
         }
         if known.is_new {
-            self.tally.wrong[known.entry].again = self.again(checked.cpu, job)?;
+            self.tally.wrong[known.entry].again =
+                self.jury.again(&mut *self.executor, checked.cpu, job)?;
         }
         Ok(())
-    }
-
-    /// The next CPU.
-    pub(super) fn rotate(&mut self) -> CpuId {
-        let cpus = &self.placement.cpus;
-        self.next = (self.next + 1) % cpus.len();
-        cpus[self.next]
     }
 }

@@ -15,7 +15,7 @@ use super::surroundings::Surroundings;
 use super::workloads::{Body, Workload};
 
 /// So many wrong answers of a CPU and a workload are kept as they are.
-const EXAMPLES_MAX: usize = 4;
+pub(crate) const EXAMPLES_MAX: usize = 4;
 
 /// What is counted.
 pub(super) struct Tally {
@@ -236,7 +236,7 @@ fn seat(topology: &Topology, cpu: CpuId) -> (u32, u32) {
 }
 
 /// What a wrong answer says of the machine.
-pub(super) fn finding(wrong: &WrongAnswers) -> Finding {
+pub(crate) fn finding(wrong: &WrongAnswers) -> Finding {
     let WrongAnswers { cpu, workload, calls, .. } = wrong;
     let bits = wrong.examples.first().map_or_else(String::new, |first| match &first.flipped[..] {
         [bit] => format!(", bit {bit} flipped"),

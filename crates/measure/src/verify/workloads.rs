@@ -3,7 +3,7 @@
 
 use kernels::memory::{MemoryKernel, TABLE as KERNELS};
 use kernels::streams::TABLE;
-use kernels::{Data, Kind, StreamRow};
+use kernels::{Data, StreamRow};
 use machine::Machine;
 use model::name::did_you_mean;
 use model::{Obstacle, Unavailable};
@@ -50,14 +50,9 @@ pub(super) fn trips(length: usize) -> u64 {
     ((1 << 17) / length as u64).max(1)
 }
 
-/// Whether a stream computes something: one that waits on purpose does not.
-fn computes(row: &StreamRow) -> bool {
-    !matches!(row.kind, Kind::Spin | Kind::Null)
-}
-
 /// The ids of all that can be compared.
 pub fn ids() -> impl Iterator<Item = &'static str> {
-    let streams = TABLE.iter().filter(|row| computes(row)).map(|row| row.id);
+    let streams = TABLE.iter().filter(|row| row.computes()).map(|row| row.id);
     streams.chain(KERNELS.iter().map(|kernel| kernel.id))
 }
 
@@ -82,7 +77,7 @@ pub(super) fn found(
     let is_wanted = |id: &str| wanted.is_empty() || wanted.iter().any(|it| it == id);
     let (mut workloads, mut left_out) = (Vec::new(), Vec::new());
     let load = |row| streams::load(machine, row, Data::Toggling);
-    for row in TABLE.iter().copied().filter(|row| computes(row) && is_wanted(row.id)) {
+    for row in TABLE.iter().copied().filter(|row| row.computes() && is_wanted(row.id)) {
         match load(row) {
             Ok(own) => {
                 let second = row.second_form(|row| load(row).is_ok());

@@ -1,6 +1,7 @@
 //! Areas, on simulated machines and with real threads.
 
 mod ab;
+mod answers;
 mod common;
 mod cores;
 mod counters;

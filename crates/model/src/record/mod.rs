@@ -71,7 +71,8 @@ pub use speed_select::{
 pub use sweep::{LeftOutBlock, SweepRun, SweptValue};
 pub use topology::{Cache, CacheKind, CpuPlace, Node, Relation, Topology, Unsaid};
 pub use verify::{
-    VerifiedCpu, VerifiedWorkload, VerifyRun, WrongAgain, WrongAnswer, WrongAnswers, WrongElsewhere,
+    ComparedAnswers, VerifiedCpu, VerifiedWorkload, VerifyRun, WrongAgain, WrongAnswer,
+    WrongAnswers, WrongElsewhere,
 };
 
 use std::collections::BTreeMap;
@@ -154,6 +155,9 @@ pub struct Record {
     /// Answers of CPUs that were compared, where that was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<VerifyRun>,
+    /// Answers of streams that were timed, where they were compared on the way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<ComparedAnswers>,
     /// Remarks on validity and result.
     pub findings: Vec<Finding>,
 }
@@ -183,6 +187,7 @@ impl Record {
             quiet: None,
             keys: Vec::new(),
             verify: None,
+            answers: None,
             findings: Vec::new(),
         }
     }

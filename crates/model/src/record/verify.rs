@@ -83,6 +83,27 @@ pub struct VerifiedWorkload {
     pub together: CpuSet,
 }
 
+/// Answers of repetitions that were timed, compared on the way: the short form of a [`VerifyRun`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ComparedAnswers {
+    /// The CPUs that gave them.
+    pub cpus: CpuSet,
+    /// The streams, by their ids.
+    pub streams: Vec<String>,
+    /// Repetitions whose answer was compared, on all CPUs.
+    pub calls: u64,
+    /// Ops in those of the CPU that has the fewest.
+    pub ops_least: u64,
+    /// Of so many streams with a number of iterations the answer was held against the portable computation.
+    pub with_reference: u64,
+    /// Of so many others repetitions were compared with one another alone.
+    pub among_themselves: u64,
+    /// Wrong answers, of each CPU and stream.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wrong: Vec<WrongAnswers>,
+}
+
 /// What one CPU computed wrong under one workload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -181,6 +202,17 @@ impl VerifyRun {
 
     /// CPUs that compute something wrong which others do not.
     pub fn faulty(&self) -> CpuSet {
-        self.wrong.iter().filter(|it| !it.is_everywhere()).map(|it| it.cpu).collect()
+        faulty(&self.wrong)
     }
+}
+
+impl ComparedAnswers {
+    /// CPUs that compute something wrong which others do not.
+    pub fn faulty(&self) -> CpuSet {
+        faulty(&self.wrong)
+    }
+}
+
+fn faulty(wrong: &[WrongAnswers]) -> CpuSet {
+    wrong.iter().filter(|it| !it.is_everywhere()).map(|it| it.cpu).collect()
 }

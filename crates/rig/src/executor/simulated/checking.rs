@@ -4,8 +4,8 @@ use kernels::memory::MemoryKernel;
 use model::{CpuId, Seconds};
 use simulated::{Busy, Model};
 
-use super::super::super::checking::{CheckedWork, Checking, RawChecked};
-use super::super::super::job::Member;
+use super::super::super::checking::{CheckedWork, Checking, RawChecked, TimedAnswers};
+use super::super::super::job::{Body, Load, Member, RawMember, Repeat, StepKind};
 use super::{START, Simulated, budgets};
 
 /// Lets all CPUs do the work at once. What a CPU answers is computed, and what it computes wrong is flipped in that.
@@ -45,6 +45,49 @@ pub(super) fn compare(sim: &mut Simulated, job: &Checking) -> Vec<RawChecked> {
     let right = answer(&job.work);
     let answered = paces.iter().map(|pace| one(sim, job, pace.cpu, calls(pace), right));
     answered.collect::<Vec<_>>()
+}
+
+/// Gives each member of a job that was timed the answers of its payload.
+pub(super) fn time_answers(sim: &mut Simulated, job: &Repeat, members: &mut [RawMember]) {
+    if !job.manner.compared {
+        return;
+    }
+    for (raw, member) in std::iter::zip(members, &job.members) {
+        for (phase, timed) in std::iter::zip(&job.phases, &raw.phases) {
+            let calls = timed.stamps.len() / phase.steps.len().max(1);
+            for (step, iterations) in std::iter::zip(&phase.steps, &timed.iterations) {
+                if step.what == StepKind::Payload {
+                    let answers = timed_answers(sim, *member, *iterations, calls as u64);
+                    RawMember::answered(&mut raw.answers, answers);
+                }
+            }
+        }
+    }
+}
+
+/// What repetitions of a payload answer.
+fn timed_answers(sim: &mut Simulated, member: Member, iterations: u64, calls: u64) -> TimedAnswers {
+    let mut answers = TimedAnswers::of(iterations);
+    let Member { cpu, payload, .. } = member;
+    let Some(right) = right(sim, payload, iterations) else { return answers };
+    let Some(wrong) = sim.model.wrong_answers(cpu, payload.id) else {
+        answers.take(right, calls);
+        return answers;
+    };
+    let probability = wrong.probability((payload.ops_per_iteration * iterations) as f64);
+    for _ in 0..calls {
+        let is_wrong = sim.random.f64() < probability;
+        answers.take(if is_wrong { right ^ (1 << wrong.bit) } else { right }, 1);
+    }
+    answers
+}
+
+/// The right answer of a stream, computed once.
+fn right(sim: &mut Simulated, load: Load, iterations: u64) -> Option<u64> {
+    let Body::Simulated(operands) = load.body else { return None };
+    let row = kernels::streams::find(load.id)?;
+    let key = (load.id, std::ptr::from_ref(operands).addr(), iterations);
+    Some(*sim.right.entry(key).or_insert_with(|| row.expected(iterations, operands)))
 }
 
 /// How fast a CPU makes a call.

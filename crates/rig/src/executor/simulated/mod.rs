@@ -52,6 +52,8 @@ pub struct Simulated {
     limit: Option<Seconds>,
     /// When all jobs have to be over.
     until: Option<Seconds>,
+    /// Right answers: of a stream, with operands at that address, after so many iterations.
+    right: BTreeMap<(&'static str, usize, u64), u64>,
 }
 
 /// What a job costs beside its repetitions.
@@ -62,7 +64,8 @@ impl Simulated {
     pub fn new(model: Model, rate: Rate<Stamp>, stop: Stop) -> Self {
         let random = Rng::with_seed(model.seed);
         let (neighbours, dirty) = (Vec::new(), BTreeMap::new());
-        Simulated { model, rate, random, stop, neighbours, dirty, limit: None, until: None }
+        let (limit, until, right) = (None, None, BTreeMap::new());
+        Simulated { model, rate, random, stop, neighbours, dirty, limit, until, right }
     }
 
     /// Where the neighbours of this moment are, and what they do.
@@ -150,11 +153,12 @@ impl Executor for Simulated {
         let end = cores.iter().map(|core| core.line.now.0).fold(begun.0, f64::max);
         let did: Vec<(CpuId, Busy)> =
             cores.iter().map(|core| (core.raw.cpu, core.did(begun))).collect();
-        let members = cores.into_iter().map(|core| core.raw).collect();
+        let mut members: Vec<RawMember> = cores.into_iter().map(|core| core.raw).collect();
         self.passed(Seconds(end), did);
         for (package, budget) in &budgets {
             self.model.spend(*package, budget);
         }
+        checking::time_answers(self, job, &mut members);
         Ok(RawRepeat { members })
     }
 
@@ -368,6 +372,7 @@ impl<'a> SimulatedCore<'a> {
                 usage: Some(sys::thread::Usage::default()),
                 ..Around::default()
             },
+            answers: Vec::new(),
         };
         SimulatedCore {
             line: CpuTimeline { model, now, random },

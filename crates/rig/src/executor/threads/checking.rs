@@ -35,7 +35,9 @@ impl<P: Probe> Rig<P> {
                 Body::Kernel(kernel, _) => self.calls(job, cpu, meeting, |raw| {
                     raw.take(run(kernel, *iterations, operands), job.expected);
                 }),
-                Body::Simulated => panic!("BUG: `{}` is simulated, threads cannot run it", load.id),
+                Body::Simulated(_) => {
+                    panic!("BUG: `{}` is simulated, threads cannot run it", load.id)
+                }
             },
             CheckedWork::Reference { row, operands, iterations } => {
                 self.calls(job, cpu, meeting, |raw| {

@@ -25,7 +25,7 @@ use sys::clock::Probe;
 
 use super::super::alarm::{Alarm, RawAlarm};
 use super::super::background_load::Neighbour;
-use super::super::checking::{Checking, RawChecked};
+use super::super::checking::{Checking, RawChecked, TimedAnswers};
 use super::super::exchange::{Exchange, RawExchange};
 use super::super::in_loop;
 use super::super::job::{
@@ -266,7 +266,7 @@ impl Call {
     fn of(load: Load) -> Call {
         match load.body {
             Body::Kernel(kernel, operands) => Call { kernel, operands },
-            Body::Simulated => panic!("BUG: `{}` is simulated, threads cannot run it", load.id),
+            Body::Simulated(_) => panic!("BUG: `{}` is simulated, threads cannot run it", load.id),
         }
     }
 }
@@ -275,6 +275,8 @@ impl Call {
 #[derive(Clone, Copy)]
 enum StepWork {
     Call(Call),
+    /// The payload, whose answer is compared.
+    Compared(Call),
     Mixed(Mixture),
     Watch,
     Rest(Duration),
@@ -327,6 +329,7 @@ impl<'a, P: Probe> Worker<'a, P> {
     fn run(mut self, phases: &[Phase]) -> Result<RawMember, RunError> {
         let before = sys::thread::usage().ok();
         let mut raw = Vec::with_capacity(phases.len());
+        let mut answers = Vec::new();
         let (mut settled, mut warm, mut migrations) = (true, false, 0);
         for phase in phases {
             if phase.has_payload() && !warm {
@@ -335,8 +338,11 @@ impl<'a, P: Probe> Worker<'a, P> {
             }
             let plan = self.plan(&phase.steps);
             self.meeting.wait()?;
-            let (stamps, counted) = self.measure(phase, &plan);
+            let (stamps, counted, answered) = self.measure(phase, &plan);
             self.finish(phase, &plan)?;
+            for more in answered {
+                RawMember::answered(&mut answers, more);
+            }
             let moved = self.manner.pinned && sys::thread::current_cpu() != Some(self.cpu);
             migrations += u64::from(moved);
             let iterations = plan.iter().map(|planned| planned.iterations).collect();
@@ -347,21 +353,28 @@ impl<'a, P: Probe> Worker<'a, P> {
             before.zip(sys::thread::usage().ok()).map(|(before, after)| difference(before, after));
         let Worker { cpu, gaps, .. } = self;
         let around = Around { settled, gaps, usage, migrations };
-        Ok(RawMember { cpu, phases: raw, around })
+        Ok(RawMember { cpu, phases: raw, around, answers })
     }
 
     fn ticks(&self, duration: Seconds) -> u64 {
         (duration.0 * self.ticks_per_second) as u64
     }
 
-    /// One repetition. Nothing happens between the stamps but one indirect call (invariant I3).
+    /// One repetition and its answer. Nothing happens between the stamps but one indirect call (invariant I3): the answer
+    /// waits in its register.
     #[inline(always)]
-    fn repetition(&self, call: Call, iterations: u64) -> Interval {
+    fn answered(&self, call: Call, iterations: u64) -> (Interval, u64) {
         self.dirty();
         let start = self.probe.stamp();
-        call.kernel.run(iterations, call.operands);
+        let answer = call.kernel.run(iterations, call.operands);
         let end = self.probe.stamp();
-        Interval { start: Ticks::new(start), end: Ticks::new(end) }
+        (Interval { start: Ticks::new(start), end: Ticks::new(end) }, answer)
+    }
+
+    /// One repetition whose answer nobody asks for.
+    #[inline(always)]
+    fn repetition(&self, call: Call, iterations: u64) -> Interval {
+        self.answered(call, iterations).0
     }
 
     /// The kernels of AVX streams leave upper halves clean.
@@ -387,8 +400,10 @@ impl<'a, P: Probe> Worker<'a, P> {
         &mut self,
         phase: &Phase,
         plan: &[Planned],
-    ) -> (Vec<Interval>, Option<[CycleReading; 2]>) {
+    ) -> (Vec<Interval>, Option<[CycleReading; 2]>, Vec<TimedAnswers>) {
         let mut stamps = Vec::with_capacity(phase.steps.len() * phase.rounds as usize);
+        let mut answers: Vec<TimedAnswers> =
+            plan.iter().map(|planned| TimedAnswers::of(planned.iterations)).collect();
         let (watch, settle) = (self.ticks(Seconds(50e-6)), self.ticks(phase.settle));
         let counters = self.counters.filter(|_| phase.purpose.is_counted());
         let begun = self.probe.stamp();
@@ -401,10 +416,15 @@ impl<'a, P: Probe> Worker<'a, P> {
             if let (Some(counters), None, true) = (counters, &before, elapsed >= settle) {
                 before = Some(self.counted(counters));
             }
-            for planned in plan {
+            for (planned, answers) in std::iter::zip(plan, &mut answers) {
                 stamps.push(match planned.work {
                     StepWork::Watch => self.watch(watch),
                     StepWork::Call(call) => self.repetition(call, planned.iterations),
+                    StepWork::Compared(call) => {
+                        let (interval, answer) = self.answered(call, planned.iterations);
+                        answers.take(answer, 1);
+                        interval
+                    }
                     StepWork::Mixed(mixture) => self.mixed(mixture, planned.iterations),
                     StepWork::Rest(duration) => {
                         std::thread::sleep(duration);
@@ -415,7 +435,7 @@ impl<'a, P: Probe> Worker<'a, P> {
             }
         }
         let counted = before.zip(counters).map(|(before, c)| [before, self.counted(c)]);
-        (stamps, counted)
+        (stamps, counted, answers)
     }
 
     /// An empty interval, now.
@@ -486,10 +506,14 @@ impl<'a, P: Probe> Worker<'a, P> {
             StepKind::Null => plain(StepWork::Call(Call::of(self.tools.null)), 1),
             StepKind::Ruler => tool(self.tools.ruler),
             StepKind::Witness => tool(self.tools.witness),
-            StepKind::Payload => match self.member.iterations {
-                Some(fixed) => plain(StepWork::Call(self.payload), fixed * step.multiple),
-                None => tool(self.member.payload),
-            },
+            StepKind::Payload => {
+                let work = if self.manner.compared { StepWork::Compared } else { StepWork::Call };
+                let iterations = match self.member.iterations {
+                    Some(fixed) => fixed * step.multiple,
+                    None => sized(self.pace(self.member.payload)),
+                };
+                plain(work(self.payload), iterations)
+            }
             StepKind::InLoop { density } => {
                 let Some(mixture) = self.mixture(density) else {
                     return plain(StepWork::Nothing, 0);

@@ -238,7 +238,7 @@ mod tests {
                 ops_per_iteration: 1,
                 saturates: false,
                 in_loop_ops: None,
-                body: Body::Simulated,
+                body: Body::Simulated(&kernels::Operands::QUIET),
             };
             let neighbour = Neighbour { cpu: cpu(), work: Busy::Stream(load) };
             let mut threads = threads();

@@ -88,6 +88,7 @@ fn options(args: TurboArgs) -> Result<TurboOptions, Failure> {
         together: !args.no_barrier,
         warm_up_max: Seconds(f64::from(args.warmup_ms) * 1e-3),
         dirty,
+        ..Manner::USUAL
     };
     Ok(TurboOptions {
         tests,
