@@ -224,7 +224,7 @@ fn answers(answers: &ComparedAnswers) -> Block {
         count => format!("on each of {count} CPUs ({cpus})"),
     };
     let (ops, streams) = (ops(*ops_least), tally(streams.len(), "stream"));
-    Block::Paragraph(format!("{found} in {ops} checked ops of {streams} {on}").into())
+    Block::Paragraph(format!("{found} in {ops} checked ops of {streams} {on}.").into())
 }
 
 /// A count of ops: 3.1e11.

@@ -275,8 +275,6 @@ impl Call {
 #[derive(Clone, Copy)]
 enum StepWork {
     Call(Call),
-    /// The payload, whose answer is compared.
-    Compared(Call),
     Mixed(Mixture),
     Watch,
     Rest(Duration),
@@ -288,6 +286,8 @@ struct Planned {
     work: StepWork,
     iterations: u64,
     mixture: Option<Mixture>,
+    /// Whether its answers are compared.
+    compared: bool,
 }
 
 /// One member at work.
@@ -419,10 +419,12 @@ impl<'a, P: Probe> Worker<'a, P> {
             for (planned, answers) in std::iter::zip(plan, &mut answers) {
                 stamps.push(match planned.work {
                     StepWork::Watch => self.watch(watch),
-                    StepWork::Call(call) => self.repetition(call, planned.iterations),
-                    StepWork::Compared(call) => {
+                    // One place that calls, whatever is compared: what a CPU predicts there stays as it is.
+                    StepWork::Call(call) => {
                         let (interval, answer) = self.answered(call, planned.iterations);
-                        answers.take(answer, 1);
+                        if planned.compared {
+                            answers.take(answer, 1);
+                        }
                         interval
                     }
                     StepWork::Mixed(mixture) => self.mixed(mixture, planned.iterations),
@@ -496,7 +498,7 @@ impl<'a, P: Probe> Worker<'a, P> {
     }
 
     fn planned(&self, step: &Step) -> Planned {
-        let plain = |work, iterations| Planned { work, iterations, mixture: None };
+        let plain = |work, iterations| Planned { work, iterations, mixture: None, compared: false };
         let target = self.ticks(step.target) as f64;
         let sized = |iteration: f64| ((target / iteration) as u64).max(1) * step.multiple;
         let tool = |load: Load| plain(StepWork::Call(Call::of(load)), sized(self.pace(load)));
@@ -507,12 +509,11 @@ impl<'a, P: Probe> Worker<'a, P> {
             StepKind::Ruler => tool(self.tools.ruler),
             StepKind::Witness => tool(self.tools.witness),
             StepKind::Payload => {
-                let work = if self.manner.compared { StepWork::Compared } else { StepWork::Call };
-                let iterations = match self.member.iterations {
-                    Some(fixed) => fixed * step.multiple,
-                    None => sized(self.pace(self.member.payload)),
+                let planned = match self.member.iterations {
+                    Some(fixed) => plain(StepWork::Call(self.payload), fixed * step.multiple),
+                    None => tool(self.member.payload),
                 };
-                plain(work(self.payload), iterations)
+                Planned { compared: self.manner.compared, ..planned }
             }
             StepKind::InLoop { density } => {
                 let Some(mixture) = self.mixture(density) else {
@@ -522,6 +523,7 @@ impl<'a, P: Probe> Worker<'a, P> {
                     work: StepWork::Mixed(mixture),
                     iterations: sized(self.mixed_pace(mixture)),
                     mixture: Some(mixture),
+                    compared: false,
                 }
             }
         }
