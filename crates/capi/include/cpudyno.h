@@ -205,7 +205,7 @@ cd_status cd_memory_bandwidth(const char *machine,
 // Free it with `cd_string_free()`. What could not be measured has its reason there.
 //
 // `area`: "sheet", "memory", "turbo", "cores", "wake", "pause", "openmp", "jitter", "threads",
-// "gate"; "info" and "doctor" only read.
+// "gate", "verify"; "info" and "doctor" only read.
 // `options`: NULL, or a JSON object such as {"machine": "sim:2s-56c", "budget": 2, "threads": 4}. The guide lists them;
 // one that is not known is CD_ERROR_ARGUMENT.
 cd_status cd_measure_json(const char *area,

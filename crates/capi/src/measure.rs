@@ -104,7 +104,7 @@ pub unsafe extern "C" fn cd_memory_bandwidth(
 /// Free it with `cd_string_free()`. What could not be measured has its reason there.
 ///
 /// `area`: "sheet", "memory", "turbo", "cores", "wake", "pause", "openmp", "jitter", "threads",
-/// "gate"; "info" and "doctor" only read.
+/// "gate", "verify"; "info" and "doctor" only read.
 /// `options`: NULL, or a JSON object such as {"machine": "sim:2s-56c", "budget": 2, "threads": 4}. The guide lists them;
 /// one that is not known is CD_ERROR_ARGUMENT.
 ///

@@ -23,12 +23,13 @@ use crate::openmp::Overheads;
 use crate::sheet::Sheet;
 use crate::threads::Threads;
 use crate::turbo::{Active, Clocks};
+use crate::verify::Answers;
 use crate::{Answer, AskedOptions, Builder, Error, Progress, Stop, cores, pause};
 
 /// What can be measured, and what can only be read.
 const AREAS: &[&str] = &[
     "sheet", "memory", "turbo", "cores", "wake", "pause", "openmp", "jitter", "threads", "gate",
-    "info", "doctor",
+    "verify", "info", "doctor",
 ];
 
 /// Who hears how far it is, and may end it.
@@ -99,6 +100,13 @@ fn measured(area: &str, mut options: Options) -> Result<Record, Error> {
                 builder = builder.bound_max(bound).map_err(|error| no_bound(bound, error))?;
             }
             record(area, builder, Judgement::into_record, options)
+        }
+        "verify" => {
+            let workloads = options.texts("workloads")?;
+            let builder = with(Answers::builder(), workloads, |it, ids| {
+                it.workloads(&ids.iter().map(String::as_str).collect::<Vec<_>>())
+            });
+            record(area, builder, Answers::into_record, options)
         }
         "info" | "doctor" => told(area, options),
         _ => {

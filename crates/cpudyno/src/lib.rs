@@ -10,8 +10,8 @@
 //!
 //! Every module asks one question: [`memory`] (bandwidth, scaling, vector lengths, latency), [`turbo`] (the clock by
 //! what is executed), [`cores`] (core to core), [`wake`], [`pause`], [`openmp`], [`jitter`], [`mod@threads`] (how many, and
-//! where); [`sheet`] asks a little of everything, [`key`] which machine it is, [`gate`] whether it is what it should be, [`ab`] which
-//! of two ways is faster. [`info`] and [`doctor`] only read.
+//! where); [`sheet`] asks a little of everything, [`key`] which machine it is, [`gate`] whether it is what it should be,
+//! [`mod@verify`] whether every core computes right, [`ab`] which of two ways is faster. [`info`] and [`doctor`] only read.
 //!
 //! # Choices
 //!
@@ -125,6 +125,8 @@ pub mod threads;
 #[cfg(feature = "measure")]
 pub mod turbo;
 #[cfg(feature = "measure")]
+pub mod verify;
+#[cfg(feature = "measure")]
 pub mod wake;
 
 #[cfg(feature = "measure")]
@@ -143,6 +145,8 @@ pub use fleet::compare;
 #[cfg(feature = "measure")]
 pub use told::{doctor, doctor_of, info, info_of};
 pub use value::{Row, Value};
+#[cfg(feature = "measure")]
+pub use verify::verify;
 
 /// Programs in documents are run.
 #[cfg(all(doctest, feature = "measure"))]

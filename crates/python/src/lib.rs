@@ -22,7 +22,7 @@ mod _native {
     #[pymodule_export]
     use super::errors::provoke_bug;
     #[pymodule_export]
-    use super::measuring::{describe, measure, threads_advice, verdict};
+    use super::measuring::{describe, faulty, measure, threads_advice, verdict};
     #[pymodule_export]
     use super::records::{Record, compare, fleet};
 

@@ -108,6 +108,15 @@ pub(crate) fn verdict(record: &Bound<'_, Record>) -> PyResult<(String, String)> 
     })
 }
 
+/// CPUs that compute something wrong which others compute right, as a list such as `2,6`.
+#[pyfunction]
+pub(crate) fn faulty(record: &Bound<'_, Record>) -> PyResult<String> {
+    guarded(|| {
+        let run = record.get().record().verify.as_ref();
+        Ok(run.map_or_else(String::new, |run| run.faulty().to_string()))
+    })
+}
+
 /// What a record says of numbers of threads, as JSON.
 #[pyfunction]
 pub(crate) fn threads_advice(record: &Bound<'_, Record>) -> PyResult<String> {

@@ -88,6 +88,16 @@ def test_gates_pass_and_fail() -> None:
     assert failed.items[0].name == "memory.triad"
 
 
+def test_a_core_that_computes_wrong_is_named_and_others_are_right() -> None:
+    found = cpudyno.verify(machine="sim:faulty", budget=60)
+    assert not found and (found.are_right, found.faulty) == (False, "2")
+    wrong = found.wrong[0]
+    assert (wrong.cpu, wrong.workload) == (2, "avx512_fma_t") and 0 < wrong.wrong <= wrong.calls
+    right = cpudyno.verify(["scalar_iadd", "triad"], machine="sim:4c", budget=1)
+    assert right and (right.faulty, right.wrong) == ("", []) and right.ops > 1e6
+    assert "right" in repr(right) and "CPU 2 wrong" in repr(found)
+
+
 def test_ab_is_the_commands() -> None:
     with pytest.raises(cpudyno.Error, match="cpudyno ab"):
         cpudyno.ab("--no-such-option")
@@ -119,6 +129,8 @@ WRONG: "list[tuple[type[Exception], str, Callable[[], object]]]" = [
     (ValueError, "0-3", lambda: cpudyno.pause(cpus="a", machine=MACHINE)),
     (TypeError, "number from 0", lambda: cpudyno.pause(cpus=[-1], machine=MACHINE)),
     (ValueError, "choose among", lambda: cpudyno.pause(cpus=[9999], machine=MACHINE)),
+    (ValueError, "did you mean `triad`", lambda: cpudyno.verify("triads", machine=MACHINE)),
+    (ValueError, "empty list", lambda: cpudyno.verify([], machine=MACHINE)),
     (ValueError, "such as memory.triad", lambda: cpudyno.gate("x=1", machine=MACHINE)),
     (TypeError, "progress", lambda: cpudyno.pause(progress=3, machine=MACHINE)),  # type: ignore[arg-type]
 ]

@@ -199,6 +199,7 @@ fn words_ask_for_every_area_and_what_they_misspell_has_a_hint() {
         ("jitter", r#", "budget": 1, "shortest": 1e-5"#),
         ("threads", r#", "budget": 1"#),
         ("gate", r#", "budget": 2, "min": ["memory.triad=1MB/s"]"#),
+        ("verify", r#", "budget": 1, "workloads": ["scalar_iadd", "triad"]"#),
         ("sheet", r#", "budget": 1"#),
         ("pause", r#", "budget": 1"#),
         ("info", ""),

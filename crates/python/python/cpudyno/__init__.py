@@ -18,6 +18,7 @@ from importlib import metadata as _metadata
 from . import fleet, pmu
 from ._answers import (
     Answer,
+    Answers,
     Bandwidth,
     Benchmark,
     Clock,
@@ -52,6 +53,7 @@ from ._measure import (
     threads,
     turbo,
     vector_length_dependence,
+    verify,
     wake,
 )
 from ._record import Comparison, Fields, Record, Row, Series, Value, compare
@@ -64,6 +66,7 @@ except _metadata.PackageNotFoundError:  # It is not installed, but run from its 
 
 __all__ = [
     "Answer",
+    "Answers",
     "Bandwidth",
     "Benchmark",
     "Bug",
@@ -110,5 +113,6 @@ __all__ = [
     "threads",
     "turbo",
     "vector_length_dependence",
+    "verify",
     "wake",
 ]

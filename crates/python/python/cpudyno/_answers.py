@@ -13,6 +13,7 @@ from ._values import Quantity
 
 __all__ = [
     "Answer",
+    "Answers",
     "Bandwidth",
     "Benchmark",
     "Clock",
@@ -513,3 +514,42 @@ class Verdict(Answer):
 
     def __repr__(self) -> str:
         return f"<Verdict {self.line}>"
+
+
+class Answers(Answer):
+    """What was compared on each CPU, and what was wrong."""
+
+    def _run(self) -> Any:
+        return self.record.data["verify"]
+
+    @property
+    def are_right(self) -> bool:
+        """Whether each CPU was compared, and no answer was wrong. That says nothing of what was not compared."""
+        return not self.wrong and all(cpu.calls > 0 for cpu in self.cpus)
+
+    @property
+    def faulty(self) -> str:
+        """CPUs that compute something wrong which others compute right, such as ``"2,6"``; empty: none."""
+        return _native.faulty(self.record._native)
+
+    @property
+    def wrong(self) -> List[Fields]:
+        """Wrong answers of each CPU and workload, the most frequent first: ``cpu``, ``workload``, ``wrong``, ``calls``."""
+        return [Fields(it) for it in self._run().get("wrong", [])]
+
+    @property
+    def cpus(self) -> List[Fields]:
+        """What was compared on each CPU: ``cpu``, ``calls``, ``ops``, ``numbers``."""
+        return [Fields(it) for it in self._run()["cpus"]]
+
+    @property
+    def ops(self) -> int:
+        """The fewest ops compared on a CPU: none wrong in ``n`` of them leaves rates of up to ``3 / n`` possible."""
+        return min(int(cpu.ops) for cpu in self.cpus)
+
+    def __bool__(self) -> bool:
+        return self.are_right
+
+    def __repr__(self) -> str:
+        said = "right" if self.are_right else f"CPU {self.faulty or 'unknown'} wrong"
+        return f"<Answers {said}, {self.ops:.1e} ops>"

@@ -16,6 +16,7 @@ from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
 from . import _native, _program
 from ._answers import (
     Answer,
+    Answers,
     Bandwidth,
     Benchmark,
     Clocks,
@@ -50,6 +51,7 @@ __all__ = [
     "threads",
     "turbo",
     "vector_length_dependence",
+    "verify",
     "wake",
 ]
 
@@ -555,6 +557,33 @@ def gate(
         "max": _names("maximum", maximum),
     }
     return Verdict(_measured("gate", "gate", **how, **bounds))
+
+
+def verify(
+    workloads: Union[None, str, Sequence[str]] = None,
+    *,
+    budget: Optional[float] = None,
+    cpus: Cpus = None,
+    machine: Optional[str] = None,
+    wait: float = 0,
+    progress: Shown = None,
+) -> Answers:
+    """Whether every core computes right: each answer of each CPU compared with one that other CPUs computed.
+
+    It keeps all CPUs busy, for a minute where no ``budget`` is given (s). ``workloads``: streams and memory kernels by
+    their names (``cpudyno streams``, ``cpudyno memory --list``); without them all that the machine executes.
+
+    >>> import cpudyno
+    >>> answers = cpudyno.verify(machine="sim:faulty", budget=60)
+    >>> bool(answers), answers.faulty
+    (False, '2')
+    >>> answers.wrong[0].workload
+    'avx512_fma_t'
+
+    The other arguments and the errors are those of `sheet`.
+    """
+    how = _how(budget, cpus, machine, wait, progress)
+    return Answers(_measured("verify", "verify", **how, workloads=_names("workloads", workloads)))
 
 
 def info(*, machine: Optional[str] = None) -> Record:
