@@ -9,13 +9,15 @@ use machine::perf::{Reader, Wanted};
 use machine::pmu::Pmu;
 use model::record::{CountedBy, Counts, CountsRun, EventCount};
 use model::{CpuId, Known, Obstacle, Reading, Unavailable};
-use sys::perf_open::{Attributes, Begin, Count, Modes, Scope as Whose};
+use sys::perf_open::{Attributes, Begin, Count, Modes};
 use sys::process::Usage;
 
 use super::derived::Core;
 use super::energy::{self, EnergyWatch};
 use super::plan::with_slots;
-use super::{counted_by, is_share, is_slots, modes_of, needs_counter, sanity_loop, unit_of};
+use super::{
+    counted_by, is_share, is_slots, kind_of, modes_of, needs_counter, open_on, sanity_loop, unit_of,
+};
 use crate::events::{Encoded, EventScope, plain};
 
 /// A command that was counted.
@@ -170,10 +172,7 @@ fn led(event: &Encoded, why: &str) -> Unavailable {
 }
 
 fn open(machine: &Machine, event: &Encoded, leader: Option<&Reader>) -> Reading<CommandCounter> {
-    let kind = event.kind.ok_or_else(|| {
-        let why = "the kernel at hand has no such PMU";
-        Unavailable::new(Obstacle::Hardware, &event.name, why)
-    })?;
+    let kind = kind_of(event)?;
     let own = Attributes {
         kind,
         config: event.config,
@@ -189,13 +188,8 @@ fn open(machine: &Machine, event: &Encoded, leader: Option<&Reader>) -> Reading<
         return machine.perf.open(&wanted, leader).map(CommandCounter::Inherited);
     }
     let pmu = event.pmu.as_deref().unwrap_or_default();
-    let attributes = Attributes { modes: Modes::All, begin: Begin::Now, inherit: false, ..own };
     let on = |cpu: CpuId| -> Reading<(Reader, u64)> {
-        let wanted = Wanted {
-            scope: Whose::Everybody(cpu),
-            ..Wanted::of_this_thread(&event.name, attributes)
-        };
-        let reader = machine.perf.open(&wanted, None)?;
+        let reader = open_on(machine, event, cpu, Begin::Now, None)?;
         let first = value(event, &reader)?.value;
         Ok((reader, first))
     };

@@ -43,9 +43,12 @@ pub use session::{Executable, Session, Work};
 pub use sheet::{Sheet, kernel, sizes};
 pub use window::Window;
 
-use machine::perf::Way;
+use machine::Machine;
+use machine::perf::{Reader, Wanted, Way};
 use machine::pmu::Config;
 use model::record::CountedBy;
+use model::{CpuId, Obstacle, Reading, Unavailable};
+use sys::perf_open::{Attributes, Begin, Scope as Whose};
 
 use crate::events::{CounterPlace, Encoded, EventScope, Modes, Source};
 
@@ -77,6 +80,35 @@ fn modes_of(event: &Encoded, usual: sys::perf_open::Modes) -> sys::perf_open::Mo
         None if !event.by_mode => Asked::All,
         None => usual,
     }
+}
+
+/// Opens the counter of what everybody does on a CPU, in user and kernel mode unless the event says
+/// otherwise; one with a leader is on the hardware together with it, and a leader begins when it is
+/// started.
+///
+/// # Error
+/// Where the kernel has no such PMU, or refuses.
+pub fn open_on(
+    machine: &Machine,
+    event: &Encoded,
+    cpu: CpuId,
+    begin: Begin,
+    leader: Option<&Reader>,
+) -> Reading<Reader> {
+    let modes = modes_of(event, sys::perf_open::Modes::All);
+    let (kind, config) = (kind_of(event)?, event.config);
+    let attributes = Attributes { kind, config, modes, begin, ..Attributes::default() };
+    let scope = Whose::Everybody(cpu);
+    let wanted = Wanted { scope, ..Wanted::of_this_thread(&event.name, attributes) };
+    machine.perf.open(&wanted, leader)
+}
+
+/// The number of its PMU.
+fn kind_of(event: &Encoded) -> Reading<u32> {
+    event.kind.ok_or_else(|| {
+        let why = "the kernel at hand has no such PMU";
+        Unavailable::new(Obstacle::Hardware, &event.name, why)
+    })
 }
 
 /// Whether it needs a counter of the core's.
