@@ -217,7 +217,10 @@ impl Model {
                 return refused(EINVAL);
             }
         }
-        let opened = self.new_counter(&mut state, attributes, counts, leader);
+        let mut opened = self.new_counter(&mut state, attributes, counts, leader);
+        if let Scope::Everybody(cpu) = scope {
+            opened.on = Some(cpu);
+        }
         state.next += 1;
         let id = state.next;
         state.open.insert(id, opened);
@@ -256,6 +259,7 @@ impl Model {
         let hardware = if wraps { mask - (SHORT_OF - 1) } else { 0 };
         OpenCounter {
             counts,
+            on: None,
             modes: attributes.modes,
             leader,
             pinned: attributes.pinned,
@@ -353,14 +357,42 @@ impl Model {
             let package = self.package_of(state.cpu.unwrap_or(CpuId(0)));
             self.worked.note(package, |drawn| drawn.package_joules += joules);
         }
-        let placed = self.placed(&mut state);
+        let here = state.cpu.unwrap_or(CpuId(0));
+        let meant = state.meant(|open| open.on.is_none_or(|cpu| cpu == here));
+        self.counted(&mut state, here, &meant, seconds, total);
+    }
+
+    /// Lets a CPU do the work of others for so long, of which it is busy for a part.
+    pub(crate) fn happen_on(&self, cpu: CpuId, duration: Seconds, busy: Seconds) {
+        let mut state = self.counting.state();
+        let meant = state.meant(|open| open.on == Some(cpu));
+        let Some(of_others) = WORK.get("others").filter(|_| !meant.is_empty()) else { return };
+        let cycles = busy.0 * self.clock_at_work(cpu);
+        let total = |name: &str| match name {
+            "ref-cycles" => busy.0 * self.clock.tsc_hz,
+            name => of_others.unit.get(name).copied().unwrap_or(0.0) * cycles,
+        };
+        self.counted(&mut state, cpu, &meant, duration, total);
+    }
+
+    /// What the counters that are meant make of what happened on a CPU in so much time.
+    fn counted(
+        &self,
+        state: &mut Counters,
+        here: CpuId,
+        meant: &[u64],
+        seconds: Seconds,
+        total: impl Fn(&str) -> f64,
+    ) {
+        let placed = self.placed(state, here, meant);
         let share = if self.has(Fault::PmuMultiplexes) { 0.8 } else { 1.0 };
         let nanoseconds = seconds.0 * 1e9;
-        for (id, open) in &mut state.open {
+        for id in meant {
+            let Some(open) = state.open.get_mut(id) else { continue };
             let (moved, share) = match &open.counts {
                 CountedEvent::Software(0 | 1) => (nanoseconds, 1.0),
                 CountedEvent::Software(number) => (total(of_kernel(*number)), 1.0),
-                CountedEvent::Core(_, name, _) if name == "ref-cycles" => {
+                CountedEvent::Core(_, name, _) if name == "ref-cycles" && open.on.is_none() => {
                     (self.seen(name, seconds.0 * self.clock.tsc_hz), share)
                 }
                 CountedEvent::Core(_, name, _) => (self.seen(name, of_slots(name, &total)), share),
@@ -385,16 +417,17 @@ impl Model {
 
     /// The counters that are to count, and whether each has a place: groups as a whole, in the order of
     /// their opening. Pinned ones without a place are in error from then on.
-    fn placed(&self, state: &mut Counters) -> BTreeMap<u64, bool> {
-        let here = self.pmu_of(state.cpu.unwrap_or(CpuId(0)));
+    fn placed(&self, state: &mut Counters, here: CpuId, meant: &[u64]) -> BTreeMap<u64, bool> {
+        let here = self.pmu_of(here);
         let gone = self.has(Fault::PmuTaken) && state.executed > TAKEN_AFTER;
         let mut placed = BTreeMap::new();
         let mut taken: Vec<Needs> = Vec::new();
-        for (&leader, first) in &state.open {
+        let of_meant = || meant.iter().filter_map(|id| Some((*id, state.open.get(id)?)));
+        for (leader, first) in of_meant() {
             if first.leader.is_some() || first.state != Standing::Started {
                 continue;
             }
-            let group = || state.open.iter().filter(move |it| it.1.group(*it.0) == leader);
+            let group = || of_meant().filter(move |it| it.1.group(it.0) == leader);
             let cores = group().any(|(_, open)| matches!(open.counts, CountedEvent::Core(..)));
             let of_others = group().any(|(_, open)| open.is_of_another(here));
             let mut together = taken.clone();
@@ -402,16 +435,16 @@ impl Model {
                 .extend(here.iter().flat_map(|&at| group().filter_map(move |it| it.1.needs(at))));
             let available = here.map_or(0, |at| self.limits_of(at).available());
             let fit = !cores || !gone && !of_others && fits(available, &together);
-            placed.extend(group().map(|(id, _)| (*id, fit)));
+            placed.extend(group().map(|(id, _)| (id, fit)));
             if fit {
                 taken = together;
             }
         }
         let pinned: Vec<u64> =
-            state.open.iter().filter(|(_, open)| open.pinned).map(|(id, _)| *id).collect();
-        for (id, open) in &mut state.open {
-            let of_pinned = pinned.contains(&open.group(*id));
-            if of_pinned && placed.get(id) == Some(&false) {
+            of_meant().filter(|(_, open)| open.pinned).map(|(id, _)| id).collect();
+        for id in meant.iter().filter(|id| placed.get(id) == Some(&false)) {
+            if let Some(open) = state.open.get_mut(id).filter(|it| pinned.contains(&it.group(*id)))
+            {
                 open.state = Standing::Lost;
             }
         }
@@ -456,6 +489,11 @@ const FALLS_FROM: u64 = 1 << 50;
 const TAKEN_AFTER: u64 = 2;
 
 impl Counters {
+    /// The counters that are meant, in the order of their opening.
+    fn meant(&self, is_meant: impl Fn(&OpenCounter) -> bool) -> Vec<u64> {
+        self.open.iter().filter(|(_, open)| is_meant(open)).map(|(id, _)| *id).collect()
+    }
+
     fn group(&self, leader: Option<u64>) -> impl Iterator<Item = &OpenCounter> {
         self.open.iter().filter_map(move |(id, open)| {
             let member = leader.is_some() && (Some(*id) == leader || open.leader == leader);

@@ -19,6 +19,7 @@ impl Model {
             busy.seconds += share * duration.0;
             busy.cycles += share * duration.0 * self.clock_at_work(cpu);
             self.idle_in_all(cpu, Seconds((1.0 - share) * duration.0));
+            self.happen_on(cpu, duration, Seconds(share * duration.0));
         }
         if let Some(power) = self.power {
             for package in 0..self.topology.packages {
@@ -74,7 +75,7 @@ impl Model {
     }
 
     /// The clock of a CPU while it is busy, in hertz: its work is of the lightest kind.
-    fn clock_at_work(&self, cpu: CpuId) -> f64 {
+    pub(crate) fn clock_at_work(&self, cpu: CpuId) -> f64 {
         let active = self.cores_at_work(self.package_of(cpu));
         self.bin_hz(0, active.max(1)).min(self.ceiling_hz(cpu))
     }

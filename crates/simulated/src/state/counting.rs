@@ -28,6 +28,8 @@ pub(crate) struct Counters {
 #[derive(Debug)]
 pub(crate) struct OpenCounter {
     pub(crate) counts: CountedEvent,
+    /// The CPU of which it counts what everybody does; none: it counts the thread.
+    pub(crate) on: Option<CpuId>,
     pub(crate) modes: Modes,
     pub(crate) leader: Option<u64>,
     pub(crate) pinned: bool,
