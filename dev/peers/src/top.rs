@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use machine::Machine;
-use measure::areas::top::Watch;
+use measure::areas::top::{Watch, Watched};
 use model::page::Page;
 use model::record::{PageKind, Presentation};
 use views::text::{Layout, render};
@@ -37,7 +37,7 @@ pub(crate) fn run() -> Result<ExitCode> {
         );
     }
     println!(
-        "not in these figures: what it costs other CPUs to be woken for their registers (an interrupt each)"
+        "not in these figures: what it costs other CPUs to be woken for their registers (an interrupt each), and counters of the cores"
     );
     let holds = here < HERE && large < LARGE;
     Ok(if holds { ExitCode::SUCCESS } else { ExitCode::from(EXIT_NO) })
@@ -46,7 +46,7 @@ pub(crate) fn run() -> Result<ExitCode> {
 /// The share of one CPU that looking, and printing what was seen, takes at one look a second.
 fn share(machine: &Machine) -> Result<f64> {
     let look = Presentation::of(PageKind::Top);
-    let watch = Watch::begin(machine, None, None, vec!["top".to_owned()], look);
+    let watch = Watch::begin(machine, &Watched::default(), vec!["top".to_owned()], look);
     let mut watch = watch.map_err(|reason| anyhow!("{}: {}", reason.what, reason.why))?;
     let mut printed = 0;
     let begun = on_cpu()?;

@@ -201,3 +201,73 @@ fn a_record_has_an_end() {
     assert!(ended.stderr.contains("a record holds no more"), "{}", ended.stderr);
     assert!(ended.stdout.starts_with('{') && ended.stdout.trim_end().ends_with('}'));
 }
+
+/// The cells of a table's rows, without that of all CPUs.
+fn rows(page: &str) -> Vec<Vec<&str>> {
+    let (_, table) = page.split_once("\nPackage ").unwrap();
+    let rows = table.lines().skip(3).take_while(|line| !line.is_empty());
+    rows.map(|line| line.split_whitespace().collect()).collect()
+}
+
+#[test]
+fn rows_are_sorted_and_grouped_and_a_record_keeps_that() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("sorted.json");
+    let file = file.to_str().unwrap();
+    let sim = ["--machine", "sim:2s-56c", "--once", "-c", "0,9,56,112", "--json", file];
+    let live = |more: &[&str]| {
+        let live = top(&[&sim[..], more].concat());
+        assert_eq!(finish(cpudyno(&["show", file])).success(), live);
+        live
+    };
+    let sorted = live(&["--show", "Busy%,Bzy_MHz", "--sort", "Bzy_MHz"]);
+    let cpus: Vec<&str> = rows(&sorted).into_iter().map(|row| row[2]).collect();
+    // What has no clock stands at the end.
+    assert_eq!(cpus, ["56", "0", "9", "112"], "{sorted}");
+    let grouped = live(&["--show", "Busy%,IRQ", "--group", "core"]);
+    let expected = [
+        ["0", "0", "0,112", "37.50", "500"],
+        ["0", "9", "9", "0.00", "250"],
+        ["1", "0", "56", "20.00", "250"],
+    ];
+    assert_eq!(rows(&grouped), expected, "{grouped}");
+    let grouped = live(&["--show", "PkgWatt", "--group", "package", "--sort", "PkgWatt"]);
+    let expected = [["0", "-", "0,9,112", "93.08"], ["1", "0", "56", "64.13"]];
+    assert_eq!(rows(&grouped), expected, "{grouped}");
+    let named = live(&["--show", "Busy%", "--group", "node"]);
+    assert!(named.contains("node 1: 56"), "{named}");
+}
+
+#[test]
+fn columns_to_sort_by_and_to_add_are_there_or_refused() {
+    let refused = |more: &[&str]| finish(cpudyno(&[&["top", "--once"], more].concat()));
+    let sim = ["--machine", "sim:vm-2c"];
+    fails(&refused(&[&sim[..], &["--sort", "Bsy%"]].concat()), 2, "no column `Bsy%`", "`Busy%`?");
+    let hidden = refused(&[&sim[..], &["--sort", "Busy%", "--show", "IRQ"]].concat());
+    fails(&hidden, 2, "cannot sort by Busy%: it does not show", "a column that shows");
+    let absent = refused(&[&sim[..], &["--sort", "PkgWatt"]].concat());
+    assert_eq!(absent.code, Some(3), "{absent:?}");
+    fails(&refused(&["--add", "msr0x10"]), 2, "`msr0x10` is no register", "such as msr/0x10");
+    fails(&refused(&["--add", "sysfs/../etc/passwd"]), 2, "is no file below /sys", "such as");
+    fails(&refused(&["--group", "socket"]), 2, "core, kind, node, package", "leave it out");
+    // What is added shows with what was asked for; what cannot be read says so.
+    let more = ["--show", "IRQ", "--add", "msr/0x10", "--add", "sysfs/devices/system/cpu/online"];
+    let page = top(&[&["--once"], &sim[..], &more].concat());
+    assert!(page.contains("msr0x10: there is no `/dev/cpu/*/msr`"), "{page}");
+    assert!(page.contains("holds `0-1`, which is no number"), "{page}");
+}
+
+#[test]
+fn pages_of_records_have_plots_over_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let [html, json] = ["page.html", "record.json"].map(|name| folder.path().join(name));
+    let [html, json] = [&html, &json].map(|path| path.to_str().unwrap());
+    let args = ["-n", "3", "--machine", "sim:2s-56c", "-c", "0-1", "--show", "Busy%,PkgWatt"];
+    let live = top(&[&args[..], &["--html", html, "--json", json]].concat());
+    assert!(!live.contains("over time"), "{live}");
+    let page = fs::read_to_string(html).unwrap();
+    assert_eq!(page.matches("<polyline").count(), 2);
+    assert!(page.contains("Busy% over time") && page.contains("PkgWatt over time"));
+    let all = finish(cpudyno(&["show", "--all", json])).success();
+    assert!(all.contains("Busy% over time"), "{all}");
+}

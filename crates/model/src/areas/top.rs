@@ -12,6 +12,12 @@ pub const COLUMN: &str = "column";
 pub const HIDDEN: &str = "hidden";
 /// The parameter that says where a column is read; one that was named and cannot be read has none.
 pub const SOURCE: &str = "source";
+/// The parameter of the intervals that names the column by whose values rows are in order, the largest first.
+pub const SORT: &str = "sort";
+/// The parameter of the intervals that says what has a row each; without it, each CPU.
+pub const GROUP: &str = "group";
+/// What may have a row each.
+pub const GROUPS: &[&str] = &["core", "kind", "node", "package"];
 /// What is done on the CPUs, nobody knows.
 pub const WORKLOAD: &str = "whatever runs";
 /// The quantity that says how long intervals were.
@@ -102,6 +108,62 @@ pub static QUANTITIES: &[Quantity] = &[
         Unit::Watt,
         LOWER,
         "Energy counters (RAPL) over the time of the interval, by powercap or perf.",
+    ),
+    Quantity::new(
+        "instructions_per_cycle",
+        "IPC: instructions per cycle",
+        Unit::One,
+        NEITHER,
+        "Instructions over core cycles, user and kernel mode, by counters of one group; none while others have the counters.",
+    ),
+    Quantity::new(
+        "stall_share",
+        "Stall%: cycles in which nothing was executed",
+        Unit::One,
+        NEITHER,
+        "Of the core cycles; by the event that stands with the source. On Arm, those in which the back end took nothing.",
+    ),
+    Quantity::new(
+        "l2_references",
+        "L2MRPS: references of the L2 cache",
+        Unit::PerSecond,
+        NEITHER,
+        "By the event that stands with the source, over the time of the interval.",
+    ),
+    Quantity::new(
+        "l2_hit_share",
+        "L2%hit: share of them that the L2 cache had",
+        Unit::One,
+        NEITHER,
+        "Of the references counted in the same group.",
+    ),
+    Quantity::new(
+        "llc_references",
+        "LLCMRPS: references of the last-level cache",
+        Unit::PerSecond,
+        NEITHER,
+        "Those of the core, by the event that stands with the source, over the time of the interval.",
+    ),
+    Quantity::new(
+        "llc_hit_share",
+        "LLC%hit: share of them that the last-level cache had",
+        Unit::One,
+        NEITHER,
+        "Of the references counted in the same group.",
+    ),
+    Quantity::new(
+        "added_growth",
+        "growth of a counter that was added",
+        Unit::Count,
+        NEITHER,
+        "How much a register, a file or an event that was named grew in the interval, in its own counts.",
+    ),
+    Quantity::new(
+        "added_value",
+        "value that was added",
+        Unit::Count,
+        NEITHER,
+        "What a register or a file that was named held at the end of the interval, in its own unit.",
     ),
 ];
 

@@ -4,7 +4,7 @@ mod page;
 
 pub use page::{PLACES, beginning, end, interval, page};
 
-use model::areas::top::{AREA, COLUMN, HIDDEN, INTERVAL, SOURCE};
+use model::areas::top::{AREA, COLUMN, GROUP, HIDDEN, INTERVAL, SORT, SOURCE};
 
 use super::Section;
 

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use model::page::{Align, Block, Page, Table, Text, Tone};
+use model::page::{Align, Block, Lines, Page, Scale, Table, Text, Tone};
+use model::record::CpuPlace;
 use model::record::{Record, Samples, Series};
-use model::{CpuId, Unit};
+use model::{CpuId, CpuSet, Unit};
 
-use super::{AREA, COLUMN, HIDDEN, INTERVAL, SOURCE};
+use super::{AREA, COLUMN, GROUP, HIDDEN, INTERVAL, SORT, SOURCE};
 use crate::parts::{self, known};
 
 /// The columns that say where a CPU sits.
@@ -55,30 +56,74 @@ fn frequency(record: &Record) -> Option<String> {
 pub fn interval(record: &Record, index: usize) -> Block {
     let columns = columns(record);
     let seconds = lengths(record).get(index).copied().unwrap_or_default();
+    let lengths_of = all(record).find(|series| series.quantity == INTERVAL);
+    let order = |key| lengths_of?.parameters.get(key).map(String::as_str);
     let mut headers = PLACES.to_vec();
     headers.extend(columns.iter().filter(|column| !column.hidden).map(|column| column.name));
-    let mut rows = vec![all_row(&columns, index)];
-    for cpu in record.run.plan.cpus.iter() {
-        let place = record.machine.topology.place(cpu);
-        let number = |number: Option<u32>| number.map_or("-".to_owned(), |n| n.to_string());
-        let mut row: Vec<Text> = vec![
-            number(place.map(|place| place.package)).into(),
-            number(place.map(|place| place.core)).into(),
-            cpu.to_string().into(),
-        ];
+    let mut groups = groups(record, order(GROUP));
+    if let Some(column) = columns.iter().find(|column| Some(column.name) == order(SORT)) {
+        let value = |cpus: &CpuSet| of_group(&columns, column, cpus, index);
+        // Whoever has no number stands at the end; rows that are alike keep their order.
+        let key = |(_, cpus): &([Text; 3], CpuSet)| value(cpus).unwrap_or(f64::NEG_INFINITY);
+        groups.sort_by(|one, other| key(other).total_cmp(&key(one)));
+    }
+    let watched = &record.run.plan.cpus;
+    let everything = (["-".into(), "-".into(), "-".into()], watched.clone());
+    let mut rows = Vec::with_capacity(groups.len() + 1);
+    for (places, cpus) in std::iter::once(everything).chain(groups) {
+        let is_all = rows.is_empty();
+        let mut row: Vec<Text> = places.into();
         let shown = columns.iter().filter(|column| !column.hidden);
-        row.extend(shown.map(|column| match column.of.get(&cpu) {
+        row.extend(shown.map(|column| {
             // Another CPU of its core or package carries it.
-            None if !column.unread => Text::default(),
-            None => cell(None, column.unit),
-            Some(series) => cell(value(series, index), column.unit),
+            let is_carried = column.unread || cpus.iter().any(|cpu| column.of.contains_key(&cpu));
+            let value = || cell(of_group(&columns, column, &cpus, index), column);
+            match is_carried {
+                true if is_all => Text::toned(value().text, Tone::Strong),
+                true => value(),
+                false => Text::default(),
+            }
         }));
         rows.push(row);
     }
-    Table::of(format!("over {seconds:.3} s"))
+    let sorted = order(SORT).map_or(String::new(), |column| format!(", sorted by {column}"));
+    Table::of(format!("over {seconds:.3} s{sorted}"))
         .columns(headers.into_iter().map(aligned))
         .rows(rows)
         .into()
+}
+
+/// What has a row: where it sits, and its CPUs.
+fn groups(record: &Record, by: Option<&str>) -> Vec<([Text; 3], CpuSet)> {
+    let topology = &record.machine.topology;
+    let of = |place: &CpuPlace| match by {
+        Some("core") => format!("{}/{}", place.package, place.core),
+        Some("kind") => place.kind.clone().unwrap_or_else(|| "no kind".into()),
+        Some("node") => place.node.map_or("no node".into(), |node| format!("node {node}")),
+        Some(_) => place.package.to_string(),
+        None => place.cpu.to_string(),
+    };
+    let mut groups: Vec<(String, Vec<CpuId>)> = Vec::new();
+    for cpu in record.run.plan.cpus.iter() {
+        let key = topology.place(cpu).map_or_else(|| cpu.to_string(), of);
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, cpus)) => cpus.push(cpu),
+            None => groups.push((key, vec![cpu])),
+        }
+    }
+    let row = |(key, cpus): (String, Vec<CpuId>)| {
+        let one = |of: fn(&CpuPlace) -> u32| -> Text {
+            let mut all = cpus.iter().map(|cpu| topology.place(*cpu).map(of));
+            let first = all.next().flatten();
+            let same = first.filter(|_| all.all(|it| it == first));
+            same.map_or("-".to_owned(), |number| number.to_string()).into()
+        };
+        let all: CpuSet = cpus.iter().copied().collect();
+        let is_named = matches!(by, Some("kind" | "node"));
+        let name = if is_named { format!("{key}: {all}") } else { all.to_string() };
+        ([one(|place| place.package), one(|place| place.core), name.into()], all)
+    };
+    groups.into_iter().map(row).collect()
 }
 
 /// The places say which row it is.
@@ -95,6 +140,7 @@ pub fn end(record: &Record, verbosity: u8) -> Vec<Block> {
     if verbosity > 0 {
         blocks.push(sources(record));
     }
+    blocks.extend(over_time(record));
     blocks
 }
 
@@ -116,7 +162,9 @@ pub(super) fn section(record: &Record) -> Vec<Block> {
         return Vec::new();
     }
     let headers = columns.iter().map(|column| (column.name, Align::Right));
-    let row = columns.iter().map(|column| cell(of_all(&columns, column, 0), column.unit)).collect();
+    let all = &record.run.plan.cpus;
+    let row =
+        columns.iter().map(|column| cell(of_group(&columns, column, all, 0), column)).collect();
     let table = Table::of("All CPUs over the whole run").columns(headers).rows([row]);
     vec![Block::Heading("What the CPUs did meanwhile".to_owned()), Block::Table(table)]
 }
@@ -134,6 +182,7 @@ fn lengths(record: &Record) -> Vec<f64> {
 /// A column of the table.
 struct TopColumn<'a> {
     name: &'a str,
+    quantity: &'a str,
     unit: Unit,
     hidden: bool,
     /// Named, and not read of any CPU.
@@ -151,6 +200,7 @@ fn columns(record: &Record) -> Vec<TopColumn<'_>> {
             Some(column) => drop(column.of.insert(series.cpu, series)),
             None => columns.push(TopColumn {
                 name,
+                quantity: &series.quantity,
                 unit: series.unit,
                 hidden,
                 unread: !series.parameters.contains_key(SOURCE),
@@ -173,49 +223,89 @@ fn value(series: &Series, index: usize) -> Option<f64> {
     }
 }
 
-fn cell(value: Option<f64>, unit: Unit) -> Text {
+fn cell(value: Option<f64>, column: &TopColumn<'_>) -> Text {
     let Some(value) = value else { return Text::toned("-", Tone::Faint) };
-    match unit {
-        Unit::Hertz => format!("{:.0}", value / 1e6),
-        Unit::Celsius | Unit::Count => format!("{value:.0}"),
-        Unit::One => format!("{:.2}", value * 100.0),
-        _ => format!("{value:.2}"),
+    match (scaled(value, column), column.quantity) {
+        (_, "added_value") => value.to_string(),
+        ((value, digits), _) => format!("{value:.digits$}"),
     }
     .into()
 }
 
-fn all_row(columns: &[TopColumn<'_>], index: usize) -> Vec<Text> {
-    let mut row: Vec<Text> = vec!["-".into(); 3];
-    let shown = columns.iter().filter(|column| !column.hidden);
-    row.extend(shown.map(|column| {
-        let cell = cell(of_all(columns, column, index), column.unit);
-        Text::toned(cell.text, Tone::Strong)
-    }));
-    row
+/// As the name of its column says it, and with how many digits.
+fn scaled(value: f64, column: &TopColumn<'_>) -> (f64, usize) {
+    match (column.unit, column.quantity) {
+        (Unit::Hertz, _) => (value / 1e6, 0),
+        (Unit::PerSecond, _) => (value / 1e6, 2),
+        (Unit::Celsius | Unit::Count, _) => (value, 0),
+        (Unit::One, quantity) if quantity != "instructions_per_cycle" => (value * 100.0, 2),
+        _ => (value, 2),
+    }
 }
 
-/// What a column says of all watched CPUs: watts and interrupts add up, the hottest sensor counts, an SMI stops all CPUs
-/// at once, clocks are weighted by the time in which they ran, all else is a mean.
-fn of_all(columns: &[TopColumn<'_>], column: &TopColumn<'_>, index: usize) -> Option<f64> {
-    let values: Vec<f64> = column.of.values().filter_map(|s| value(s, index)).collect();
-    let sum = |values: &[f64]| values.iter().sum::<f64>();
-    if values.is_empty() {
-        return None;
-    }
-    let of = |quantity: &str| {
-        let found = columns.iter().find(|c| c.of.values().any(|s| s.quantity == quantity))?;
-        // Both are known of the same CPUs, or of none.
-        let cpus = column.of.iter().filter(|(_, series)| value(series, index).is_some());
-        let values: Option<Vec<f64>> =
-            cpus.map(|(cpu, _)| value(found.of.get(cpu)?, index)).collect();
-        Some(sum(&values?))
+/// What all watched CPUs did over time.
+fn over_time(record: &Record) -> Vec<Block> {
+    let (columns, lengths) = (columns(record), lengths(record));
+    let mut at = 0.0;
+    let middle = |length: &f64| {
+        at += length;
+        at - length / 2.0
     };
-    let quantity = column.of.values().next().map(|series| series.quantity.as_str());
-    match (column.unit, quantity) {
-        (Unit::Watt, _) | (_, Some("interrupts")) => Some(sum(&values)),
-        (Unit::Celsius, _) | (_, Some("smis")) => values.into_iter().reduce(f64::max),
-        (_, Some("busy_clock")) => Some(of("average_clock")? / of("busy_share")?),
-        _ => Some(sum(&values) / values.len() as f64),
+    let middles: Vec<f64> = lengths.iter().map(middle).collect();
+    let reach = Some(lengths.iter().copied().fold(0.0, f64::max) * 1.5);
+    let lines = |column: &TopColumn<'_>| {
+        let value = |index| of_group(&columns, column, &record.run.plan.cpus, index);
+        let points = middles.iter().enumerate();
+        let points =
+            points.filter_map(|(at, middle)| Some((*middle, scaled(value(at)?, column).0)));
+        let line = ("all watched CPUs".to_owned(), points.collect::<Vec<_>>());
+        let (caption, x, y) =
+            (format!("{} over time", column.name), "s".into(), column.name.into());
+        let (x_scale, y_scale, marks) = (Scale::Linear, Scale::Linear, Vec::new());
+        let is_drawn = !column.hidden && line.1.len() > 1;
+        let lines = vec![line];
+        is_drawn
+            .then(|| Block::Lines(Lines { caption, x, y, x_scale, y_scale, reach, lines, marks }))
+    };
+    let mut blocks: Vec<Block> = columns.iter().filter_map(lines).collect();
+    if !blocks.is_empty() {
+        blocks.insert(0, Block::Fold { title: "Over time".to_owned(), open: false });
+    }
+    blocks
+}
+
+/// What a column says of these CPUs: watts and what is counted add up, the hottest sensor counts, an SMI stops all CPUs
+/// at once, what is a share of cycles or references is weighted by them, all else is a mean. What was added as
+/// it is, is told of several where they agree.
+fn of_group(
+    columns: &[TopColumn<'_>],
+    column: &TopColumn<'_>,
+    cpus: &CpuSet,
+    index: usize,
+) -> Option<f64> {
+    let of = |column: &TopColumn<'_>, cpu| value(column.of.get(&cpu)?, index);
+    let here: Vec<(CpuId, f64)> =
+        cpus.iter().filter_map(|cpu| Some((cpu, of(column, cpu)?))).collect();
+    let (&(_, first), sum) = (here.first()?, here.iter().map(|(_, value)| value).sum::<f64>());
+    let weighted = |by: &str| {
+        let by = columns.iter().find(|column| column.quantity == by)?;
+        // Both are known of the same CPUs, or of none.
+        let weights: Option<Vec<f64>> = here.iter().map(|(cpu, _)| of(by, *cpu)).collect();
+        let weights = weights?;
+        let all: f64 = weights.iter().sum();
+        let value = here.iter().zip(&weights).map(|((_, value), weight)| value * weight);
+        (all > 0.0).then(|| value.sum::<f64>() / all)
+    };
+    match (column.unit, column.quantity) {
+        (_, "added_value") => Some(first).filter(|_| here.iter().all(|it| it.1 == first)),
+        (_, "smis") => here.iter().map(|it| it.1).reduce(f64::max),
+        (Unit::Celsius, _) => here.iter().map(|it| it.1).reduce(f64::max),
+        (Unit::Watt | Unit::Count | Unit::PerSecond, _) => Some(sum),
+        (_, "busy_clock") => weighted("busy_share"),
+        (_, "instructions_per_cycle" | "stall_share") => weighted("average_clock"),
+        (_, "l2_hit_share") => weighted("l2_references"),
+        (_, "llc_hit_share") => weighted("llc_references"),
+        _ => Some(sum / here.len() as f64),
     }
 }
 
@@ -241,7 +331,7 @@ mod tests {
         }
         let columns = columns(&record);
         let column = columns.iter().find(|column| column.name == quantity)?;
-        of_all(&columns, column, 1)
+        of_group(&columns, column, &"0-1".parse().unwrap(), 1)
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Arguments of `cpudyno top`.
 
 use clap::Args;
+use measure::areas::top::{AddedColumn, GROUPS};
 use model::{CpuSet, Seconds};
 
 use super::BadValue;
@@ -10,12 +11,21 @@ use super::common::{Output, THREADS_MAX, cpu_list, seconds, whole};
 ///
 /// Columns have turbostat's names and meanings: Avg_MHz (cycles over time), Busy% (not halted), Bzy_MHz
 /// (clock while not halted), TSC_MHz, IRQ (interrupts), SMI (firmware's, on Intel), C1% and deeper (idle states requested), CPU%c6 and Pkg%pc6 (idle states
-/// entered), CoreTmp and PkgTmp, PkgWatt, CorWatt and RAMWatt; Steal% in guests. They are read from registers,
-/// perf, cpuidle, powercap and hwmon, as far as your rights allow. A column that cannot be read is named at the
-/// end, with the reason and what would help. Nothing is changed, and no CPU is kept busy.
+/// entered), CoreTmp and PkgTmp, PkgWatt, CorWatt and RAMWatt; Steal% in guests; by counters of each CPU IPC, Stall%
+/// (cycles in which nothing was executed), L2MRPS and LLCMRPS (references of caches, millions a second), L2%hit and
+/// LLC%hit. They are read from registers, perf, cpuidle, powercap and hwmon, as far as your rights allow. A column that
+/// cannot be read is named at the end, with the reason and what would help. Nothing is changed, and no CPU is kept busy.
 ///
-/// On a terminal, one screen is refreshed: arrows, PgUp and PgDn scroll, q ends. Into a pipe, and with --once
-/// or --intervals, it prints lines.
+/// --add has a register, a file or an event as a column, as often as it is given:
+///   msr/0x611,u32           a register of each CPU; u32: of 32 bits, which begins again; core, package: one of each
+///   sysfs/devices/system/cpu/cpuN/cpufreq/scaling_cur_freq
+///                           a file below /sys; with cpuN, nodeN or package_NN in its path (or any number there), of each
+///   perf/instructions:u     an event by any name that `cpudyno pmu list` has, of each CPU; of memory controllers and
+///                           the like, of each package
+/// Then, behind commas: name=X; delta (how much it grew: registers and events) or raw (what it holds: files).
+///
+/// On a terminal, one screen is refreshed: h shows the keys. Into a pipe, and with --once or --intervals, it prints
+/// lines.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct TopArgs {
@@ -43,6 +53,18 @@ pub(crate) struct TopArgs {
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     pub(crate) hide: Vec<String>,
 
+    /// Add a column: msr/0x10, sysfs/PATH or perf/EVENT, each with ,name=X.
+    #[arg(long, value_parser = added, value_name = "COLUMN")]
+    pub(crate) add: Vec<AddedColumn>,
+
+    /// Sort by a column, the largest first: Busy%.
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) sort: Option<String>,
+
+    /// Show one row for each core, kind, node or package.
+    #[arg(long, value_parser = group, value_name = "WHAT")]
+    pub(crate) group: Option<String>,
+
     #[command(flatten)]
     pub(crate) output: Output,
 
@@ -56,8 +78,25 @@ Examples:
   cpudyno top                                            a screen that is refreshed every second
   cpudyno top --once                                     one second, as lines
   cpudyno top -c 0-13 --show Busy%,Bzy_MHz -i 500ms      two columns, twice a second
+  cpudyno top --sort Busy% --group core                  the busiest cores first
+  cpudyno top --add perf/context-switches,name=CSW       an event as a column
   cpudyno top -- make -j8                                what the CPUs did while it ran
   cpudyno top -n 60 --json watched.json                  a minute, and a record of it";
+
+fn added(text: &str) -> Result<AddedColumn, BadValue> {
+    const HINT: &str = "such as msr/0x10,name=TSC, sysfs/devices/system/cpu/cpuN/cpufreq/scaling_cur_freq, perf/instructions";
+    text.parse().map_err(|why: String| BadValue::new(why, HINT))
+}
+
+fn group(text: &str) -> Result<String, BadValue> {
+    match GROUPS.contains(&text) {
+        true => Ok(text.to_owned()),
+        false => {
+            let expected = format!("expected one of {}", GROUPS.join(", "));
+            Err(BadValue::new(expected, "leave it out for a row of each CPU"))
+        }
+    }
+}
 
 fn intervals(text: &str) -> Result<usize, BadValue> {
     let most = THREADS_MAX as u64;

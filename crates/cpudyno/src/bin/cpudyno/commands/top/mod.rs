@@ -7,12 +7,13 @@ use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use machine::Machine;
-use measure::areas::top::{self, Watch};
+use measure::areas::top::{self, RowOrder, Watch, Watched};
 use model::name::did_you_mean;
 use model::page::{Block, Page};
 use model::record::{PageKind, Presentation, Record};
 use model::{Seconds, Unavailable};
 
+use self::screen::Waited;
 use super::{Delivery, Sinks, child, command, presentation, sinks, text};
 use crate::args::{Format, TopArgs};
 use crate::failure::{Failure, code};
@@ -20,7 +21,8 @@ use crate::output;
 use crate::signals::Signals;
 
 pub(super) fn run(machine: &Machine, args: TopArgs) -> Result<ExitCode, Failure> {
-    let TopArgs { cpus, interval, intervals, once, show, hide, output, command: program } = args;
+    let TopArgs { cpus, interval, intervals, once, show, hide, output, .. } = args;
+    let TopArgs { add, sort, group, command: program, .. } = args;
     let (sinks, look) = sinks(output)?;
     let presentation = presentation(&look, PageKind::Top);
     let every = program.is_empty().then_some(interval);
@@ -31,12 +33,26 @@ pub(super) fn run(machine: &Machine, args: TopArgs) -> Result<ExitCode, Failure>
             return Err(Failure::not_online(&gone, &online, "--cpus"));
         }
     }
-    let watch = Watch::begin(machine, cpus.as_ref(), every, command(), presentation);
-    let mut watch = watch.map_err(refused)?;
-    if let Some(shown) = shown(show, &hide, &watch)? {
+    let is_counted = |name: &&str| {
+        let is_in = |names: &[String]| names.iter().any(|it| it == name);
+        (show.is_empty() || is_in(&show)) && !is_in(&hide)
+    };
+    let counted: Vec<&str> = top::COUNTERS.iter().copied().filter(is_counted).collect();
+    let is_counted_anyway = !show.is_empty();
+    let watched =
+        Watched { cpus: cpus.as_ref(), every, added: &add, counted: &counted, is_counted_anyway };
+    let mut watch = Watch::begin(machine, &watched, command(), presentation).map_err(refused)?;
+    let added = add.iter().map(|column| column.name().to_owned());
+    let order = RowOrder { sort: sorted(sort, &watch)?, group };
+    if let Some(shown) = shown(show, &hide, added, &watch)? {
+        if let Some(sort) = order.sort.as_ref().filter(|sort| !shown.contains(sort)) {
+            let hidden = Failure::usage(format!("cannot sort by {sort}: it does not show"));
+            return Err(hidden.hint("sort by a column that shows, or leave out --show and --hide"));
+        }
         watch.only(shown);
     }
     some_are_there(&watch)?;
+    watch.arrange(order);
     let signals = Signals::listen()?;
     let count = if once { Some(1) } else { intervals };
     let (format, keeps) = (look.format, !sinks.is_none() || look.format != Format::Text);
@@ -77,10 +93,25 @@ fn refused(reason: Unavailable) -> Failure {
     Failure { code: code::NOT_HERE, message, hint: reason.remedy }
 }
 
-/// The columns that were asked for; none: all of them.
+/// The column by which rows are sorted, if not by the numbers of CPUs.
+fn sorted(sort: Option<String>, watch: &Watch<'_>) -> Result<Option<String>, Failure> {
+    let Some(sort) = sort.filter(|sort| sort != "CPU") else { return Ok(None) };
+    are_known(std::slice::from_ref(&sort), watch)?;
+    let (_, missing) = watch.columns();
+    match missing.into_iter().find(|(name, _)| *name == sort) {
+        None => Ok(Some(sort)),
+        Some((_, reason)) => {
+            let message = format!("cannot sort by {sort}: {}", reason.why);
+            Err(Failure { code: code::NOT_HERE, message, hint: reason.remedy.clone() })
+        }
+    }
+}
+
+/// The columns that were asked for, and those that were added; none: all of them.
 fn shown(
     show: Vec<String>,
     hide: &[String],
+    added: impl Iterator<Item = String>,
     watch: &Watch<'_>,
 ) -> Result<Option<Vec<String>>, Failure> {
     let is_place = |name: &String| report::areas::top::PLACES.contains(&name.as_str());
@@ -93,7 +124,7 @@ fn shown(
         let missing = missing.into_iter().map(|(name, _)| name);
         read.into_iter().chain(missing).map(str::to_owned).collect()
     } else {
-        show.into_iter().filter(|name| !is_place(name)).collect()
+        show.into_iter().filter(|name| !is_place(name)).chain(added).collect()
     };
     are_known(&shown, watch)?;
     shown.retain(|name| !hide.contains(name));
@@ -178,6 +209,10 @@ impl Live<'_> {
                 return Ok(true);
             }
             let part = text(&Page { blocks }, self.presentation);
+            // What is folded is for those who ask for it.
+            if part.is_empty() {
+                return Ok(true);
+            }
             output::data_while_read(&if begins { part } else { format!("\n{part}") })
         };
         let mut next = Instant::now();
@@ -189,7 +224,9 @@ impl Live<'_> {
             if !self.keeps {
                 watch.forget();
             }
-            is_read = print(vec![report::areas::top::interval(&watch.last(), 0)], false)?;
+            if prints {
+                is_read = print(vec![report::areas::top::interval(&watch.last(), 0)], false)?;
+            }
         }
         print(report::areas::top::end(&watch.record(), verbosity), false).map(drop)
     }
@@ -215,11 +252,26 @@ impl Live<'_> {
                 .hint("print lines: cpudyno top --once")
         };
         let mut screen = screen::Screen::open().map_err(broken)?;
+        // What is on the screen: it stays while somebody reads it.
+        let mut record = watch.last();
         while self.signals.came().is_none() {
             let end = Instant::now() + Duration::from_secs_f64(self.interval.0);
-            let is_over = || self.signals.came().is_some();
-            let waited = screen.wait_until(end, is_over, || watch.note_when_due());
-            if !waited.map_err(broken)? || watch.is_full() {
+            loop {
+                let is_over = || self.signals.came().is_some();
+                let waited = screen.wait_until(end, is_over, || watch.note_when_due());
+                let order = match waited.map_err(broken)? {
+                    Waited::Elapsed => break,
+                    Waited::Ended => return Ok(()),
+                    Waited::Sort(steps) => sorted_next(watch, steps),
+                    Waited::Group => grouped_next(watch.order()),
+                };
+                watch.arrange(order);
+                watch.order().put(&mut record);
+                if watch.ended() > 0 {
+                    screen.show(&self.page(&record)).map_err(broken)?;
+                }
+            }
+            if watch.is_full() {
                 break;
             }
             if watch.is_simulated() {
@@ -229,14 +281,38 @@ impl Live<'_> {
             if !self.keeps {
                 watch.forget();
             }
-            let record = watch.last();
-            let mut blocks = report::areas::top::beginning(&record);
-            blocks.push(report::areas::top::interval(&record, 0));
-            blocks.extend(report::areas::top::end(&record, self.presentation.verbosity));
-            let width = sys::host::terminal_columns().unwrap_or(self.presentation.width);
-            let page = text(&Page { blocks }, Presentation { width, ..self.presentation });
-            screen.show(&page).map_err(broken)?;
+            if !screen.is_paused() {
+                record = watch.last();
+            }
+            screen.show(&self.page(&record)).map_err(broken)?;
         }
         Ok(())
     }
+
+    fn page(&self, record: &Record) -> String {
+        let mut blocks = report::areas::top::beginning(record);
+        blocks.push(report::areas::top::interval(record, 0));
+        blocks.extend(report::areas::top::end(record, self.presentation.verbosity));
+        let width = sys::host::terminal_columns().unwrap_or(self.presentation.width);
+        text(&Page { blocks }, Presentation { width, ..self.presentation })
+    }
+}
+
+/// Sorted by the column so many steps on; before the first one there is the order of the CPUs.
+fn sorted_next(watch: &Watch<'_>, steps: isize) -> RowOrder {
+    let columns = watch.showing();
+    let order = watch.order();
+    let place = |sort: &String| columns.iter().position(|name| name == sort);
+    let now = order.sort.as_ref().and_then(place).map_or(0, |place| place + 1);
+    let next = (now as isize + steps).rem_euclid(columns.len() as isize + 1) as usize;
+    let sort = next.checked_sub(1).map(|place| columns[place].to_owned());
+    RowOrder { sort, group: order.group.clone() }
+}
+
+/// Grouped by what comes next; before the first one, CPU by CPU.
+fn grouped_next(order: &RowOrder) -> RowOrder {
+    let place = |group: &String| top::GROUPS.iter().position(|it| it == group);
+    let next = order.group.as_ref().and_then(place).map_or(0, |place| place + 1);
+    let group = top::GROUPS.get(next).map(|group| (*group).to_owned());
+    RowOrder { sort: order.sort.clone(), group }
 }

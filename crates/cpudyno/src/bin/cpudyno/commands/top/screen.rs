@@ -20,22 +20,54 @@ pub(super) struct Screen {
     first: usize,
     /// Columns and rows that were drawn upon.
     size: (u16, u16),
+    /// Whether the page stays as it is.
+    is_paused: bool,
+    /// Whether the keys are shown in its place.
+    is_help: bool,
+}
+
+/// What ended a wait.
+pub(super) enum Waited {
+    Elapsed,
+    /// Somebody wants to end.
+    Ended,
+    /// Sorted by the column so many steps on.
+    Sort(isize),
+    /// In the next grouping.
+    Group,
 }
 
 /// What a key asks for.
 enum KeyCommand {
     Quit,
     Scroll(isize),
+    Wait(Waited),
+    Pause,
+    Help,
     Nothing,
 }
 
-const KEYS: &str = "arrows, PgUp, PgDn, Home scroll; q ends";
+const KEYS: &str = "h: keys, q: end";
+
+const HELP: &[&str] = &[
+    "Keys of cpudyno top",
+    "",
+    "  s, S                    sort by the next column, by the one before; the largest first",
+    "  g                       a row for each CPU, core, kind, node, package",
+    "  space                   pause: the page stays, and it is watched on",
+    "  arrows, j, k            scroll by a line",
+    "  PgUp, PgDn, Home        scroll by a page, to the beginning",
+    "  h, ?                    these keys, and back",
+    "  q, Esc, Ctrl-C          end",
+];
 
 impl Screen {
     pub(super) fn open() -> io::Result<Screen> {
         let out = stdout().into_raw_mode()?.into_alternate_screen()?;
         let lines = vec!["the first interval ...".to_owned()];
-        let mut screen = Screen { out, keys: keys()?, lines, first: 0, size: terminal_size()? };
+        let (keys, size) = (keys()?, terminal_size()?);
+        let mut screen =
+            Screen { out, keys, lines, first: 0, size, is_paused: false, is_help: false };
         screen.draw()?;
         Ok(screen)
     }
@@ -46,23 +78,27 @@ impl Screen {
         self.draw()
     }
 
-    /// Does what keys ask for until then, and something else again and again meanwhile; false where
-    /// somebody wants to end.
+    /// Whether the page is to stay as it is.
+    pub(super) fn is_paused(&self) -> bool {
+        self.is_paused
+    }
+
+    /// Does what keys ask for until then, and something else again and again meanwhile.
     pub(super) fn wait_until(
         &mut self,
         end: Instant,
         is_over: impl Fn() -> bool,
         mut meanwhile: impl FnMut(),
-    ) -> io::Result<bool> {
+    ) -> io::Result<Waited> {
         /// A signal does not end a wait for keys.
         const PART: Duration = Duration::from_millis(200);
         loop {
             let left = end.saturating_duration_since(Instant::now());
             if is_over() {
-                return Ok(false);
+                return Ok(Waited::Ended);
             }
             if left.is_zero() {
-                return Ok(true);
+                return Ok(Waited::Elapsed);
             }
             meanwhile();
             match self.keys.recv_timeout(left.min(PART)).map(wish) {
@@ -72,8 +108,19 @@ impl Screen {
                     self.first = self.first.min(most).saturating_add_signed(lines).min(most);
                     self.draw()?;
                 }
+                Ok(KeyCommand::Wait(waited)) => return Ok(waited),
+                Ok(KeyCommand::Pause) => {
+                    self.is_paused = !self.is_paused;
+                    self.draw()?;
+                }
+                Ok(KeyCommand::Help) => {
+                    self.is_help = !self.is_help;
+                    self.draw()?;
+                }
                 // Who has no terminal any more wants no more either.
-                Ok(KeyCommand::Quit) | Err(RecvTimeoutError::Disconnected) => return Ok(false),
+                Ok(KeyCommand::Quit) | Err(RecvTimeoutError::Disconnected) => {
+                    return Ok(Waited::Ended);
+                }
                 Err(RecvTimeoutError::Timeout) if self.size == terminal_size()? => {}
                 Ok(KeyCommand::Nothing) | Err(RecvTimeoutError::Timeout) => self.draw()?,
             }
@@ -86,12 +133,23 @@ impl Screen {
         let first = self.first.min(self.lines.len().saturating_sub(room));
         let (home, rest) = (cursor::Goto(1, 1), clear::UntilNewline);
         write!(self.out, "{}{home}", cursor::Hide)?;
-        for line in self.lines.iter().skip(first).take(room) {
-            write!(self.out, "{line}{rest}\r\n")?;
+        if self.is_help {
+            for line in HELP.iter().take(room) {
+                write!(self.out, "{line}{rest}\r\n")?;
+            }
+        } else {
+            for line in self.lines.iter().skip(first).take(room) {
+                write!(self.out, "{line}{rest}\r\n")?;
+            }
         }
+        let paused = if self.is_paused { "PAUSED, " } else { "" };
         let (below, foot) = (clear::AfterCursor, cursor::Goto(1, self.size.1.max(1)));
         let (last, all) = ((first + room).min(self.lines.len()), self.lines.len());
-        write!(self.out, "{below}{foot}lines {} to {last} of {all}; {KEYS}{rest}", first + 1)?;
+        write!(
+            self.out,
+            "{below}{foot}{paused}lines {} to {last} of {all}; {KEYS}{rest}",
+            first + 1
+        )?;
         self.out.flush()
     }
 }
@@ -115,7 +173,12 @@ fn wish(key: Key) -> KeyCommand {
         Key::Char('q') | Key::Esc | Key::Ctrl('c') => KeyCommand::Quit,
         Key::Down | Key::Char('j') => KeyCommand::Scroll(1),
         Key::Up | Key::Char('k') => KeyCommand::Scroll(-1),
-        Key::PageDown | Key::Char(' ') => KeyCommand::Scroll(PAGE),
+        Key::PageDown => KeyCommand::Scroll(PAGE),
+        Key::Char('s') => KeyCommand::Wait(Waited::Sort(1)),
+        Key::Char('S') => KeyCommand::Wait(Waited::Sort(-1)),
+        Key::Char('g') => KeyCommand::Wait(Waited::Group),
+        Key::Char(' ') => KeyCommand::Pause,
+        Key::Char('h' | '?') => KeyCommand::Help,
         Key::PageUp => KeyCommand::Scroll(-PAGE),
         Key::Home => KeyCommand::Scroll(isize::MIN),
         _ => KeyCommand::Nothing,
