@@ -18,11 +18,11 @@ pub struct Watched<'a> {
     pub cpus: Option<&'a CpuSet>,
     /// How often; none: one interval.
     pub every: Option<Seconds>,
-    /// Columns beside the usual ones.
+    /// Columns in addition to the usual ones.
     pub added: &'a [AddedColumn],
     /// The [`COUNTERS`](super::COUNTERS) that are opened: they take counters of the cores away from others.
     pub counted: &'a [&'a str],
-    /// Whether these are opened beside events that were added, too.
+    /// Whether these are opened together with events that were added, too.
     pub is_counted_anyway: bool,
 }
 

@@ -276,7 +276,7 @@ fn over_time(record: &Record) -> Vec<Block> {
 
 /// What a column says of these CPUs: watts and what is counted add up, the hottest sensor counts, an SMI stops all CPUs
 /// at once, what is a share of cycles or references is weighted by them, all else is a mean. What was added as
-/// it is, is told of several where they agree.
+/// it is, stands for several where they agree.
 fn of_group(
     columns: &[TopColumn<'_>],
     column: &TopColumn<'_>,

@@ -175,9 +175,11 @@ impl AddedColumn {
     }
 
     /// What a register or a file says.
-    fn read(&self, machine: &Machine, place: &CpuPlace) -> Reading<Said> {
+    fn read(&self, machine: &Machine, place: &CpuPlace) -> Reading<PlaceNumber> {
         match &self.place {
-            AddedPlace::Register(number) => machine.msr.read(place.cpu, *number).map(Said::Whole),
+            AddedPlace::Register(number) => {
+                machine.msr.read(place.cpu, *number).map(PlaceNumber::Whole)
+            }
             AddedPlace::File(path) => {
                 let path = AddedColumn::file(path, place);
                 let text = machine.tree.read(&path)?;
@@ -194,13 +196,13 @@ impl AddedColumn {
     }
 
     /// How much it grew from one reading to the next.
-    fn between(&self, now: Said, before: Said) -> Reading<u64> {
+    fn between(&self, now: PlaceNumber, before: PlaceNumber) -> Reading<u64> {
         match (now, before) {
-            (Said::Whole(now), Said::Whole(before)) => {
+            (PlaceNumber::Whole(now), PlaceNumber::Whole(before)) => {
                 between(&self.name, self.is_short, now, before)
             }
             _ => {
-                let why = "it is no whole number, of which growth is told";
+                let why = "it is no whole number, and only those have a growth";
                 let refused = Unavailable::new(Obstacle::Cpudyno, &self.name, why);
                 Err(refused.with_remedy("show it as it is: `raw`"))
             }
@@ -208,26 +210,26 @@ impl AddedColumn {
     }
 
     /// Its number as it is.
-    fn raw(&self, said: Said) -> Reading<f64> {
+    fn raw(&self, said: PlaceNumber) -> Reading<f64> {
         match said {
-            Said::Whole(number) if self.is_short => Ok(f64::from(number as u32)),
-            Said::Whole(number) => exact(&self.name, number),
-            Said::Other(number) => Ok(number),
+            PlaceNumber::Whole(number) if self.is_short => Ok(f64::from(number as u32)),
+            PlaceNumber::Whole(number) => exact(&self.name, number),
+            PlaceNumber::Other(number) => Ok(number),
         }
     }
 }
 
 /// What was read.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Said {
+enum PlaceNumber {
     Whole(u64),
     Other(f64),
 }
 
-fn said(text: &str) -> Option<Said> {
+fn said(text: &str) -> Option<PlaceNumber> {
     let hex = text.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok());
-    let whole = hex.or_else(|| text.parse().ok()).map(Said::Whole);
-    let other = || text.parse().ok().filter(|it: &f64| it.is_finite()).map(Said::Other);
+    let whole = hex.or_else(|| text.parse().ok()).map(PlaceNumber::Whole);
+    let other = || text.parse().ok().filter(|it: &f64| it.is_finite()).map(PlaceNumber::Other);
     whole.or_else(other)
 }
 
@@ -261,7 +263,7 @@ pub(super) fn open(
 struct ReadPlace {
     column: AddedColumn,
     carriers: Vec<(CpuPlace, CpuSet)>,
-    counters: Vec<Growing<Said>>,
+    counters: Vec<Growing<PlaceNumber>>,
 }
 
 impl BesideSource for ReadPlace {
@@ -281,7 +283,7 @@ impl BesideSource for ReadPlace {
 
     fn take(&mut self, _: f64) -> Vec<Vec<Reading<f64>>> {
         let column = &self.column;
-        let value = |counter: &mut Growing<Said>| match column.is_raw {
+        let value = |counter: &mut Growing<PlaceNumber>| match column.is_raw {
             true => counter.last(&column.name).and_then(|said| column.raw(said)),
             false => counter.take().and_then(|more| exact(&column.name, more)),
         };

@@ -182,7 +182,7 @@ pub(in crate::areas::top) fn open(
         true => {
             let why = "the event that was added has the counters of the cores";
             let taken = Unavailable::new(Obstacle::Cpudyno, "counters", why);
-            Err(taken.with_remedy("name what is to be counted beside it: --show IPC"))
+            Err(taken.with_remedy("name what is to be counted with it: --show IPC"))
         }
     });
     let opened = free.and_then(|()| opened(machine, watched, &wanted));

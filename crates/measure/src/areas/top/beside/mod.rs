@@ -1,4 +1,4 @@
-//! Columns beside those of [`machine::activity`]: what somebody added, and counters of the CPUs.
+//! Columns in addition to those of [`machine::activity`]: what somebody added, and counters of the CPUs.
 //!
 //! They are opened by who watches, and not around runs, whose own counters they would take away.
 
@@ -18,7 +18,7 @@ pub use added::AddedColumn;
 pub use counters::HEADERS;
 pub(super) use counters::open as counters;
 
-/// Whose number a column beside the others holds.
+/// Whose number an additional column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Whose {
     Cpu,
@@ -59,7 +59,7 @@ impl Whose {
     }
 }
 
-/// A column beside the others.
+/// An additional column.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct BesideColumn {
     pub(super) header: String,

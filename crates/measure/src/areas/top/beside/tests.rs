@@ -1,4 +1,4 @@
-//! Columns beside the usual ones, on simulated machines.
+//! Columns in addition to the usual ones, on simulated machines.
 
 use machine::Machine;
 use model::record::{Outcome, PageKind, Presentation, Record, Series};
@@ -123,7 +123,7 @@ fn ratios_are_of_one_group() {
     let cycles = values(&record, "Avg_MHz")[0];
     near(&record, "L2MRPS", 0.02 * cycles);
     near(&llc, "LLCMRPS", 0.004 * cycles);
-    // There are no turns: what does not fit beside the others is left to who asks for it.
+    // There are no turns: what does not fit with the others is left to who asks for it.
     let all = seen(named("2s-56c"), "0", &[], COUNTERS);
     assert!(why(&all, "LLC%hit").contains("do not suffice"), "{}", why(&all, "LLC%hit"));
     // CPU 9 was halted: no cycles, no ratio.
