@@ -5,7 +5,7 @@ use machine::instruments::aperf_mperf::Counts;
 use model::ticks::Stamp;
 use model::{CpuId, Seconds, Ticks, Unavailable};
 
-use super::checking::TimedAnswers;
+use super::timed_answers::TimedAnswers;
 
 /// Something that a thread can repeat.
 #[derive(Clone, Copy)]

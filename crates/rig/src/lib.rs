@@ -28,6 +28,7 @@ pub mod schedule;
 pub mod signals;
 mod stop;
 pub mod streams;
+pub mod timed_answers;
 pub mod trace;
 pub mod traffic;
 pub mod variant_selection;

@@ -14,22 +14,23 @@ use model::{CpuId, CpuSet, Known, Obstacle, Seconds, Unavailable};
 use crate::run::plan::DATA;
 use crate::verify::jury::{self, AGAIN, Jury};
 use crate::verify::tally::EXAMPLES_MAX;
-use rig::checking::{CheckedWork, REFERENCE, TimedAnswers};
+use rig::checking::{CheckedWork, REFERENCE};
 use rig::executor::Executor;
 use rig::job::{Body, Load};
+use rig::timed_answers::TimedAnswers;
 
 /// Portable computations may take this share of a run, when it is over.
 const SHARE: f64 = 0.01;
 
 /// Everything that streams answered.
 #[derive(Default)]
-pub(super) struct Answers {
-    calls: BTreeMap<Call, BTreeMap<CpuId, Found>>,
+pub(super) struct AnswerLog {
+    calls: BTreeMap<AlikeCalls, BTreeMap<CpuId, Found>>,
 }
 
 /// Calls that must answer alike.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Call {
+struct AlikeCalls {
     stream: &'static str,
     /// Where their operands lie.
     operands: usize,
@@ -39,13 +40,13 @@ struct Call {
 /// What one CPU answered.
 struct Found {
     load: Load,
-    answers: Vec<Answer>,
+    answers: Vec<GotAnswer>,
     /// Repetitions with yet other answers, and those of them in which the other CPUs idled.
     others: [u64; 2],
 }
 
 #[derive(Clone, Copy)]
-struct Answer {
+struct GotAnswer {
     got: u64,
     /// Repetitions, and those of them in which the other CPUs idled.
     times: [u64; 2],
@@ -53,7 +54,7 @@ struct Answer {
     first: (Seconds, bool),
 }
 
-impl Answers {
+impl AnswerLog {
     /// Adds what a member answered in a block that was over then.
     pub(super) fn note(
         &mut self,
@@ -68,7 +69,7 @@ impl Answers {
         }
         let both = |times| [times, if is_alone { times } else { 0 }];
         for one in answers {
-            let call = Call {
+            let call = AlikeCalls {
                 stream: load.id,
                 operands: std::ptr::from_ref(operands).addr(),
                 iterations: one.iterations,
@@ -84,7 +85,7 @@ impl Answers {
                 match found.answers.iter_mut().find(|known| known.got == *answer) {
                     Some(known) => known.times = sum(known.times, both(*times)),
                     None if has_room => {
-                        let new = Answer { got: *answer, times: both(*times), first };
+                        let new = GotAnswer { got: *answer, times: both(*times), first };
                         found.answers.push(new);
                     }
                     None => found.others = sum(found.others, both(*times)),
@@ -149,7 +150,7 @@ impl Answers {
     }
 
     /// Those that differ first, then one of each stream, then a second one of each.
-    fn in_order(&self) -> Vec<(Call, &BTreeMap<CpuId, Found>)> {
+    fn in_order(&self) -> Vec<(AlikeCalls, &BTreeMap<CpuId, Found>)> {
         let mut ranks: BTreeMap<&str, usize> = BTreeMap::new();
         let mut all: Vec<_> = self
             .calls
@@ -178,7 +179,7 @@ struct Judge<'a> {
 
 impl Judge<'_> {
     /// Judges calls, and says whether the portable computation told what is right.
-    fn call(&mut self, call: Call, found: &BTreeMap<CpuId, Found>) -> bool {
+    fn call(&mut self, call: AlikeCalls, found: &BTreeMap<CpuId, Found>) -> bool {
         let Some((row, load)) = found
             .values()
             .next()
@@ -199,7 +200,7 @@ impl Judge<'_> {
         &mut self,
         row: &'static StreamRow,
         load: Load,
-        call: Call,
+        call: AlikeCalls,
         found: &BTreeMap<CpuId, Found>,
     ) -> Option<u64> {
         let alike = alike(found);
@@ -234,7 +235,7 @@ impl Judge<'_> {
         &mut self,
         cpu: CpuId,
         (row, load): (&'static StreamRow, Load),
-        call: Call,
+        call: AlikeCalls,
         found: &Found,
         right: u64,
     ) {
@@ -255,7 +256,7 @@ impl Judge<'_> {
     fn note(
         &mut self,
         key: (CpuId, &'static str),
-        call: Call,
+        call: AlikeCalls,
         right: u64,
         (got, times, (at, alone)): (u64, [u64; 2], (Seconds, bool)),
         again: Option<WrongAgain>,
@@ -322,7 +323,7 @@ fn most(found: &BTreeMap<CpuId, Found>) -> u64 {
 }
 
 /// The data on which a call was measured.
-fn data(call: Call) -> Data {
+fn data(call: AlikeCalls) -> Data {
     let is_it = |data: &Data| std::ptr::from_ref(data.operands()).addr() == call.operands;
     [Data::Quiet, Data::Toggling].into_iter().find(is_it).unwrap_or(DATA)
 }
@@ -332,7 +333,7 @@ fn operands(load: Load) -> Arc<Operands> {
     Arc::new(*operands)
 }
 
-fn stream(row: &'static StreamRow, load: Load, call: Call) -> CheckedWork {
+fn stream(row: &'static StreamRow, load: Load, call: AlikeCalls) -> CheckedWork {
     CheckedWork::Stream { load, row, operands: operands(load), iterations: call.iterations }
 }
 

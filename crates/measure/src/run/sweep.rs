@@ -12,7 +12,7 @@ use model::record::{CHANGED, ComparedAnswers};
 use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, Obstacle, Pages, Seconds, Unavailable};
 
-use super::answers::Answers;
+use super::answers::AnswerLog;
 use super::controllers::Controllers;
 use super::events;
 use super::variant_trials::{self, Trial};
@@ -56,7 +56,7 @@ pub(super) struct Swept {
     /// For how long nothing ran in the middle of it.
     pub(super) stood_still: Seconds,
     /// What streams answered.
-    answers: Answers,
+    answers: AnswerLog,
     /// What came of that, when all was measured.
     pub(super) compared: Option<ComparedAnswers>,
 }
@@ -80,7 +80,7 @@ impl Swept {
             skipped: BTreeMap::new(),
             end: None,
             stood_still: Seconds(0.0),
-            answers: Answers::default(),
+            answers: AnswerLog::default(),
             compared: None,
         }
     }

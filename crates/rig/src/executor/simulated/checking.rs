@@ -4,8 +4,9 @@ use kernels::memory::MemoryKernel;
 use model::{CpuId, Seconds};
 use simulated::{Busy, Model};
 
-use super::super::super::checking::{CheckedWork, Checking, RawChecked, TimedAnswers};
+use super::super::super::checking::{CheckedWork, Checking, RawChecked};
 use super::super::super::job::{Body, Load, Member, RawMember, Repeat, StepKind};
+use super::super::super::timed_answers::TimedAnswers;
 use super::{START, Simulated, budgets};
 
 /// Lets all CPUs do the work at once. What a CPU answers is computed, and what it computes wrong is flipped in that.

@@ -25,7 +25,7 @@ use sys::clock::Probe;
 
 use super::super::alarm::{Alarm, RawAlarm};
 use super::super::background_load::Neighbour;
-use super::super::checking::{Checking, RawChecked, TimedAnswers};
+use super::super::checking::{Checking, RawChecked};
 use super::super::exchange::{Exchange, RawExchange};
 use super::super::in_loop;
 use super::super::job::{
@@ -33,6 +33,7 @@ use super::super::job::{
     RawMember, RawPhase, RawRepeat, Repeat, Step, StepKind, Tools,
 };
 use super::super::regions::{RawRegions, Regions};
+use super::super::timed_answers::TimedAnswers;
 use super::super::trace::{Look, RawTrace, Trace};
 use super::super::traffic::{Placed, RawTraffic, Store, Traffic};
 use super::super::watch::{Polling, RawPolling};
