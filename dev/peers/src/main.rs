@@ -11,6 +11,7 @@
 
 mod ab_cost;
 mod agree;
+mod answers;
 mod bandwidth;
 mod built;
 mod companion;
@@ -117,6 +118,12 @@ enum Task {
     Turbo,
     /// Compare the clock within a stream's loop with the one right after it, by density
     Density,
+    /// Compare cycles per op with answers compared on the way and without, in turns
+    Answers {
+        /// Pairs of pairs of blocks, of each stream
+        #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(8..=10_000))]
+        quads: u32,
+    },
     /// Compare wake-ups by futex and pipe with a C program and `perf bench sched pipe`, side by side
     Wake {
         /// Rounds; each lets all take turns
@@ -197,6 +204,7 @@ fn main() -> ExitCode {
         Task::Speed => speed::run(),
         Task::Turbo => turbo::run(),
         Task::Density => density::run(),
+        Task::Answers { quads } => answers::run(quads),
         Task::Wake { rounds, cpus } => wake::run(rounds, cpus.as_deref()),
         Task::Trials { trials, seed } => trials::run(trials, seed),
         Task::Equal { runs, seconds, areas } => equal::run(runs, model::Seconds(seconds), &areas),
