@@ -23,7 +23,7 @@ use crate::openmp::Overheads;
 use crate::sheet::Sheet;
 use crate::threads::Threads;
 use crate::turbo::{Active, Clocks};
-use crate::verify::Answers;
+use crate::verify::Verified;
 use crate::{Answer, AskedOptions, Builder, Error, Progress, Stop, cores, pause};
 
 /// What can be measured, and what can only be read.
@@ -103,10 +103,10 @@ fn measured(area: &str, mut options: Options) -> Result<Record, Error> {
         }
         "verify" => {
             let workloads = options.texts("workloads")?;
-            let builder = with(Answers::builder(), workloads, |it, ids| {
+            let builder = with(Verified::builder(), workloads, |it, ids| {
                 it.workloads(&ids.iter().map(String::as_str).collect::<Vec<_>>())
             });
-            record(area, builder, Answers::into_record, options)
+            record(area, builder, Verified::into_record, options)
         }
         "info" | "doctor" => told(area, options),
         _ => {

@@ -3,9 +3,9 @@
 //!
 //! ```
 //! use cpudyno::Seconds;
-//! use cpudyno::verify::Answers;
+//! use cpudyno::verify::Verified;
 //!
-//! let answers = Answers::builder().on("sim:faulty").budget(Seconds(60.0)).run()?;
+//! let answers = Verified::builder().on("sim:faulty").budget(Seconds(60.0)).run()?;
 //! assert_eq!(answers.faulty().to_string(), "2");
 //! let wrong = &answers.wrong()[0];
 //! println!("CPU {}, {}: {} of {} calls wrong", wrong.cpu, wrong.workload, wrong.wrong, wrong.calls);
@@ -24,8 +24,8 @@ use crate::builder::{Answer, AskedOptions, Builder, Measurement, RunExtent, meth
 ///
 /// # Errors
 /// See [`Builder::run`].
-pub fn verify() -> Result<Answers, Error> {
-    Answers::builder().run()
+pub fn verify() -> Result<Verified, Error> {
+    Verified::builder().run()
 }
 
 /// The ids of all that can be compared: streams that compute, and memory kernels.
@@ -35,12 +35,12 @@ pub fn workloads() -> impl Iterator<Item = &'static str> {
 
 /// What was compared, and what was wrong.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answers {
+pub struct Verified {
     record: Record,
     run: VerifyRun,
 }
 
-impl Answers {
+impl Verified {
     /// Whether each CPU was compared, and no answer was wrong. That says nothing of what was not compared.
     pub fn are_right(&self) -> bool {
         self.run.wrong.is_empty() && self.cpus().iter().all(|cpu| cpu.calls > 0)
@@ -91,12 +91,12 @@ impl<A> Builder<A, VerifyOptions> {
     }
 }
 
-impl Answer for Answers {
+impl Answer for Verified {
     type Options = VerifyOptions;
-    const NAME: &'static str = "cpudyno::verify::Answers";
+    const NAME: &'static str = "cpudyno::verify::Verified";
     const PAGE: PageKind = PageKind::Verify;
 
-    fn measure(options: &VerifyOptions, how: Measurement<'_>) -> Result<Answers, Error> {
+    fn measure(options: &VerifyOptions, how: Measurement<'_>) -> Result<Verified, Error> {
         let Measurement { machine, extent, command, presentation, stop, progress } = how;
         let RunExtent { cpus, budget } = extent;
         let workloads = options.workloads.clone().unwrap_or_default();
@@ -105,10 +105,10 @@ impl Answer for Answers {
         let mut record = measure::verify::run(machine, &verifying, described, stop, progress)?;
         record.digest = Some(fleet::digest::of(&record));
         match record.verify.clone() {
-            Some(run) if run.cpus.iter().any(|cpu| cpu.calls > 0) => Ok(Answers { record, run }),
+            Some(run) if run.cpus.iter().any(|cpu| cpu.calls > 0) => Ok(Verified { record, run }),
             _ => Err(Error::Stopped),
         }
     }
 }
 
-methods!(Answers, VerifyOptions, VerifyOptions::default());
+methods!(Verified, VerifyOptions, VerifyOptions::default());
