@@ -8,6 +8,7 @@ pub mod ab;
 pub mod areas;
 pub mod arms;
 pub mod gate;
+mod jury;
 pub mod key;
 pub mod original;
 pub mod proof;

@@ -11,9 +11,8 @@ use model::record::{
 };
 use model::{CpuId, CpuSet, Known, Obstacle, Seconds, Unavailable};
 
+use crate::jury::{self, AGAIN, EXAMPLES_MAX, Jury};
 use crate::run::plan::DATA;
-use crate::verify::jury::{self, AGAIN, Jury};
-use crate::verify::tally::EXAMPLES_MAX;
 use rig::checking::{CheckedWork, REFERENCE};
 use rig::executor::Executor;
 use rig::job::{Body, Load};

@@ -22,8 +22,9 @@ use super::counters::Counters;
 use super::sweep::{End, Own, ReasonCounts, Swept};
 use super::variant_trials::Trial;
 use super::{Planned, Program, Request, Span, answers, events, speed_select};
+use crate::jury;
 use crate::run::plan::{CellWork, Workload};
-use crate::verify::tally;
+
 use rig::collect::rounded;
 use rig::executor::RunError;
 use rig::placement::{self, Placement};
@@ -93,7 +94,7 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
     series.extend(parts.activity);
     let wrong = run.compared.as_ref().map_or(&[][..], |answers| &answers.wrong);
     answers::refuse(&mut series, wrong);
-    findings.extend(wrong.iter().map(tally::finding));
+    findings.extend(wrong.iter().map(jury::finding));
     let compared = run.compared;
     let run = Run {
         seconds: parts.seconds.0,

@@ -6,11 +6,10 @@
 //! workload runs on some CPUs alone, and on all of them at once. A wrong answer is tried again, there and elsewhere, and is
 //! kept (`tally`). Nothing lets the CPUs cool down.
 
-pub(crate) mod jury;
 mod reference;
 mod rounds;
 mod surroundings;
-pub(crate) mod tally;
+mod tally;
 mod workloads;
 
 use std::time::Instant;
@@ -21,8 +20,8 @@ use machine::instruments::clock::{self, RateChoice};
 use model::record::{Record, VerifyRun};
 use model::{CpuSet, Seconds};
 
+use crate::jury::{self, Jury};
 use crate::run::{Error, Progress, executor, refuse_elsewhere};
-use jury::Jury;
 use rig::executor::Stop;
 use rig::placement::Choice;
 use rounds::Rounds;
@@ -106,7 +105,7 @@ pub fn run(
             record.run.interrupted = Some("stopped".to_owned());
         }
     }
-    record.findings.extend(run.wrong.iter().map(tally::finding));
+    record.findings.extend(run.wrong.iter().map(jury::finding));
     record.verify = Some(run);
     Ok(record)
 }

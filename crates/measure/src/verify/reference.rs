@@ -9,9 +9,9 @@ use rig::checking::{CheckedWork, RawChecked, WrongCall};
 use rig::executor::RunError;
 use rig::job::Load;
 
-use super::jury::{AGAIN, once};
 use super::rounds::Rounds;
 use super::workloads::Workload;
+use crate::jury::{AGAIN, once};
 
 impl Rounds<'_, '_> {
     /// The right answer of a stream, confirmed by another instruction where one computes the same.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use kernels::patterns::{OPS_MAX, Pattern};
 use model::Seconds;
 
-use super::jury::Jury;
 use super::surroundings::Surroundings;
 use super::tally::{Call, Tally};
 use super::workloads::{self, Body, Workload};
+use crate::jury::Jury;
 use crate::run::{Error, Progress};
 use rig::checking::{CheckedWork, Checking, RawChecked};
 use rig::executor::{Executor, RunError};

@@ -6,16 +6,15 @@ use kernels::patterns::Pattern;
 use model::record::{
     Topology, VerifiedCpu, VerifiedWorkload, WrongAgain, WrongAnswer, WrongAnswers,
 };
-use model::{CpuId, CpuSet, Finding, Known, Seconds};
+use model::{CpuId, CpuSet, Known, Seconds};
 
 use rig::checking::{CheckedWork, Checking, RawChecked};
 use rig::placement::Placement;
 
+use crate::jury::EXAMPLES_MAX;
+
 use super::surroundings::Surroundings;
 use super::workloads::{Body, Workload};
-
-/// So many wrong answers of a CPU and a workload are kept as they are.
-pub(crate) const EXAMPLES_MAX: usize = 4;
 
 /// What is counted.
 pub(super) struct Tally {
@@ -233,30 +232,4 @@ impl Tally {
 
 fn seat(topology: &Topology, cpu: CpuId) -> (u32, u32) {
     topology.place(cpu).map_or((cpu.0, 0), |place| (place.core, place.package))
-}
-
-/// What a wrong answer says of the machine.
-pub(crate) fn finding(wrong: &WrongAnswers) -> Finding {
-    let WrongAnswers { cpu, workload, calls, .. } = wrong;
-    let bits = wrong.examples.first().map_or_else(String::new, |first| match &first.flipped[..] {
-        [bit] => format!(", bit {bit} flipped"),
-        several => format!(", {} bits flipped", several.len()),
-    });
-    let count = format!("{} of {calls} calls of `{workload}`{bits}", wrong.wrong);
-    if wrong.is_everywhere() {
-        let text = format!("wrong answers: {count}, and the same on other CPUs");
-        let remedy = "it is cpudyno, or what emulates the CPU: please report it, with the record";
-        return Finding::serious("verify.program", format!("`{workload}`"), text)
-            .remedy(Some(remedy.to_owned()));
-    }
-    let others = &wrong.again.elsewhere;
-    let elsewhere = match &others[..] {
-        [] => String::new(),
-        [one] => format!("; CPU {} answers right", one.cpu),
-        several => format!("; {} other CPUs answer right", several.len()),
-    };
-    let text = format!("wrong answers: {count}{elsewhere}");
-    let sure =
-        format!("take it out of service; how often: cpudyno verify --cpus {cpu} --minutes 10");
-    Finding::serious("verify.wrong-answer", format!("CPU {cpu}"), text).remedy(Some(sure))
 }

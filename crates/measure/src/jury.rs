@@ -1,14 +1,17 @@
 //! Who says what is right: two CPUs that compute it one op at a time, or most of several; and the same call once more,
-//! there and on other CPUs.
+//! there and on other CPUs; and what a wrong answer says.
 
-use model::record::{WrongAgain, WrongElsewhere};
-use model::{CpuId, Seconds};
+use model::record::{WrongAgain, WrongAnswers, WrongElsewhere};
+use model::{CpuId, Finding, Seconds};
 
 use rig::checking::{CheckedWork, Checking};
 use rig::executor::{Executor, RunError};
 
 /// Calls with the same operands, after one was wrong.
 pub(crate) const AGAIN: u64 = 8;
+
+/// So many wrong answers of a CPU and a workload are kept as they are.
+pub(crate) const EXAMPLES_MAX: usize = 4;
 
 /// CPUs that try the same.
 const OTHERS_MAX: usize = 3;
@@ -111,4 +114,30 @@ fn tried(executor: &mut dyn Executor, cpu: CpuId, job: &Checking) -> Result<[u64
 /// A few calls on one CPU.
 pub(crate) fn once(cpu: CpuId, work: CheckedWork, expected: Option<u64>, calls: u64) -> Checking {
     Checking { cpus: vec![cpu], work, expected, time: PATIENCE, calls_max: Some(calls) }
+}
+
+/// What a wrong answer says of the machine.
+pub(crate) fn finding(wrong: &WrongAnswers) -> Finding {
+    let WrongAnswers { cpu, workload, calls, .. } = wrong;
+    let bits = wrong.examples.first().map_or_else(String::new, |first| match &first.flipped[..] {
+        [bit] => format!(", bit {bit} flipped"),
+        several => format!(", {} bits flipped", several.len()),
+    });
+    let count = format!("{} of {calls} calls of `{workload}`{bits}", wrong.wrong);
+    if wrong.is_everywhere() {
+        let text = format!("wrong answers: {count}, and the same on other CPUs");
+        let remedy = "it is cpudyno, or what emulates the CPU: please report it, with the record";
+        return Finding::serious("verify.program", format!("`{workload}`"), text)
+            .remedy(Some(remedy.to_owned()));
+    }
+    let others = &wrong.again.elsewhere;
+    let elsewhere = match &others[..] {
+        [] => String::new(),
+        [one] => format!("; CPU {} answers right", one.cpu),
+        several => format!("; {} other CPUs answer right", several.len()),
+    };
+    let text = format!("wrong answers: {count}{elsewhere}");
+    let sure =
+        format!("take it out of service; how often: cpudyno verify --cpus {cpu} --minutes 10");
+    Finding::serious("verify.wrong-answer", format!("CPU {cpu}"), text).remedy(Some(sure))
 }
