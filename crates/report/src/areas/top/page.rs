@@ -67,8 +67,7 @@ pub fn interval(record: &Record, index: usize) -> Block {
         let key = |(_, cpus): &([Text; 3], CpuSet)| value(cpus).unwrap_or(f64::NEG_INFINITY);
         groups.sort_by(|one, other| key(other).total_cmp(&key(one)));
     }
-    let watched = &record.run.plan.cpus;
-    let everything = (["-".into(), "-".into(), "-".into()], watched.clone());
+    let everything = (["-".into(), "-".into(), "-".into()], record.run.plan.cpus.clone());
     let mut rows = Vec::with_capacity(groups.len() + 1);
     for (places, cpus) in std::iter::once(everything).chain(groups) {
         let is_all = rows.is_empty();
@@ -78,10 +77,10 @@ pub fn interval(record: &Record, index: usize) -> Block {
             // Another CPU of its core or package carries it.
             let is_carried = column.unread || cpus.iter().any(|cpu| column.of.contains_key(&cpu));
             let value = || cell(of_group(&columns, column, &cpus, index), column);
-            match is_carried {
-                true if is_all => Text::toned(value().text, Tone::Strong),
-                true => value(),
-                false => Text::default(),
+            match value() {
+                _ if !is_carried => Text::default(),
+                value if is_all => Text::toned(value.text, Tone::Strong),
+                value => value,
             }
         }));
         rows.push(row);
@@ -255,17 +254,15 @@ fn over_time(record: &Record) -> Vec<Block> {
     let reach = Some(lengths.iter().copied().fold(0.0, f64::max) * 1.5);
     let lines = |column: &TopColumn<'_>| {
         let value = |index| of_group(&columns, column, &record.run.plan.cpus, index);
-        let points = middles.iter().enumerate();
-        let points =
-            points.filter_map(|(at, middle)| Some((*middle, scaled(value(at)?, column).0)));
-        let line = ("all watched CPUs".to_owned(), points.collect::<Vec<_>>());
+        let point = |(at, middle): (usize, &f64)| Some((*middle, scaled(value(at)?, column).0));
+        let points: Vec<(f64, f64)> = middles.iter().enumerate().filter_map(point).collect();
+        let is_drawn = !column.hidden && points.len() > 1;
+        let lines = vec![("all watched CPUs".to_owned(), points)];
         let (caption, x, y) =
             (format!("{} over time", column.name), "s".into(), column.name.into());
         let (x_scale, y_scale, marks) = (Scale::Linear, Scale::Linear, Vec::new());
-        let is_drawn = !column.hidden && line.1.len() > 1;
-        let lines = vec![line];
-        is_drawn
-            .then(|| Block::Lines(Lines { caption, x, y, x_scale, y_scale, reach, lines, marks }))
+        let plot = Lines { caption, x, y, x_scale, y_scale, reach, lines, marks };
+        is_drawn.then_some(Block::Lines(plot))
     };
     let mut blocks: Vec<Block> = columns.iter().filter_map(lines).collect();
     if !blocks.is_empty() {
@@ -290,16 +287,16 @@ fn of_group(
     let weighted = |by: &str| {
         let by = columns.iter().find(|column| column.quantity == by)?;
         // Both are known of the same CPUs, or of none.
-        let weights: Option<Vec<f64>> = here.iter().map(|(cpu, _)| of(by, *cpu)).collect();
-        let weights = weights?;
+        let weights = here.iter().map(|(cpu, _)| of(by, *cpu)).collect::<Option<Vec<f64>>>()?;
         let all: f64 = weights.iter().sum();
         let value = here.iter().zip(&weights).map(|((_, value), weight)| value * weight);
         (all > 0.0).then(|| value.sum::<f64>() / all)
     };
     match (column.unit, column.quantity) {
-        (_, "added_value") => Some(first).filter(|_| here.iter().all(|it| it.1 == first)),
-        (_, "smis") => here.iter().map(|it| it.1).reduce(f64::max),
-        (Unit::Celsius, _) => here.iter().map(|it| it.1).reduce(f64::max),
+        (_, "added_value") => {
+            Some(first).filter(|it| here.iter().all(|of| of.1.total_cmp(it).is_eq()))
+        }
+        (_, "smis") | (Unit::Celsius, _) => here.iter().map(|it| it.1).reduce(f64::max),
         (Unit::Watt | Unit::Count | Unit::PerSecond, _) => Some(sum),
         (_, "busy_clock") => weighted("busy_share"),
         (_, "instructions_per_cycle" | "stall_share") => weighted("average_clock"),

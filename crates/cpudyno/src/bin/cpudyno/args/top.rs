@@ -89,13 +89,11 @@ fn added(text: &str) -> Result<AddedColumn, BadValue> {
 }
 
 fn group(text: &str) -> Result<String, BadValue> {
-    match GROUPS.contains(&text) {
-        true => Ok(text.to_owned()),
-        false => {
-            let expected = format!("expected one of {}", GROUPS.join(", "));
-            Err(BadValue::new(expected, "leave it out for a row of each CPU"))
-        }
+    if GROUPS.contains(&text) {
+        return Ok(text.to_owned());
     }
+    let expected = format!("expected one of {}", GROUPS.join(", "));
+    Err(BadValue::new(expected, "leave it out for a row of each CPU"))
 }
 
 fn intervals(text: &str) -> Result<usize, BadValue> {

@@ -124,7 +124,7 @@ impl AddedColumn {
             "core" if self.whose == Whose::Cpu && !is_event => self.whose = Whose::Core,
             "package" if self.whose == Whose::Cpu && !is_event => self.whose = Whose::Package,
             _ => match word.strip_prefix("name=").filter(|name| !name.is_empty()) {
-                Some(name) => self.name = name.to_owned(),
+                Some(name) => name.clone_into(&mut self.name),
                 None => return Err(format!("`{word}` says nothing of `{}`", self.source())),
             },
         }
@@ -197,16 +197,12 @@ impl AddedColumn {
 
     /// How much it grew from one reading to the next.
     fn between(&self, now: PlaceNumber, before: PlaceNumber) -> Reading<u64> {
-        match (now, before) {
-            (PlaceNumber::Whole(now), PlaceNumber::Whole(before)) => {
-                between(&self.name, self.is_short, now, before)
-            }
-            _ => {
-                let why = "it is no whole number, and only those have a growth";
-                let refused = Unavailable::new(Obstacle::Cpudyno, &self.name, why);
-                Err(refused.with_remedy("show it as it is: `raw`"))
-            }
+        if let (PlaceNumber::Whole(now), PlaceNumber::Whole(before)) = (now, before) {
+            return between(&self.name, self.is_short, now, before);
         }
+        let why = "it is no whole number, and only those have a growth";
+        let refused = Unavailable::new(Obstacle::Cpudyno, &self.name, why);
+        Err(refused.with_remedy("show it as it is: `raw`"))
     }
 
     /// Its number as it is.
@@ -274,18 +270,19 @@ impl BesideSource for ReadPlace {
     fn note(&mut self, machine: &Machine) {
         let column = &self.column;
         for ((place, _), counter) in self.carriers.iter().zip(&mut self.counters) {
-            counter.note(column.read(machine, place), |now, before| match column.is_raw {
-                true => Ok(0),
-                false => column.between(now, before),
+            counter.note(column.read(machine, place), |now, before| {
+                if column.is_raw { Ok(0) } else { column.between(now, before) }
             });
         }
     }
 
     fn take(&mut self, _: f64) -> Vec<Vec<Reading<f64>>> {
         let column = &self.column;
-        let value = |counter: &mut Growing<PlaceNumber>| match column.is_raw {
-            true => counter.last(&column.name).and_then(|said| column.raw(said)),
-            false => counter.take().and_then(|more| exact(&column.name, more)),
+        let value = |counter: &mut Growing<PlaceNumber>| {
+            if column.is_raw {
+                return counter.last(&column.name).and_then(|number| column.raw(number));
+            }
+            counter.take().and_then(|more| exact(&column.name, more))
         };
         vec![self.counters.iter_mut().map(value).collect()]
     }

@@ -177,13 +177,13 @@ pub(in crate::areas::top) fn open(
         Some(event) => open_on(machine, event, first.cpu, Begin::Now, None).map(drop),
         None => Err(Unavailable::new(Obstacle::Hardware, "counters", "this CPU has no PMU")),
     };
-    let free = tried.and_then(|()| match is_taken {
-        false => Ok(()),
-        true => {
-            let why = "the event that was added has the counters of the cores";
-            let taken = Unavailable::new(Obstacle::Cpudyno, "counters", why);
-            Err(taken.with_remedy("name what is to be counted with it: --show IPC"))
+    let free = tried.and_then(|()| {
+        if !is_taken {
+            return Ok(());
         }
+        let why = "the event that was added has the counters of the cores";
+        let taken = Unavailable::new(Obstacle::Cpudyno, "counters", why);
+        Err(taken.with_remedy("name what is to be counted with it: --show IPC"))
     });
     let opened = free.and_then(|()| opened(machine, watched, &wanted));
     match opened {
@@ -191,11 +191,9 @@ pub(in crate::areas::top) fn open(
         Ok(mut source) => {
             let absent = source.without_absent();
             let absent = absent.iter().map(|(column, reason)| missing(column, reason)).collect();
-            let source: Option<Box<dyn BesideSource>> = match source.wanted.is_empty() {
-                true => None,
-                false => Some(Box::new(source)),
-            };
-            (source, absent)
+            let is_empty = source.wanted.is_empty();
+            let source: Box<dyn BesideSource> = Box::new(source);
+            ((!is_empty).then_some(source), absent)
         }
     }
 }
@@ -210,13 +208,11 @@ fn opened(
     let mut groups = Vec::with_capacity(watched.len());
     for place in watched {
         let pmu = core_pmu(machine, place.cpu);
-        let kind = match kinds.iter().position(|kind| kind.pmu == pmu) {
-            Some(kind) => kind,
-            None => {
-                kinds.push(CountedKind::of(machine, &events, place.cpu, wanted));
-                kinds.len() - 1
-            }
-        };
+        let known = kinds.iter().position(|kind| kind.pmu == pmu);
+        let kind = known.unwrap_or(kinds.len());
+        if known.is_none() {
+            kinds.push(CountedKind::of(machine, &events, place.cpu, wanted));
+        }
         let mut counters: Vec<(Reader, Growing<Count>)> = Vec::new();
         for (_, event) in &kinds[kind].events {
             let leader = counters.first().map(|(reader, _)| reader);
@@ -322,7 +318,7 @@ mod tests {
             for text in column.formulas {
                 let formula: Formula = text.parse().unwrap();
                 let value = column.value(&formula, 2.0, |_| Some(4.0));
-                assert!(value.is_ok_and(|value| value.is_finite()), "{}: {text}", column.header);
+                assert!(value.is_ok_and(f64::is_finite), "{}: {text}", column.header);
             }
         }
     }

@@ -76,7 +76,7 @@ fn registers_files_and_events_are_columns() {
     // Of each package, and of each core.
     assert_eq!((values(&record, "Info").len(), values(&record, "Low").len()), (2, 3));
     let lower = values(&record, "Info")[0] as u64 as u32;
-    assert_eq!(values(&record, "Low")[0], f64::from(lower));
+    assert_eq!(values(&record, "Low")[..1], [f64::from(lower)]);
     assert_eq!(values(&record, "core_id").len(), 3);
     // What is no number costs a reason.
     assert!(why(&record, "list").contains("which is no number"), "{}", why(&record, "list"));
