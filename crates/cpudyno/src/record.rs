@@ -125,7 +125,7 @@ pub fn page(record: &Record, presentation: Presentation) -> Page {
         PageKind::Key => fleet::key::page::page(record, verbosity),
         PageKind::Top => report::areas::top::page(record, verbosity),
         PageKind::Changes => report::settings::changes(record),
-        PageKind::Pmu => report::counts::page(record, verbosity),
+        PageKind::Pmu => advice::counts::page(record, verbosity),
         PageKind::Sst => report::speed_select::page(record, verbosity),
         PageKind::Info => report::info(record, verbosity),
         PageKind::Doctor => report::doctor(record, verbosity),

@@ -9,7 +9,6 @@ pub mod band;
 mod cells;
 mod checked;
 pub mod claim;
-pub mod counts;
 mod doctor;
 mod figure;
 mod info;

@@ -26,7 +26,7 @@ fn kernels_lie_on_the_roofline_of_such_a_machine_and_of_no_other() {
     assert!((number("operations") / number("bytes") - 2.0 / 24.0).abs() < 1e-9, "{spot}");
     // What has no place says why.
     let copy = placed(&["copy"]).success();
-    assert!(copy.contains("does no operations that it knows"), "{copy}");
+    assert!(copy.contains("does no operations that are known"), "{copy}");
     let shown = cpudyno(&["show", &counts]).success();
     assert!(shown.contains("L1 bounds it"), "{shown}");
     for (args, text) in [

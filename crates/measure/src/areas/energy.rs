@@ -37,18 +37,14 @@ pub static ENERGY: Area = Area { needs: CLOCKS, ..Area::new(AREA, QUANTITIES, 0.
 
 fn proposal(plan: &Planning<'_>) -> Proposal {
     asked::of_heaviest(plan, WORKLOAD, |heaviest| {
-        let packages = packages(plan)?;
-        let nobody = (NOBODY.to_owned(), Vec::new());
-        let each = packages.iter().map(|(it, cpus)| (it.to_string(), cpus.clone()));
-        let states = std::iter::once(nobody).chain(each).collect();
         let load = streams::load(plan.machine, heaviest, DATA)?;
-        let tools = streams::tools(plan.machine)?;
-        let job = EnergyJob { order: 0, workload: WORKLOAD, packages, states, load, tools };
+        let job = EnergyJob::of_each(packages(plan)?, load, streams::tools(plan.machine)?);
         Ok(Proposal::from(vec![job.cell()]))
     })
 }
 
-/// All packages at once under each of these streams.
+/// All packages at once under each of these streams, and one after the other under the last of them: a counter that does
+/// not follow its own package tells no power.
 pub(super) fn of_streams(
     plan: &Planning<'_>,
     rows: impl Iterator<Item = &'static StreamRow>,
@@ -57,13 +53,17 @@ pub(super) fn of_streams(
         let packages = packages(plan)?;
         let all = (EVERYBODY.to_owned(), plan.placement.cpus.clone());
         let tools = streams::tools(plan.machine)?;
-        let can =
-            rows.filter_map(|row| Some((row.id, streams::load(plan.machine, row, DATA).ok()?)));
+        let can: Vec<(&'static str, Load)> = rows
+            .filter_map(|row| Some((row.id, streams::load(plan.machine, row, DATA).ok()?)))
+            .collect();
+        let last = can.last().map(|(_, load)| *load);
+        let check = last.map(|load| EnergyJob::of_each(packages.clone(), load, tools.clone()));
         let job = |(order, (workload, load)): (usize, (&'static str, Load))| {
             let (packages, states) = (packages.clone(), vec![all.clone()]);
-            EnergyJob { order, workload, packages, states, load, tools: tools.clone() }.cell()
+            EnergyJob { order: order + 1, workload, packages, states, load, tools: tools.clone() }
         };
-        Ok(can.enumerate().map(job).collect())
+        let under = can.into_iter().enumerate().map(job);
+        Ok(check.into_iter().chain(under).map(EnergyJob::cell).collect())
     };
     cells().map_or_else(|reason| Proposal::without(WORKLOAD, reason), Proposal::from)
 }
@@ -103,6 +103,14 @@ struct EnergyJob {
 }
 
 impl EnergyJob {
+    /// Nobody works, and then one package after the other.
+    fn of_each(packages: BTreeMap<u32, Vec<CpuId>>, load: Load, tools: Tools) -> EnergyJob {
+        let nobody = (NOBODY.to_owned(), Vec::new());
+        let each = packages.iter().map(|(it, cpus)| (it.to_string(), cpus.clone()));
+        let states = std::iter::once(nobody).chain(each).collect();
+        EnergyJob { order: 0, workload: WORKLOAD, packages, states, load, tools }
+    }
+
     fn cell(self) -> Cell {
         Cell { work: CellWork::CustomJob(Box::new(self)), parameters: BTreeMap::new() }
     }

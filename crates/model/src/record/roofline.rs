@@ -10,6 +10,9 @@ use crate::Datatype;
 pub struct Roofline {
     /// How many CPUs.
     pub cpus: u64,
+    /// The type of their cores, where the machine has several and all of them are of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
     /// The most of each datatype.
     pub peaks: Vec<RooflinePeak>,
     /// The most of each level of memory, the nearest first.
@@ -53,6 +56,8 @@ pub struct RooflineSpot {
     pub bytes: f64,
     /// How long it took.
     pub seconds: f64,
+    /// How many CPUs it kept busy, on the average.
+    pub busy: f64,
     /// Who says how many operations and bytes: `stated`, `counted`, `by its code`.
     pub by: [String; 2],
 }

@@ -81,6 +81,12 @@ impl Counter<'_> {
         [in_order(at_work).len(), all.len()]
     }
 
+    /// The other packages that worked.
+    fn others(&self) -> Vec<u32> {
+        let loaded = self.record.series_of(AREA, POWER).filter_map(|it| number(it, LOADED));
+        in_order(loaded.filter(|it| *it != self.package))
+    }
+
     fn verdict(&self, others: &[u32]) -> Option<Verdict> {
         let (idle, own, least) = (self.idle()?, self.under(self.package)?, self.least_rise()?);
         let others = others.iter().filter_map(|it| Some((*it, self.rise(*it)?)));
@@ -171,16 +177,19 @@ impl Counter<'_> {
     }
 }
 
+/// Whether the counter of each package was seen to follow its own load.
+pub(super) fn follow(record: &Record) -> bool {
+    let counters = counters(record);
+    let follows = |counter: &Counter<'_>| {
+        matches!(counter.verdict(&counter.others()), Some(Verdict::AsClaimed))
+    };
+    !counters.is_empty() && counters.iter().all(follows)
+}
+
 fn claims(record: &Record) -> Vec<Claim> {
     let counters = counters(record);
-    let loaded = record.series_of(AREA, POWER).filter_map(|it| number(it, LOADED));
-    let loaded = in_order(loaded);
-    let of = |counter: &Counter<'_>| {
-        let others: Vec<u32> =
-            loaded.iter().filter(|it| **it != counter.package).copied().collect();
-        counter.claim(&others)
-    };
-    let claims: Vec<Claim> = counters.iter().filter_map(of).collect();
+    let claims: Vec<Claim> =
+        counters.iter().filter_map(|counter| counter.claim(&counter.others())).collect();
     if claims.is_empty() { refused(record).into_iter().collect() } else { claims }
 }
 

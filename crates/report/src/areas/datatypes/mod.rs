@@ -7,8 +7,7 @@ mod shown;
 use model::areas::datatypes::AREA;
 
 use super::Section;
-pub use roofline::rooflines;
-pub(crate) use roofline::{plot, sentence};
+pub use roofline::{plot, rooflines, sentence};
 pub(super) use shown::blocks;
 
 /// What it says.

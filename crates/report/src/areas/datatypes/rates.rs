@@ -5,6 +5,7 @@ use model::record::{PlannedWorkload, Record, Series};
 use model::stats::median;
 use model::{CpuSet, Datatype, in_order};
 
+use crate::areas::energy::follow;
 use crate::areas::published::{Figures, Units};
 use crate::areas::turbo::read::shown_class;
 use crate::cells::{Cell, cells};
@@ -73,7 +74,7 @@ pub(super) fn is_within_quota(record: &Record, active: &CpuSet) -> bool {
     cpus.is_none_or(|cpus| cpus >= active.len() as f64)
 }
 
-/// What packages drew under a stream on these CPUs: the sum over all of them.
+/// What packages drew under a stream on these CPUs: the sum over all of them, where their counters are believed.
 fn watts(record: &Record, stream: &str, active: &CpuSet) -> Option<f64> {
     let is_its = |it: &&Series| {
         let is_all = it.parameters.get(energy::LOADED).is_some_and(|it| it == energy::EVERYBODY);
@@ -82,7 +83,7 @@ fn watts(record: &Record, stream: &str, active: &CpuSet) -> Option<f64> {
     let all = record.series_of(energy::AREA, energy::POWER).filter(is_its);
     let each: Option<Vec<f64>> = all.map(|series| Some(series.summary()?.median)).collect();
     let watts: f64 = each?.iter().sum();
-    (watts > 0.0).then_some(watts)
+    (watts > 0.0 && follow(record)).then_some(watts)
 }
 
 impl<'a> Rate<'a> {

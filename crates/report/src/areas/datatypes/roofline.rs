@@ -42,7 +42,9 @@ fn of(record: &Record, rates: &[Rate<'_>], active: &CpuSet) -> Option<Roofline> 
     };
     let peaks: Vec<Peak> = Datatype::ALL.into_iter().filter_map(fastest).collect();
     let is_known = !levels.is_empty() && !peaks.is_empty();
-    is_known.then(|| Roofline { cpus: active.len() as u64, peaks, levels })
+    let kind = rates.iter().find(|it| it.active == active).and_then(|it| it.kind);
+    let kind = kind.map(str::to_owned);
+    is_known.then(|| Roofline { cpus: active.len() as u64, kind, peaks, levels })
 }
 
 /// Operations for each byte at which a level is fast enough for a datatype.
@@ -50,13 +52,14 @@ fn ridge(peak: &Peak, level: &Level) -> f64 {
     peak.operations_per_second / level.bytes_per_second
 }
 
-/// `Roofline of 2 CPUs`.
-fn caption(roofline: &Roofline) -> String {
-    format!("Roofline of {}", tally(roofline.cpus as usize, "CPU"))
+/// `2 CPUs`, `1 CPU of type P`.
+fn whose(roofline: &Roofline) -> String {
+    let kind = roofline.kind.as_ref().map_or_else(String::new, |kind| format!(" of type {kind}"));
+    format!("{}{kind}", tally(roofline.cpus as usize, "CPU"))
 }
 
 /// The roofline, with what lies below it by name.
-pub(crate) fn plot(roofline: &Roofline, spots: &[(String, &Spot)]) -> Block {
+pub fn plot(roofline: &Roofline, spots: &[(String, &Spot)]) -> Block {
     /// A spot is a short line: so far to both sides of it.
     const WIDE: f64 = 1.15;
     let Roofline { peaks, levels, .. } = roofline;
@@ -87,7 +90,7 @@ pub(crate) fn plot(roofline: &Roofline, spots: &[(String, &Spot)]) -> Block {
         text: format!("{} from {}", peak.datatype.name(), level.name),
     });
     Block::Lines(Lines {
-        caption: caption(roofline),
+        caption: format!("Roofline of {}", whose(roofline)),
         x: "operations for each byte".to_owned(),
         y: "billion operations a second".to_owned(),
         x_scale: Scale::Logarithmic,
@@ -116,8 +119,7 @@ pub(super) fn ridges(roofline: &Roofline) -> Block {
     let columns = levels.iter().map(|level| (level.name.clone(), Align::Right));
     let legend = "with more operations for each byte of a level a program can reach the peak; with fewer, that level bounds \
                   it";
-    let cpus = tally(roofline.cpus as usize, "CPU");
-    Table::of(format!("Ridge points of {cpus}, operations for each byte"))
+    Table::of(format!("Ridge points of {}, operations for each byte", whose(roofline)))
         .left("datatype")
         .right("peak")
         .columns(columns)
@@ -133,7 +135,7 @@ pub(super) fn told(per_second: f64, datatype: Datatype) -> String {
 }
 
 /// What bounds work that lies there: the slowest level that it is not beyond, or the peak.
-pub(crate) fn sentence(roofline: &Roofline, name: &str, spot: &Spot) -> Option<String> {
+pub fn sentence(roofline: &Roofline, name: &str, spot: &Spot) -> Option<String> {
     /// Bandwidth is reached to so much, and measured as well as that.
     const BEYOND: f64 = 1.05;
     let (intensity, rate) = (spot.intensity(), spot.rate());
@@ -147,8 +149,9 @@ pub(crate) fn sentence(roofline: &Roofline, name: &str, spot: &Spot) -> Option<S
     };
     let is_beyond = |level: &Level| rate > BEYOND * level.allows(intensity);
     let slowest_first = || roofline.levels.iter().rev();
+    let has_caches = roofline.levels.len() > 1;
     let bound = match slowest_first().find(|level| !is_beyond(level)) {
-        _ if rate > BEYOND * most => {
+        _ if rate > BEYOND * most && !peak.is_doubtful => {
             "more than the peak: operations or time are other ones".to_owned()
         }
         Some(level) if level.allows(intensity) < most => {
@@ -161,18 +164,24 @@ pub(crate) fn sentence(roofline: &Roofline, name: &str, spot: &Spot) -> Option<S
             )
         }
         Some(_) => "no level of memory bounds it, the peak does".to_owned(),
-        None => "more than any level allows: bytes or time are other ones".to_owned(),
+        None if has_caches => "more than any level allows: bytes or time are other ones".to_owned(),
+        None => "what caches allow is not in the record".to_owned(),
     };
     let passed = slowest_first().take_while(|level| is_beyond(level)).last();
     let passed = passed.map_or_else(String::new, |level| {
         format!("faster than {} allows, so that its data come from nearer; ", short(level))
     });
+    let doubt = if peak.is_doubtful { ", which is in doubt" } else { "" };
+    // Between one CPU and all there is no other roofline.
+    let fewer = (spot.busy < 0.8 * roofline.cpus as f64)
+        .then(|| format!(" (it kept {:.1} of them busy)", spot.busy));
     Some(format!(
-        "{name}: {intensity:.3} operations for each byte ({by}) at {}, {} of the {} peak of {}; {passed}{bound}.",
+        "{name}: {intensity:.3} operations for each byte ({by}) at {}, {} of the {} peak of {}{doubt}{}; {passed}{bound}.",
         of(rate),
         share(most),
         spot.datatype.name(),
-        tally(roofline.cpus as usize, "CPU"),
+        whose(roofline),
+        fewer.unwrap_or_default(),
     ))
 }
 
@@ -232,12 +241,13 @@ mod tests {
         };
         let roofline = Roofline {
             cpus: 1,
+            kind: None,
             peaks: vec![peak(Datatype::Fp64, 100e9), peak(Datatype::Int8, 800e9)],
             levels: vec![level("L1, reads", 200e9), level("memory, triad", 10e9)],
         };
         let said = |datatype, operations, bytes| {
             let by = ["stated", "counted"].map(str::to_owned);
-            let spot = Spot { cpus: 1, datatype, operations, bytes, seconds: 1.0, by };
+            let spot = Spot { cpus: 1, datatype, operations, bytes, seconds: 1.0, busy: 1.0, by };
             sentence(&roofline, "it", &spot).unwrap()
         };
         let memory = said(Datatype::Fp64, 0.5e9, 6e9);
@@ -256,5 +266,15 @@ mod tests {
         );
         assert!(said(Datatype::Fp64, 200e9, 5e9).contains("more than the peak"));
         assert!(said(Datatype::Fp64, 50e9, 900e9).contains("more than any level allows"));
+        // Of several CPUs the caches are not known, and nothing is wrong with what is faster than memory.
+        let by = ["stated", "stated"].map(str::to_owned);
+        let (operations, bytes, seconds) = (50e9, 600e9, 1.0);
+        let spot =
+            Spot { cpus: 8, datatype: Datatype::Fp64, operations, bytes, seconds, busy: 2.0, by };
+        let levels = vec![level("memory, triad", 10e9)];
+        let several = Roofline { cpus: 8, levels, ..roofline.clone() };
+        let found = sentence(&several, "it", &spot).unwrap();
+        assert!(found.contains("8 CPUs (it kept 2.0 of them busy); faster than memory"), "{found}");
+        assert!(found.ends_with("what caches allow is not in the record."), "{found}");
     }
 }

@@ -249,7 +249,7 @@ pub(crate) struct AskedEvents {
 pub(crate) struct RooflineOfRecord {
     /// Place the work on the roofline of this record.
     ///
-    /// `cpudyno turbo --datatypes --json FILE` writes one with a roofline, `cpudyno sheet` from 20 s on.
+    /// `cpudyno turbo --datatypes --json FILE` writes one that has a roofline.
     #[arg(id = "roofline", long = "roofline", value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
 }

@@ -13,7 +13,7 @@ use super::counting::{
     Done, EventSelection, GENERIC, budget_file, cannot_count, described, not_csv, print, save,
     session,
 };
-use super::roofline::{self, Work};
+use super::roofline::{self, PlacedWork};
 use crate::args::{AskedEvents, PmuKernel, PmuKernelArgs};
 use crate::failure::Failure;
 
@@ -26,9 +26,12 @@ pub(super) fn run(machine: &Machine, args: &PmuKernelArgs) -> Result<ExitCode, F
     let kept = budget_file(&args.budget)?;
     let at = Where { pin: args.pin, neighbour: args.neighbour, dry_run: args.dry_run };
     let mut done = count(machine, args.kernel, &work, &args.events, at)?;
-    if let PmuKernel::Of(spec) = args.kernel {
-        roofline::place(&mut done.run, rooflines, &Work::Kernel(spec));
-    }
+    let operations = match args.kernel {
+        PmuKernel::Of(spec) => spec.operations(),
+        PmuKernel::Empty | PmuKernel::Checksum => None,
+    };
+    let kind = done.run.cpu.and_then(|cpu| record.machine.topology.kind(cpu)).map(str::to_owned);
+    roofline::place(&mut done.run, rooflines, kind.as_deref(), &PlacedWork::Kernel(operations));
     let saved = save(kept, &args.budget, &done.run.tables, Some(work));
     print(record, done.run.clone(), sinks, look.format)?;
     saved.map(|()| done.code())

@@ -1,8 +1,9 @@
 //! Where counted work lies on the roofline of another record.
 
-use model::record::{Counts, CountsRun, Record, Roofline, RooflineSpot};
+use model::record::{Counts, CountsRun, MetricValue, Record, Roofline, RooflineSpot};
 use model::{Datatype, Known, Obstacle, Unavailable};
-use pmu::counting::Spec;
+use pmu::counting::Core;
+use pmu::metrics::Metric;
 
 use super::super::show;
 use crate::args::RooflineOfRecord;
@@ -10,11 +11,13 @@ use crate::failure::Failure;
 
 /// The metric that counts bytes.
 const READ: &str = "memory-read";
+/// That which counts operations of all precisions.
+const ALL_PRECISIONS: &str = "fp-operations";
 
 /// How the work's operations and bytes are known.
-pub(super) enum Work {
-    /// By its code.
-    Kernel(Spec),
+pub(super) enum PlacedWork {
+    /// By its code: of a kernel, the datatype and the operations in a unit, where it has any.
+    Kernel(Option<(Datatype, f64)>),
     /// By counters, but for what is stated.
     Command {
         /// What its operations are of.
@@ -27,49 +30,51 @@ pub(super) enum Work {
 }
 
 /// An amount, and who says so.
-type Told = Result<(f64, &'static str), Unavailable>;
+type ToldAmount = Result<(f64, &'static str), Unavailable>;
 
-impl Work {
-    /// The metrics that tell what nobody stated.
-    pub(super) fn metrics(&self) -> Vec<String> {
-        let Work::Command { datatype, operations, bytes } = self else { return Vec::new() };
-        let counted = operations.is_none().then(|| operations_of(*datatype)).flatten();
+impl PlacedWork {
+    /// The metrics that tell what nobody stated, as far as these cores count it.
+    pub(super) fn metrics(&self, cores: &[Core]) -> Vec<String> {
+        let PlacedWork::Command { datatype, operations, bytes } = self else { return Vec::new() };
+        let counted = operations.is_none().then(|| operations_of(*datatype)).into_iter().flatten();
         let read = bytes.is_none().then_some(READ);
-        counted.into_iter().chain(read).map(str::to_owned).collect()
+        let can = |id: &&str| {
+            let metric = Metric::find(id);
+            metric.is_some_and(|metric| cores.iter().any(|core| core.events(metric).is_ok()))
+        };
+        counted.chain(read).filter(can).map(str::to_owned).collect()
     }
 
     /// The datatype, the operations and the bytes of what was counted.
     fn told(&self, counts: &Counts) -> Result<(Datatype, [(f64, &'static str); 2]), Unavailable> {
+        const CODE: &str = "by its code";
         match self {
-            Work::Kernel(spec) => {
-                let none = || absent(format!("`{}` does no operations that it knows", spec.name()));
-                let (datatype, each) = spec.operations().ok_or_else(none)?;
-                let unit = |name: &str| {
-                    let found = counts.units.iter().find(|unit| unit.name == name);
-                    found.map(|unit| unit.number as f64)
-                };
-                let units = counts.units.first().map(|unit| unit.number as f64);
-                let none = || absent(format!("`{}` moves no data", spec.name()));
-                let (units, bytes) = units.zip(unit("byte")).ok_or_else(none)?;
-                const CODE: &str = "by its code";
-                Ok((datatype, [(units * each, CODE), (bytes, CODE)]))
+            PlacedWork::Kernel(operations) => {
+                let none = || absent("this kernel does no operations that are known".to_owned());
+                let (datatype, each) = operations.ok_or_else(none)?;
+                let units = counts.units.first();
+                let bytes = counts.units.iter().find(|unit| unit.name == "byte");
+                let none = || absent("this kernel moves no data".to_owned());
+                let (units, bytes) = units.zip(bytes).ok_or_else(none)?;
+                let operations = units.number as f64 * each;
+                Ok((datatype, [(operations, CODE), (bytes.number as f64, CODE)]))
             }
-            Work::Command { datatype, operations, bytes } => {
+            PlacedWork::Command { datatype, operations, bytes } => {
                 let counted = operations_of(*datatype);
-                let operations = told(*operations, counted, counts, "--operations")?;
-                let bytes = told(*bytes, Some(READ), counts, "--bytes")?;
+                let operations = told(*operations, &counted, counts, "--operations")?;
+                let bytes = told(*bytes, &[READ], counts, "--bytes")?;
                 Ok((*datatype, [operations, bytes]))
             }
         }
     }
 }
 
-/// The metric that counts operations of a datatype.
-fn operations_of(datatype: Datatype) -> Option<&'static str> {
+/// The metrics that count operations of a datatype, the more exact first.
+fn operations_of(datatype: Datatype) -> Vec<&'static str> {
     match datatype {
-        Datatype::Fp64 => Some("fp64-operations"),
-        Datatype::Fp32 => Some("fp32-operations"),
-        Datatype::Fp16 | Datatype::Bf16 | Datatype::Int16 | Datatype::Int8 => None,
+        Datatype::Fp64 => vec!["fp64-operations", ALL_PRECISIONS],
+        Datatype::Fp32 => vec!["fp32-operations", ALL_PRECISIONS],
+        Datatype::Fp16 | Datatype::Bf16 | Datatype::Int16 | Datatype::Int8 => Vec::new(),
     }
 }
 
@@ -77,22 +82,37 @@ fn absent(why: String) -> Unavailable {
     Unavailable::new(Obstacle::Measurement, "place on the roofline", why)
 }
 
-/// What is stated, else what a metric of the table says.
-fn told(stated: Option<f64>, metric: Option<&str>, counts: &Counts, option: &str) -> Told {
+/// What is stated, else what the first of these metrics says that the table has.
+fn told(stated: Option<f64>, metrics: &[&str], counts: &Counts, option: &str) -> ToldAmount {
     if let Some(stated) = stated {
         return Ok((stated, "stated"));
     }
-    let remedy = format!("state it: {option} NUMBER");
-    let find = |id: &str| counts.metrics.iter().find(|metric| metric.id == id);
-    match metric.and_then(find).map(|metric| &metric.value) {
-        Some(Known::Yes(value)) if *value > 0.0 => Ok((*value, "counted")),
-        Some(Known::No { unavailable }) => {
-            let what = "place on the roofline".to_owned();
-            Err(Unavailable { what, ..unavailable.clone() }.with_remedy(remedy))
+    let refused = |reason: Unavailable| {
+        let what = "place on the roofline".to_owned();
+        Unavailable { what, ..reason }.with_remedy(format!("state it: {option} NUMBER"))
+    };
+    let none = || absent("no event of this CPU counts it".to_owned());
+    for id in metrics {
+        // Each type of core has its own: `cpu_core/ID/`.
+        let is_its = |metric: &&MetricValue| {
+            metric.id == *id || metric.id.trim_end_matches('/').ends_with(&format!("/{id}"))
+        };
+        let all: Vec<_> = counts.metrics.iter().filter(is_its).collect();
+        if all.is_empty() {
+            continue;
         }
-        Some(Known::Yes(_)) => Err(absent("none was counted".to_owned()).with_remedy(remedy)),
-        None => Err(absent("no event of this CPU counts it".to_owned()).with_remedy(remedy)),
+        let mut sum = 0.0;
+        for metric in all {
+            match &metric.value {
+                Known::Yes(value) => sum += value,
+                Known::No { unavailable } => return Err(refused(unavailable.clone())),
+            }
+        }
+        let by = if *id == ALL_PRECISIONS { "counted, of all precisions" } else { "counted" };
+        let none = || absent("none was counted".to_owned());
+        return (sum > 0.0).then_some((sum, by)).ok_or_else(none).map_err(refused);
     }
+    Err(refused(none()))
 }
 
 /// The rooflines of a record of such a machine.
@@ -115,32 +135,52 @@ pub(super) fn read(asked: &RooflineOfRecord, here: &Record) -> Result<Vec<Roofli
     Ok(found)
 }
 
-/// Places each table on the roofline of as many CPUs as were busy.
-pub(super) fn place(run: &mut CountsRun, rooflines: Vec<Roofline>, work: &Work) {
+/// Places each table on the roofline of as many CPUs as were busy; `kind` is the type of the core, where it ran on one.
+pub(super) fn place(
+    run: &mut CountsRun,
+    rooflines: Vec<Roofline>,
+    kind: Option<&str>,
+    work: &PlacedWork,
+) {
     if rooflines.is_empty() {
         return;
     }
     for counts in &mut run.tables {
-        counts.spot = Some(spot(counts, &rooflines, work).into());
+        counts.spot = Some(spot(counts, &rooflines, kind, work).into());
     }
     run.rooflines = rooflines;
 }
 
-fn spot(counts: &Counts, rooflines: &[Roofline], work: &Work) -> Result<RooflineSpot, Unavailable> {
+fn spot(
+    counts: &Counts,
+    rooflines: &[Roofline],
+    kind: Option<&str>,
+    work: &PlacedWork,
+) -> Result<RooflineSpot, Unavailable> {
     /// A second CPU that is busy for so little is none.
     const HARDLY: f64 = 0.1;
     let (datatype, [operations, bytes]) = work.told(counts)?;
     let nanoseconds = |event: &str| {
         let row = counts.events.iter().find(|row| row.event == event)?;
-        row.count.value().map(|count| *count as f64)
+        row.count.value().map(|count| *count as f64).filter(|time| *time > 0.0)
     };
-    let busy = nanoseconds("task-clock").filter(|time| *time > 0.0);
-    let time = nanoseconds("elapsed").or(busy).filter(|time| *time > 0.0);
+    let on_cpus = nanoseconds("task-clock");
+    let time = nanoseconds("elapsed").or(on_cpus);
     let time = time.ok_or_else(|| absent("its time was not counted".to_owned()))?;
-    let cpus = busy.map_or(1.0, |busy| busy / time);
-    let enough = rooflines.iter().find(|it| it.cpus as f64 + HARDLY >= cpus);
-    let roofline = enough.or(rooflines.last());
-    let roofline = roofline.ok_or_else(|| absent("there is no roofline".to_owned()))?;
+    let busy = on_cpus.map_or(1.0, |on_cpus| on_cpus / time);
+    let enough = rooflines.iter().find(|it| it.cpus as f64 + HARDLY >= busy);
+    let most = rooflines.iter().map(|it| it.cpus).max().unwrap_or(0);
+    let roofline = enough.ok_or_else(|| {
+        let why = format!("it kept {busy:.1} CPUs busy, and the record's roofline is of {most}");
+        absent(why).with_remedy("measure all of them: `cpudyno turbo --datatypes --json FILE`")
+    })?;
+    if let (Some(its), Some(kind)) = (roofline.kind.as_deref(), kind)
+        && its != kind
+    {
+        let why =
+            format!("the roofline is of a core of type {its}, and it ran on one of type {kind}");
+        return Err(absent(why).with_remedy("choose a CPU of that type: --pin CPU"));
+    }
     if !roofline.peaks.iter().any(|peak| peak.datatype == datatype) {
         let why = format!("the roofline has no peak of {}", datatype.name());
         return Err(absent(why));
@@ -151,13 +191,15 @@ fn spot(counts: &Counts, rooflines: &[Roofline], work: &Work) -> Result<Roofline
         operations: operations.0,
         bytes: bytes.0,
         seconds: time / 1e9,
+        busy,
         by: [operations.1.to_owned(), bytes.1.to_owned()],
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use model::record::{CountedBy, EventCount, MetricValue, RooflineLevel, RooflinePeak};
+    use model::record::{CountedBy, EventCount, RooflineLevel, RooflinePeak};
+    use pmu::counting::Spec;
 
     use super::*;
 
@@ -165,7 +207,7 @@ mod tests {
         let (operations_per_second, is_doubtful) = (cpus as f64 * 50e9, false);
         let peak = RooflinePeak { datatype: Datatype::Fp64, operations_per_second, is_doubtful };
         let level = RooflineLevel { name: "memory, triad".to_owned(), bytes_per_second: 10e9 };
-        Roofline { cpus, peaks: vec![peak], levels: vec![level] }
+        Roofline { cpus, kind: None, peaks: vec![peak], levels: vec![level] }
     }
 
     fn counted(busy: u64, metrics: &[(&str, Known<f64>)]) -> Counts {
@@ -196,23 +238,30 @@ mod tests {
     #[test]
     fn a_command_lies_on_the_roofline_of_the_cpus_that_it_kept_busy() {
         let work =
-            |operations, bytes| Work::Command { datatype: Datatype::Fp64, operations, bytes };
+            |operations, bytes| PlacedWork::Command { datatype: Datatype::Fp64, operations, bytes };
         let rooflines = [roofline(1), roofline(8)];
-        let of = |busy, work: &Work, metrics: &[(&str, Known<f64>)]| {
-            spot(&counted(busy, metrics), &rooflines, work)
+        let of = |busy, work: &PlacedWork, metrics: &[(&str, Known<f64>)]| {
+            spot(&counted(busy, metrics), &rooflines, None, work)
         };
         let stated = work(Some(2e9), Some(8e9));
-        assert!(stated.metrics().is_empty());
+        assert!(stated.metrics(&[]).is_empty());
         let one = of(1_000_000_000, &stated, &[]).unwrap();
         assert_eq!((one.cpus, one.seconds, one.intensity()), (1, 1.0, 0.25));
-        for busy in [3_900_000_000, 40_000_000_000] {
-            assert_eq!(of(busy, &stated, &[]).unwrap().cpus, 8);
-        }
+        assert_eq!(of(3_900_000_000, &stated, &[]).unwrap().cpus, 8);
+        let more = of(40_000_000_000, &stated, &[]).unwrap_err();
+        assert!(more.why.contains("40.0 CPUs busy, and the record's roofline is of 8"), "{more:?}");
         // What nobody states is counted; of what cannot be, the reason names the option.
         let partly = work(None, Some(8e9));
-        assert_eq!(partly.metrics(), ["fp64-operations"]);
+        let simulated = machine::Machine::named("sim:hybrid").unwrap();
+        assert_eq!(partly.metrics(&Core::all(&simulated)), ["fp64-operations"]);
         let found = of(1_000_000_000, &partly, &[("fp64-operations", Known::Yes(4e9))]).unwrap();
         assert_eq!((found.operations, found.by), (4e9, ["counted", "stated"].map(str::to_owned)));
+        // Of several types of cores each counts its own.
+        let kinds = ["cpu_core/fp64-operations/", "cpu_atom/fp64-operations/"];
+        let both = kinds.map(|id| (id, Known::Yes(1e9)));
+        assert_eq!(of(1_000_000_000, &partly, &both).unwrap().operations, 2e9);
+        let all = of(1_000_000_000, &partly, &[(ALL_PRECISIONS, Known::Yes(1e9))]).unwrap();
+        assert_eq!(all.by[0], "counted, of all precisions");
         let unavailable = Unavailable::new(Obstacle::Hardware, "it", "there is no PMU");
         let reason = of(1, &partly, &[("fp64-operations", Known::No { unavailable })]).unwrap_err();
         assert_eq!(
@@ -227,16 +276,17 @@ mod tests {
         let mut counts = counted(1_000_000_000, &[]);
         counts.units = vec![model::record::CountedUnit::new("element", 1000)];
         counts.units.push(model::record::CountedUnit::new("byte", 24_000));
-        let of = |name: &str| {
-            let work = Work::Kernel(Spec::named(name).unwrap());
-            spot(&counts, &[roofline(1)], &work)
+        let on = |kind: Option<&str>, name: &str, counts: &Counts| {
+            let work = PlacedWork::Kernel(Spec::named(name).unwrap().operations());
+            let own = Roofline { kind: Some("P".to_owned()), ..roofline(1) };
+            spot(counts, &[own], kind, &work)
         };
-        let triad = of("triad").unwrap();
+        let triad = on(Some("P"), "triad", &counts).unwrap();
         assert_eq!((triad.operations, triad.bytes), (2000.0, 24_000.0));
-        assert!(of("copy").unwrap_err().why.contains("does no operations"));
+        assert!(on(Some("E"), "triad", &counts).unwrap_err().why.contains("of type E"));
+        assert!(on(None, "copy", &counts).unwrap_err().why.contains("no operations"));
         counts.units.truncate(1);
-        let stream =
-            spot(&counts, &[roofline(1)], &Work::Kernel(Spec::named("avx256_fma_t").unwrap()));
-        assert!(stream.unwrap_err().why.contains("moves no data"));
+        let stream = on(None, "avx256_fma_t", &counts).unwrap_err();
+        assert!(stream.why.contains("moves no data"), "{stream:?}");
     }
 }

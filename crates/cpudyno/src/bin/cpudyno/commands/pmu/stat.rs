@@ -12,7 +12,7 @@ use super::super::{Delivery, Sinks, child, sinks};
 use super::counting::{
     Done, EventSelection, GENERIC, budget_file, described, not_csv, save, session,
 };
-use super::roofline::{self, Work};
+use super::roofline::{self, PlacedWork};
 use crate::args::{AskedEvents, Format, PmuStatArgs};
 use crate::failure::Failure;
 use crate::output;
@@ -27,17 +27,17 @@ pub(super) fn run(machine: &Machine, args: PmuStatArgs) -> Result<ExitCode, Fail
     }
     let record = described(machine, &look);
     let rooflines = roofline::read(&args.roofline, &record)?;
-    let work = Work::Command {
+    let work = PlacedWork::Command {
         datatype: args.datatype.unwrap_or(Datatype::Fp64),
         operations: args.operations,
         bytes: args.bytes,
     };
     if !rooflines.is_empty() {
-        events.metrics.extend(work.metrics());
+        events.metrics.extend(work.metrics(&Core::all(machine)));
     }
     let kept = budget_file(&budget)?;
     let (status, mut done) = count(machine, &events, &words)?;
-    roofline::place(&mut done.run, rooflines, &work);
+    roofline::place(&mut done.run, rooflines, None, &work);
     // A table that was counted is not lost with the file of its budget.
     print(record, done.run.clone(), sinks, look.format)?;
     save(kept, &budget, &done.run.tables, None)?;

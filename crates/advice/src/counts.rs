@@ -6,8 +6,8 @@ use model::page::{Align, Block, Page, Remark, Table, Text, Tone};
 use model::record::{AnswerFound, BudgetRow, Counts, CountsRun, KnownAnswer, MetricValue, Record};
 use model::{Known, Unavailable};
 
-use crate::areas::datatypes::{plot, sentence};
 use model::counts::{Report, gathered, header, number, reasons};
+use report::areas::datatypes::{plot, sentence};
 
 /// Tables of counts, how they were counted, and why some are missing.
 pub fn page(record: &Record, verbosity: u8) -> Page {
