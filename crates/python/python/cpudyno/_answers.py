@@ -551,5 +551,10 @@ class Answers(Answer):
         return self.are_right
 
     def __repr__(self) -> str:
-        said = "right" if self.are_right else f"CPU {self.faulty or 'unknown'} wrong"
+        if self.are_right:
+            said = "right"
+        elif self.faulty:
+            said = f"CPU {self.faulty} wrong"
+        else:
+            said = "wrong on every CPU" if self.wrong else "not all compared"
         return f"<Answers {said}, {self.ops:.1e} ops>"
