@@ -9,7 +9,7 @@ use kernels::{Data, Operands, StreamRow};
 use model::record::{
     ComparedAnswers, Outcome, Series, Topology, WrongAgain, WrongAnswer, WrongAnswers,
 };
-use model::{CpuId, CpuSet, Known, Obstacle, Seconds, Unavailable};
+use model::{CpuId, CpuSet, Finding, Known, Obstacle, Seconds, Unavailable};
 
 use crate::jury::{self, AGAIN, EXAMPLES_MAX, Jury};
 use crate::run::plan::DATA;
@@ -25,6 +25,15 @@ const SHARE: f64 = 0.01;
 #[derive(Default)]
 pub(super) struct AnswerLog {
     calls: BTreeMap<AlikeCalls, BTreeMap<CpuId, Found>>,
+}
+
+/// What came of all answers.
+#[derive(Default)]
+pub(super) struct Judged {
+    /// What was compared, and what was wrong; nothing where no stream was timed that computes.
+    pub(super) compared: Option<ComparedAnswers>,
+    /// Streams whose answers differ on these CPUs, and nothing tells whose are wrong.
+    unclear: BTreeMap<&'static str, BTreeSet<CpuId>>,
 }
 
 /// Calls that must answer alike.
@@ -94,22 +103,23 @@ impl AnswerLog {
         }
     }
 
-    /// What came of them; nothing where no stream was timed that computes. `time`: that of the run.
+    /// What came of them. `time`: that of the run.
     pub(super) fn judge(
         &self,
         executor: &mut dyn Executor,
         cpus: &[CpuId],
         topology: &Topology,
         time: Seconds,
-    ) -> Option<ComparedAnswers> {
+    ) -> Judged {
         if self.calls.is_empty() {
-            return None;
+            return Judged::default();
         }
         let mut judge = Judge {
             until: executor.elapsed() + time * SHARE,
             executor,
             jury: Jury::new(cpus),
             wrong: BTreeMap::new(),
+            unclear: BTreeMap::new(),
             computed: 0,
         };
         let (mut with_reference, mut among_themselves) = (0, 0);
@@ -137,7 +147,7 @@ impl AnswerLog {
             *ops.entry(*cpu).or_default() += more;
         }
         let streams: BTreeSet<&str> = self.calls.keys().map(|call| call.stream).collect();
-        Some(ComparedAnswers {
+        let compared = ComparedAnswers {
             cpus: ops.keys().copied().collect::<CpuSet>(),
             streams: streams.into_iter().map(str::to_owned).collect(),
             calls: totals.values().map(|[calls, _]| calls).sum(),
@@ -145,7 +155,8 @@ impl AnswerLog {
             with_reference,
             among_themselves,
             wrong: wrong.collect(),
-        })
+        };
+        Judged { compared: Some(compared), unclear: judge.unclear }
     }
 
     /// Those that differ first, then one of each stream, then a second one of each.
@@ -172,6 +183,7 @@ struct Judge<'a> {
     /// Until when it computes where nothing differs.
     until: Seconds,
     wrong: BTreeMap<(CpuId, &'static str), WrongAnswers>,
+    unclear: BTreeMap<&'static str, BTreeSet<CpuId>>,
     /// Portable computations.
     computed: u64,
 }
@@ -187,9 +199,17 @@ impl Judge<'_> {
             return false;
         };
         let told = self.told(row, load, call, found);
-        let right = told.unwrap_or_else(|| most(found));
-        for (cpu, found) in found {
-            self.compare(*cpu, (row, load), call, found, right);
+        match told.or_else(|| majority(found)) {
+            Some(right) => {
+                // CPUs beside it that are right tell as much as the same call again.
+                let is_right = |found: &Found| found.has_only(right);
+                let is_sure = told.is_some() && found.values().any(is_right);
+                for (cpu, found) in found {
+                    self.compare(*cpu, (row, load), call, found, (right, is_sure));
+                }
+            }
+            None if alike(found).is_some() => (),
+            None => self.unclear.entry(call.stream).or_default().extend(found.keys()),
         }
         told.is_some()
     }
@@ -229,23 +249,32 @@ impl Judge<'_> {
         Some(agreed.right)
     }
 
-    /// Notes what of one CPU is wrong.
+    /// Notes what of one CPU is wrong, or that this is unclear: where neither is sure what is right nor the same call was
+    /// made again.
     fn compare(
         &mut self,
         cpu: CpuId,
         (row, load): (&'static StreamRow, Load),
         call: AlikeCalls,
         found: &Found,
-        right: u64,
+        (right, is_sure): (u64, bool),
     ) {
+        if found.has_only(right) {
+            return;
+        }
+        let is_new = !self.wrong.contains_key(&(cpu, call.stream));
+        let mut again = None;
+        if is_new {
+            let job = jury::once(cpu, stream(row, load, call), Some(right), AGAIN);
+            again = self.jury.again(self.executor, cpu, &job).ok();
+        }
+        if is_new && again.is_none() && !is_sure {
+            self.unclear.entry(call.stream).or_default().insert(cpu);
+            return;
+        }
         for it in found.answers.iter().filter(|it| it.got != right) {
-            let is_new = !self.wrong.contains_key(&(cpu, call.stream));
-            let again = is_new.then(|| {
-                let job = jury::once(cpu, stream(row, load, call), Some(right), AGAIN);
-                self.jury.again(self.executor, cpu, &job)
-            });
             let example = (it.got, it.times, it.first);
-            self.note((cpu, call.stream), call, right, example, again.and_then(Result::ok));
+            self.note((cpu, call.stream), call, right, example, again.clone());
         }
         if let Some(wrong) = self.wrong.get_mut(&(cpu, call.stream)) {
             [wrong.wrong, wrong.wrong_alone] = sum([wrong.wrong, wrong.wrong_alone], found.others);
@@ -302,23 +331,28 @@ impl Found {
     fn calls(&self) -> u64 {
         self.answers.iter().map(|it| it.times[0]).sum::<u64>() + self.others[0]
     }
+
+    fn has_only(&self, answer: u64) -> bool {
+        self.others[0] == 0 && self.answers.iter().all(|it| it.got == answer)
+    }
 }
 
 /// The one answer of all CPUs, where they have one.
 fn alike(found: &BTreeMap<CpuId, Found>) -> Option<u64> {
     let first = found.values().next()?.answers.first()?.got;
-    let is_it =
-        |found: &Found| found.others[0] == 0 && found.answers.iter().all(|it| it.got == first);
-    found.values().all(is_it).then_some(first)
+    found.values().all(|found| found.has_only(first)).then_some(first)
 }
 
-/// The answer that most repetitions gave.
-fn most(found: &BTreeMap<CpuId, Found>) -> u64 {
-    let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
-    for it in found.values().flat_map(|found| &found.answers) {
-        *counts.entry(it.got).or_default() += it.times[0];
-    }
-    counts.into_iter().max_by_key(|(_, times)| *times).map_or(0, |(answer, _)| answer)
+/// The one answer of most CPUs, of three or more. Each has one vote, however often it answered, and none if it has several
+/// answers.
+fn majority(found: &BTreeMap<CpuId, Found>) -> Option<u64> {
+    let votes: Vec<u64> = found
+        .values()
+        .filter_map(|it| it.answers.first().map(|first| first.got).filter(|got| it.has_only(*got)))
+        .collect();
+    let count = |answer: u64| votes.iter().filter(|it| **it == answer).count();
+    let is_most = |answer: &u64| found.len() > 2 && 2 * count(*answer) > found.len();
+    votes.iter().copied().find(is_most)
 }
 
 /// The data on which a call was measured.
@@ -340,15 +374,125 @@ fn sum(a: [u64; 2], b: [u64; 2]) -> [u64; 2] {
     [a[0] + b[0], a[1] + b[1]]
 }
 
-/// Takes the numbers of a stream away from a CPU that computed it wrong: none of them may be believed.
-pub(super) fn refuse(series: &mut [Series], wrong: &[WrongAnswers]) {
-    for one in series.iter_mut().filter(|it| it.summary().is_some()) {
-        let of_it = |it: &&WrongAnswers| it.cpu == one.cpu && it.workload == one.workload;
-        let Some(it) = wrong.iter().find(of_it) else { continue };
-        let what = format!("{} of `{}` on CPU {}", one.quantity, one.workload, one.cpu);
-        let why = format!("{} of its {} answers were wrong", it.wrong, it.calls);
-        let remedy = format!("cpudyno verify --cpus {} --minutes 10", it.cpu);
-        let unavailable = Unavailable::new(Obstacle::Hardware, what, why).with_remedy(remedy);
-        one.outcome = Outcome::Unavailable { unavailable };
+impl Judged {
+    /// What is wrong, of CPUs or of cpudyno, and what is unclear.
+    pub(super) fn findings(&self) -> Vec<Finding> {
+        let unclear = self.unclear.iter().map(|(stream, cpus)| {
+            let cpus: CpuSet = cpus.iter().copied().collect();
+            let text = format!("answers of CPU {cpus} differ, and nothing tells whose are wrong");
+            Finding::warning("verify.unclear", format!("`{stream}`"), text)
+                .remedy(verify(&cpus.to_string()))
+        });
+        self.wrong().iter().map(jury::finding).chain(unclear).collect()
+    }
+
+    /// Takes the numbers of a stream away from a CPU that computed it wrong, or may have: none of them may be believed.
+    pub(super) fn refuse(&self, series: &mut [Series]) {
+        for one in series.iter_mut().filter(|it| it.summary().is_some()) {
+            let of_it = |it: &&WrongAnswers| it.cpu == one.cpu && it.workload == one.workload;
+            let what = format!("{} of `{}` on CPU {}", one.quantity, one.workload, one.cpu);
+            let unavailable = if let Some(it) = self.wrong().iter().find(of_it) {
+                let why = format!("{} of its {} answers were wrong", it.wrong, it.calls);
+                if it.is_everywhere() {
+                    let why = format!("{why}, and the same on other CPUs");
+                    let remedy = jury::finding(it).remedy.unwrap_or_default();
+                    Unavailable::new(Obstacle::Cpudyno, what, why).with_remedy(remedy)
+                } else {
+                    let remedy = verify(&it.cpu.to_string());
+                    Unavailable::new(Obstacle::Hardware, what, why).with_remedy(remedy)
+                }
+            } else if let Some(cpus) = self.unclear.get(&*one.workload)
+                && cpus.contains(&one.cpu)
+            {
+                let cpus: CpuSet = cpus.iter().copied().collect();
+                let why =
+                    format!("answers of CPU {cpus} differ, and nothing tells whose are wrong");
+                Unavailable::new(Obstacle::Measurement, what, why)
+                    .with_remedy(verify(&cpus.to_string()))
+            } else {
+                continue;
+            };
+            one.outcome = Outcome::Unavailable { unavailable };
+        }
+    }
+
+    fn wrong(&self) -> &[WrongAnswers] {
+        self.compared.as_ref().map_or(&[], |compared| &compared.wrong)
+    }
+}
+
+fn verify(cpus: &str) -> String {
+    format!("cpudyno verify --cpus {cpus} --minutes 10")
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Hertz, Rate};
+    use rig::executor::Stop;
+    use rig::executor::simulated::Simulated;
+    use simulated::Model;
+
+    use super::*;
+
+    /// What comes of answers of dot products, which no portable computation tells after so many iterations: of each CPU the
+    /// answer and how often it came.
+    fn judged(answers: &[(u64, u64)], stop: &Stop) -> Judged {
+        let row = kernels::streams::find("avx512_bf16").unwrap();
+        assert!(!row.is_known_after_any());
+        let load = Load {
+            id: row.id,
+            ops_per_iteration: row.ops_per_iteration,
+            saturates: false,
+            in_loop_ops: None,
+            body: Body::Simulated(Data::Quiet.operands()),
+        };
+        let mut log = AnswerLog::default();
+        for (cpu, (answer, times)) in std::iter::zip(0.., answers) {
+            let mut one = TimedAnswers::of(100);
+            one.take(*answer, *times);
+            log.note(CpuId(cpu), load, &[one], (Seconds(1.0), true));
+        }
+        let model = Model::named("4c").unwrap();
+        let topology = Topology::default();
+        let mut executor = Simulated::new(model, Rate::new(Hertz(1e9)), stop.clone());
+        let cpus: Vec<CpuId> = (0..answers.len() as u32).map(CpuId).collect();
+        log.judge(&mut executor, &cpus, &topology, Seconds(10.0))
+    }
+
+    fn accused(judged: &Judged) -> Vec<CpuId> {
+        judged.wrong().iter().map(|it| it.cpu).collect()
+    }
+
+    fn unclear(judged: &Judged) -> Vec<CpuId> {
+        judged.unclear.values().flatten().copied().collect()
+    }
+
+    #[test]
+    fn the_cpu_with_more_repetitions_accuses_nobody() {
+        let two = judged(&[(7, 900), (5, 3)], &Stop::default());
+        assert_eq!((accused(&two), unclear(&two)), (vec![], vec![CpuId(0), CpuId(1)]));
+        let findings = two.findings();
+        let ids: Vec<&str> = findings.iter().map(|it| it.id.as_str()).collect();
+        assert_eq!(ids, ["verify.unclear"]);
+        let tied = judged(&[(7, 900), (5, 3), (5, 3), (7, 3)], &Stop::default());
+        assert_eq!((accused(&tied), unclear(&tied).len()), (vec![], 4));
+    }
+
+    #[test]
+    fn most_of_three_cpus_accuse_the_other_where_the_same_call_could_be_made_again() {
+        let answers = [(7, 900), (5, 3), (5, 3)];
+        let three = judged(&answers, &Stop::default());
+        assert_eq!((accused(&three), unclear(&three)), (vec![CpuId(0)], vec![]));
+        let stop = Stop::default();
+        stop.ask();
+        let stopped = judged(&answers, &stop);
+        assert_eq!((accused(&stopped), unclear(&stopped)), (vec![], vec![CpuId(0)]));
+    }
+
+    #[test]
+    fn answers_that_are_alike_accuse_nobody() {
+        let alike = judged(&[(5, 900), (5, 3)], &Stop::default());
+        assert_eq!((accused(&alike), unclear(&alike)), (vec![], vec![]));
+        assert_eq!(alike.compared.map(|it| (it.with_reference, it.among_themselves)), Some((0, 1)));
     }
 }

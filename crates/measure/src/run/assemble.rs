@@ -21,8 +21,7 @@ use super::controllers::Controllers;
 use super::counters::Counters;
 use super::sweep::{End, Own, ReasonCounts, Swept};
 use super::variant_trials::Trial;
-use super::{Planned, Program, Request, Span, answers, events, speed_select};
-use crate::jury;
+use super::{Planned, Program, Request, Span, events, speed_select};
 use crate::run::plan::{CellWork, Workload};
 
 use rig::collect::rounded;
@@ -92,10 +91,9 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
     series.extend(idle_series(&plan.cpus, idle));
     series.extend(trials(program, run.trials));
     series.extend(parts.activity);
-    let wrong = run.compared.as_ref().map_or(&[][..], |answers| &answers.wrong);
-    answers::refuse(&mut series, wrong);
-    findings.extend(wrong.iter().map(jury::finding));
-    let compared = run.compared;
+    run.judged.refuse(&mut series);
+    findings.extend(run.judged.findings());
+    let compared = run.judged.compared;
     let run = Run {
         seconds: parts.seconds.0,
         interrupted: is_interrupted.then(|| "stopped".to_owned()),

@@ -8,11 +8,11 @@ use fastrand::Rng;
 use machine::instruments::traffic::TrafficCounters;
 use machine::limits::{Looked, Meanwhile, Reasons};
 use machine::memory::room;
-use model::record::{CHANGED, ComparedAnswers};
+use model::record::CHANGED;
 use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, Obstacle, Pages, Seconds, Unavailable};
 
-use super::answers::AnswerLog;
+use super::answers::{AnswerLog, Judged};
 use super::controllers::Controllers;
 use super::events;
 use super::variant_trials::{self, Trial};
@@ -58,7 +58,7 @@ pub(super) struct Swept {
     /// What streams answered.
     answers: AnswerLog,
     /// What came of that, when all was measured.
-    pub(super) compared: Option<ComparedAnswers>,
+    pub(super) judged: Judged,
 }
 
 impl Swept {
@@ -81,7 +81,7 @@ impl Swept {
             end: None,
             stood_still: Seconds(0.0),
             answers: AnswerLog::default(),
-            compared: None,
+            judged: Judged::default(),
         }
     }
 
@@ -93,7 +93,7 @@ impl Swept {
         time: Seconds,
     ) {
         let cpus = &planning.placement.cpus;
-        self.compared = self.answers.judge(executor, cpus, planning.topology(), time);
+        self.judged = self.answers.judge(executor, cpus, planning.topology(), time);
     }
 
     /// What was done beside the cells: where it failed by itself they go on without it.

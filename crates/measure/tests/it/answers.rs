@@ -4,8 +4,8 @@ use machine::Machine;
 use measure::areas::turbo::{Tests, TurboOptions};
 use measure::run::Request;
 use measure::sheet;
-use model::record::{ComparedAnswers, Outcome, PageKind, Presentation, Record};
-use model::{CpuId, CpuSet, Seconds, Severity};
+use model::record::{ComparedAnswers, Outcome, PageKind, Presentation, Record, Series};
+use model::{CpuId, CpuSet, Obstacle, Seconds, Severity, Unavailable};
 use rig::executor::Stop;
 use simulated::{Model, WrongAnswers};
 
@@ -100,12 +100,49 @@ fn a_core_that_is_always_wrong_is_found_by_the_portable_computation() {
     assert!(!found.is_everywhere());
 }
 
+/// The portable computation and the same call again are not made any more.
+#[test]
+fn after_an_interruption_answers_that_differ_accuse_no_cpu() {
+    let mut model = Model::named("4c").unwrap();
+    model.wrong_answers = vec![wrong("0", "scalar_iadd", 1.0)];
+    let presentation = Presentation::of(PageKind::Sheet);
+    let request = sheet::request(Seconds(20.0), None, None, Vec::new(), presentation);
+    let (stop, mut told) = (Stop::default(), 0);
+    let record = measure(&Machine::from(model), &request, &stop, &mut |_| {
+        told += 1;
+        if told == 100 {
+            stop.ask();
+        }
+    });
+    let record = record.unwrap();
+    assert!(record.run.interrupted.is_some());
+    assert_eq!(answers(&record).wrong, []);
+    let finding = record.findings.iter().find(|it| it.id.starts_with("verify.")).unwrap();
+    assert_eq!((finding.id.as_str(), finding.about.as_str()), ("verify.unclear", "`scalar_iadd`"));
+    let is_of_it = |area: &str, workload: &str| area == "turbo" && workload == "scalar_iadd";
+    let mut of_it = record.series.iter().filter(|it| is_of_it(&it.area, &it.workload));
+    let is_refused = |it: &Series| match &it.outcome {
+        Outcome::Unavailable { unavailable } => unavailable.why.contains("nothing tells whose"),
+        _ => false,
+    };
+    assert!(of_it.any(|it| it.cpu == CpuId(0) && is_refused(it)));
+}
+
 #[test]
 fn what_every_core_computes_wrong_is_the_program_and_no_core() {
     let record =
         timed("4c", 5.0, |model| model.wrong_answers = vec![wrong("0-7", "scalar_iadd", 1.0)]);
     assert!(!answers(&record).wrong.is_empty() && answers(&record).faulty().is_empty());
-    assert!(record.findings.iter().any(|it| it.id == "verify.program"));
+    let finding = record.findings.iter().find(|it| it.id == "verify.program").unwrap();
+    let refused = record.series.iter().filter_map(|it| match &it.outcome {
+        Outcome::Unavailable { unavailable } if it.workload == "scalar_iadd" => Some(unavailable),
+        _ => None,
+    });
+    let refused: Vec<_> = refused.filter(|it| it.why.contains("answers were wrong")).collect();
+    let of_cpudyno = |it: &&Unavailable| {
+        it.obstacle == Obstacle::Cpudyno && it.remedy == finding.remedy && it.remedy.is_some()
+    };
+    assert!(!refused.is_empty() && refused.iter().all(of_cpudyno), "{refused:?}");
     assert!(record.findings.iter().all(|it| it.id != "verify.wrong-answer"));
 }
 
