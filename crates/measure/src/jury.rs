@@ -17,7 +17,7 @@ pub(crate) const EXAMPLES_MAX: usize = 4;
 const OTHERS_MAX: usize = 3;
 
 /// A call that is made a few times may take so long.
-const PATIENCE: Seconds = Seconds(10.0);
+pub(crate) const PATIENCE: Seconds = Seconds(10.0);
 
 /// CPUs that compute in turn.
 pub(crate) struct Jury {
@@ -78,13 +78,15 @@ impl Jury {
         Ok(Agreed { right, others: answers })
     }
 
-    /// The same call again, on the same CPU and on others.
+    /// The same call again, on the same CPU and on others, for so long on each.
     pub(crate) fn again(
         &self,
         executor: &mut dyn Executor,
         cpu: CpuId,
         job: &Checking,
+        time: Seconds,
     ) -> Result<WrongAgain, RunError> {
+        let job = &Checking { time, ..job.clone() };
         let here = tried(executor, cpu, job)?;
         let others = self.cpus.iter().filter(|other| **other != cpu).take(OTHERS_MAX);
         let elsewhere = others
@@ -106,7 +108,7 @@ pub(crate) fn answer(
 
 /// Wrong answers of a few calls, and calls.
 fn tried(executor: &mut dyn Executor, cpu: CpuId, job: &Checking) -> Result<[u64; 2], RunError> {
-    let job = Checking { cpus: vec![cpu], time: PATIENCE, calls_max: Some(AGAIN), ..job.clone() };
+    let job = Checking { cpus: vec![cpu], calls_max: Some(AGAIN), ..job.clone() };
     let raw = executor.compare(&job)?;
     Ok(raw.first().map_or([0, 0], |raw| [raw.wrong, raw.calls]))
 }

@@ -13,13 +13,28 @@ use model::{CpuId, CpuSet, Finding, Known, Obstacle, Seconds, Unavailable};
 
 use crate::jury::{self, AGAIN, EXAMPLES_MAX, Jury};
 use crate::run::plan::DATA;
-use rig::checking::{CheckedWork, REFERENCE};
+use rig::checking::{CheckedWork, Checking, REFERENCE};
 use rig::executor::Executor;
 use rig::job::{Body, Load};
 use rig::timed_answers::TimedAnswers;
 
 /// Portable computations may take this share of a run, when it is over.
 const SHARE: f64 = 0.01;
+
+/// Of short runs they may take so long.
+const LEAST: Seconds = Seconds(0.05);
+
+/// Where answers differ, this long more.
+const IF_WRONG: Seconds = Seconds(1.0);
+
+/// The same call again may take so long on each CPU.
+const AGAIN_TIME: Seconds = Seconds(0.05);
+
+/// Seconds that an op of a portable computation takes at least, until a slower one was seen.
+const PER_OP: f64 = 20e-9;
+
+/// Computations that are shorter say nothing of the time of an op: starting them takes as long.
+const TELLING: Seconds = Seconds(1e-3);
 
 /// Everything that streams answered.
 #[derive(Default)]
@@ -115,7 +130,8 @@ impl AnswerLog {
             return Judged::default();
         }
         let mut judge = Judge {
-            until: executor.elapsed() + time * SHARE,
+            until: executor.elapsed() + Seconds((time * SHARE).0.max(LEAST.0)),
+            per_op: PER_OP,
             executor,
             jury: Jury::new(cpus),
             wrong: BTreeMap::new(),
@@ -182,6 +198,8 @@ struct Judge<'a> {
     jury: Jury,
     /// Until when it computes where nothing differs.
     until: Seconds,
+    /// Seconds of an op of the slowest portable computation.
+    per_op: f64,
     wrong: BTreeMap<(CpuId, &'static str), WrongAnswers>,
     unclear: BTreeMap<&'static str, BTreeSet<CpuId>>,
     /// Portable computations.
@@ -223,7 +241,8 @@ impl Judge<'_> {
         found: &BTreeMap<CpuId, Found>,
     ) -> Option<u64> {
         let alike = alike(found);
-        let is_in_time = alike.is_none() || self.executor.elapsed() < self.until;
+        let ops = call.iterations * row.ops_per_iteration;
+        let is_in_time = alike.is_none() || self.has_time_for(ops, self.until);
         if !row.is_known_after_any() || !is_in_time {
             return None;
         }
@@ -233,20 +252,47 @@ impl Judge<'_> {
         if let Some(alike) = alike {
             let cpu = self.jury.beside(&own);
             self.computed += 1;
+            let begun = self.executor.elapsed();
             let right = jury::answer(self.executor, cpu, &portable).ok()?;
+            let took = self.executor.elapsed() - begun;
+            if took >= TELLING {
+                self.per_op = self.per_op.max(took.0 / ops as f64);
+            }
             if right == alike {
                 return Some(right);
             }
         }
-        let agreed = self.jury.agreed(self.executor, &portable, &stream(row, load, call)).ok()?;
+        let is_in_time = self.has_time_for(2 * ops, self.until + IF_WRONG);
+        let agreed = || self.jury.agreed(self.executor, &portable, &stream(row, load, call)).ok();
+        let Some(agreed) = is_in_time.then(agreed).flatten() else {
+            // One computation has another answer, which no second one confirms.
+            if alike.is_some() {
+                self.unclear.entry(call.stream).or_default().extend(own);
+            }
+            return None;
+        };
         self.computed += 2;
         for (cpu, got) in agreed.others {
             let example = (got, [1, 1], (self.executor.elapsed(), true));
             let job = jury::once(cpu, portable.clone(), Some(agreed.right), AGAIN);
-            let again = self.jury.again(self.executor, cpu, &job).ok();
+            let again = self.again(cpu, &job);
             self.note((cpu, REFERENCE), call, agreed.right, example, again);
         }
         Some(agreed.right)
+    }
+
+    /// Whether a portable computation of so many ops is over by then.
+    fn has_time_for(&self, ops: u64, until: Seconds) -> bool {
+        self.executor.elapsed() + Seconds(self.per_op * ops as f64) < until
+    }
+
+    /// The same call again, while there is time.
+    fn again(&mut self, cpu: CpuId, job: &Checking) -> Option<WrongAgain> {
+        let is_in_time = self.executor.elapsed() < self.until + IF_WRONG;
+        if !is_in_time {
+            return None;
+        }
+        self.jury.again(self.executor, cpu, job, AGAIN_TIME).ok()
     }
 
     /// Notes what of one CPU is wrong, or that this is unclear: where neither is sure what is right nor the same call was
@@ -266,7 +312,7 @@ impl Judge<'_> {
         let mut again = None;
         if is_new {
             let job = jury::once(cpu, stream(row, load, call), Some(right), AGAIN);
-            again = self.jury.again(self.executor, cpu, &job).ok();
+            again = self.again(cpu, &job);
         }
         if is_new && again.is_none() && !is_sure {
             self.unclear.entry(call.stream).or_default().insert(cpu);

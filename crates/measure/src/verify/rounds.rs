@@ -8,7 +8,7 @@ use model::Seconds;
 use super::surroundings::Surroundings;
 use super::tally::{Call, Tally};
 use super::workloads::{self, Body, Workload};
-use crate::jury::Jury;
+use crate::jury::{Jury, PATIENCE};
 use crate::run::{Error, Progress};
 use rig::checking::{CheckedWork, Checking, RawChecked};
 use rig::executor::{Executor, RunError};
@@ -128,7 +128,7 @@ impl Rounds<'_, '_> {
         }
         if known.is_new {
             self.tally.wrong[known.entry].again =
-                self.jury.again(&mut *self.executor, checked.cpu, job)?;
+                self.jury.again(&mut *self.executor, checked.cpu, job, PATIENCE)?;
         }
         Ok(())
     }

@@ -43,7 +43,8 @@ pub(super) fn compare(sim: &mut Simulated, job: &Checking) -> Vec<RawChecked> {
     for (package, budget) in &budgets {
         sim.model.spend(*package, budget);
     }
-    let right = answer(&job.work);
+    let is_always_right = sim.model.wrong_answers.is_empty();
+    let right = if is_always_right { ALWAYS_RIGHT } else { answer(&job.work) };
     let answered = paces.iter().map(|pace| one(sim, job, pace.cpu, calls(pace), right));
     answered.collect::<Vec<_>>()
 }
@@ -83,9 +84,15 @@ fn timed_answers(sim: &mut Simulated, member: Member, iterations: u64, calls: u6
     answers
 }
 
+/// What all work answers on a machine that computes nothing wrong: no one needs to compute it.
+const ALWAYS_RIGHT: u64 = 0;
+
 /// The right answer of a stream, computed once.
 fn right(sim: &mut Simulated, load: Load, iterations: u64) -> Option<u64> {
     let Body::Simulated(operands) = load.body else { return None };
+    if sim.model.wrong_answers.is_empty() {
+        return Some(ALWAYS_RIGHT);
+    }
     let row = kernels::streams::find(load.id)?;
     let key = (load.id, std::ptr::from_ref(operands).addr(), iterations);
     Some(*sim.right.entry(key).or_insert_with(|| row.expected(iterations, operands)))
