@@ -169,6 +169,19 @@ fn what_is_hidden_is_neither_shown_nor_missed() {
     fails(&refused, 2, "there is no column `Smi`", "did you mean `SMI`?");
 }
 
+/// Columns of counters are known where they do not show; then they are not opened.
+#[test]
+fn counters_are_hidden_as_other_columns_are() {
+    let sim = ["--machine", "sim:2s-56c", "--once", "-c", "0-1"];
+    for more in [&["--hide", "IPC"][..], &["--show", "Busy%", "--hide", "IPC,Stall%"]] {
+        let shown = top(&[&sim[..], more].concat());
+        assert!(shown.contains("Busy%") && !shown.contains("IPC"), "{shown}");
+    }
+    let refused = |more: &[&str]| finish(cpudyno(&[&["top"], &sim[..], more].concat()));
+    let sorted = refused(&["--show", "Busy%", "--sort", "IPC"]);
+    fails(&sorted, 2, "cannot sort by IPC: it does not show", "a column that shows");
+}
+
 /// Counters of energy begin again within minutes: they are followed in an interval of five.
 #[test]
 fn long_intervals_have_watts() {

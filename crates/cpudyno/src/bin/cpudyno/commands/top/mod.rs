@@ -134,8 +134,11 @@ fn shown(
 /// Every name is one of a column, here or elsewhere.
 fn are_known(shown: &[String], watch: &Watch<'_>) -> Result<(), Failure> {
     let (read, missing) = watch.columns();
-    let known: Vec<&str> =
+    let mut known: Vec<&str> =
         read.into_iter().chain(missing.into_iter().map(|(name, _)| name)).collect();
+    // Counters that do not show are not opened.
+    let unopened = top::COUNTERS.iter().filter(|name| !known.contains(name));
+    known.extend(unopened.copied().collect::<Vec<_>>());
     match shown.iter().find(|name| !known.contains(&name.as_str())) {
         None => Ok(()),
         Some(unknown) => {
