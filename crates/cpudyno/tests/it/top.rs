@@ -180,6 +180,8 @@ fn counters_are_hidden_as_other_columns_are() {
     let refused = |more: &[&str]| finish(cpudyno(&[&["top"], &sim[..], more].concat()));
     let sorted = refused(&["--show", "Busy%", "--sort", "IPC"]);
     fails(&sorted, 2, "cannot sort by IPC: it does not show", "a column that shows");
+    let added = refused(&["--add", "msr/0x10,name=CPU"]);
+    fails(&added, 2, "cannot add a column `CPU`", "name=TSC");
 }
 
 /// Counters of energy begin again within minutes: they are followed in an interval of five.

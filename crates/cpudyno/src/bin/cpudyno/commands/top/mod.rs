@@ -33,6 +33,12 @@ pub(super) fn run(machine: &Machine, args: TopArgs) -> Result<ExitCode, Failure>
             return Err(Failure::not_online(&gone, &online, "--cpus"));
         }
     }
+    let is_place = |name: &&str| report::areas::top::PLACES.contains(name);
+    if let Some(name) = add.iter().map(top::AddedColumn::name).find(is_place) {
+        let taken = format!("cannot add a column `{name}`: this one says where a CPU sits");
+        let hint = "name what you add: --add msr/0x10,name=TSC";
+        return Err(Failure::usage(taken).hint(hint));
+    }
     let is_counted = |name: &&str| {
         let is_in = |names: &[String]| names.iter().any(|it| it == name);
         (show.is_empty() || is_in(&show)) && !is_in(&hide)
