@@ -184,6 +184,23 @@ fn counters_are_hidden_as_other_columns_are() {
     fails(&added, 2, "cannot add a column `CPU`", "name=TSC");
 }
 
+/// What a ratio is weighted by is read with it, and does not show.
+#[test]
+fn ratios_of_counters_have_numbers_without_other_columns() {
+    let of =
+        |more: &[&str]| top(&[&["--machine", "sim:2s-56c", "--once", "-c", "0,56"], more].concat());
+    for column in ["IPC", "Stall%", "L2%hit", "LLC%hit"] {
+        let shown = of(&["--show", column]);
+        let header = shown.lines().find(|line| line.starts_with("Package")).unwrap();
+        assert_eq!(header.split_whitespace().last(), Some(column), "{shown}");
+        let rows = shown.lines().filter(|line| line.starts_with(['-', '0', '1']));
+        let numbers = rows.filter_map(|row| row.split_whitespace().last()?.parse::<f64>().ok());
+        assert_eq!(numbers.filter(|number| *number > 0.0).count(), 3, "{shown}");
+    }
+    let shown = of(&["--hide", "L2MRPS,Avg_MHz"]);
+    assert!(shown.contains("L2%hit") && !shown.contains("L2MRPS"), "{shown}");
+}
+
 /// Counters of energy begin again within minutes: they are followed in an interval of five.
 #[test]
 fn long_intervals_have_watts() {

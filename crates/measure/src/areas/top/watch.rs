@@ -171,7 +171,8 @@ impl<'a> Watch<'a> {
     /// The names of the columns that are read, and of those that cannot be, each with its reason.
     pub fn columns(&self) -> (Vec<&str>, Vec<(&str, &Unavailable)>) {
         let read = self.activity.columns().iter().map(|column| column.header.as_ref());
-        let beside = self.beside_columns.iter().map(|column| column.header.as_str());
+        let beside = self.beside_columns.iter().filter(|column| !column.is_weight);
+        let beside = beside.map(|column| column.header.as_str());
         let missing = self.activity.missing().iter().map(|m| (m.header, &m.reason));
         let absent = self.beside_missing.iter().map(|m| (m.header.as_str(), &m.reason));
         (read.chain(beside).collect(), missing.chain(absent).collect())
@@ -286,7 +287,10 @@ impl<'a> Watch<'a> {
         for (index, column) in self.beside_columns.iter().enumerate() {
             for (carrier, (cpu, sharing)) in column.carriers.iter().enumerate() {
                 let values = intervals.iter().map(|seen| &seen.beside[index][carrier]);
-                let parameters = named(&column.header, &column.source, self.shown.as_deref());
+                let mut parameters = named(&column.header, &column.source, self.shown.as_deref());
+                if column.is_weight {
+                    parameters.insert(HIDDEN.to_owned(), "weight".to_owned());
+                }
                 let outcome = outcome(values);
                 let one = one(column.quantity, column.unit, parameters, *cpu, outcome);
                 series.push(Series { active: sharing.clone(), ..one });

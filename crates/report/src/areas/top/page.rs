@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::page::{Align, Block, Lines, Page, Scale, Table, Text, Tone};
-use model::record::CpuPlace;
-use model::record::{Record, Samples, Series};
+use model::record::{CpuPlace, Record, Samples, Series};
 use model::{CpuId, CpuSet, Unit};
 
 use super::{AREA, COLUMN, GROUP, HIDDEN, INTERVAL, SORT, SOURCE};
@@ -76,8 +75,7 @@ pub fn interval(record: &Record, index: usize) -> Block {
         row.extend(shown.map(|column| {
             // Another CPU of its core or package carries it.
             let is_carried = column.unread || cpus.iter().any(|cpu| column.of.contains_key(&cpu));
-            let value = || cell(of_group(&columns, column, &cpus, index), column);
-            match value() {
+            match cell(of_group(&columns, column, &cpus, index), column) {
                 _ if !is_carried => Text::default(),
                 value if is_all => Text::toned(value.text, Tone::Strong),
                 value => value,
@@ -146,7 +144,8 @@ pub fn end(record: &Record, verbosity: u8) -> Vec<Block> {
 /// Where columns come from.
 fn sources(record: &Record) -> Block {
     let of = |series: &Series| {
-        Some((series.parameters.get(COLUMN)?.clone(), series.parameters.get(SOURCE)?.clone()))
+        let of = |key| series.parameters.get(key).cloned();
+        Some((of(COLUMN)?, of(SOURCE).filter(|_| of(HIDDEN).is_none())?))
     };
     let mut rows: Vec<(String, String)> = all(record).filter_map(of).collect();
     rows.dedup();
@@ -208,7 +207,8 @@ fn columns(record: &Record) -> Vec<TopColumn<'_>> {
         }
     }
     // Where some were named, these stay: who asked for one sees that it has no number.
-    let are_named = columns.iter().any(|column| column.hidden || column.unread);
+    let is_named = |of: &Series| of.parameters.get(HIDDEN).is_some_and(|why| why != "weight");
+    let are_named = all(record).any(is_named) || columns.iter().any(|column| column.unread);
     let has_number =
         |column: &TopColumn<'_>| column.of.values().any(|series| series.samples().is_some());
     columns.retain(|column| has_number(column) || are_named && !column.hidden);
@@ -285,7 +285,8 @@ fn of_group(
         cpus.iter().filter_map(|cpu| Some((cpu, of(column, cpu)?))).collect();
     let (&(_, first), sum) = (here.first()?, here.iter().map(|(_, value)| value).sum::<f64>());
     let weighted = |by: &str| {
-        let by = columns.iter().find(|column| column.quantity == by)?;
+        // The last: counters have cycles of their own, besides those of APERF.
+        let by = columns.iter().rfind(|column| column.quantity == by)?;
         // Both are known of the same CPUs, or of none.
         let weights = here.iter().map(|(cpu, _)| of(by, *cpu)).collect::<Option<Vec<f64>>>()?;
         let all: f64 = weights.iter().sum();
@@ -293,6 +294,7 @@ fn of_group(
         (all > 0.0).then(|| value.sum::<f64>() / all)
     };
     match (column.unit, column.quantity) {
+        _ if cpus.len() == 1 => Some(first),
         (_, "added_value") => {
             Some(first).filter(|it| here.iter().all(|of| of.1.total_cmp(it).is_eq()))
         }

@@ -150,6 +150,7 @@ impl AddedColumn {
             unit: Unit::Count,
             source: self.source(),
             carriers: carriers.iter().map(|(place, cpus)| (place.cpu, cpus.clone())).collect(),
+            is_weight: false,
         }
     }
 

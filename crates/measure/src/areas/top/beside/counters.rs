@@ -50,10 +50,32 @@ const COLUMNS: &[CountedColumn] = &[
     ] },
 ];
 
+/// What ratios of cycles are weighted by over several CPUs: the cycles of the same group. It never shows.
+const CYCLES: CountedColumn = CountedColumn {
+    header: "cycles of IPC",
+    quantity: "average_clock",
+    unit: Unit::Hertz,
+    formulas: &["cycles"],
+};
+
 /// The columns that are computed from counters.
 pub const HEADERS: &[&str] = &["IPC", "Stall%", "L2MRPS", "L2%hit", "LLCMRPS", "LLC%hit"];
 
 impl CountedColumn {
+    /// Whose mean over several CPUs needs it.
+    fn weighs(&self) -> &'static [&'static str] {
+        match self.quantity {
+            "average_clock" => &["IPC", "Stall%"],
+            "l2_references" => &["L2%hit"],
+            "llc_references" => &["LLC%hit"],
+            _ => &[],
+        }
+    }
+
+    fn is_weight(&self) -> bool {
+        self.header == CYCLES.header
+    }
+
     /// What the counts of an interval say.
     fn value(
         &self,
@@ -72,7 +94,7 @@ impl CountedColumn {
             error => refused(error.to_string()),
         })?;
         match self.unit {
-            Unit::PerSecond => Ok(value / seconds),
+            Unit::PerSecond | Unit::Hertz => Ok(value / seconds),
             _ if self.quantity == "instructions_per_cycle" => Ok(value),
             _ if (-SLACK..=1.0 + SLACK).contains(&value) => Ok(value.clamp(0.0, 1.0)),
             _ => Err(refused(format!(
@@ -162,12 +184,16 @@ pub(in crate::areas::top) fn open(
     is_wanted: impl Fn(&str) -> bool,
     is_taken: bool,
 ) -> Opened {
-    let wanted: Vec<&CountedColumn> = COLUMNS.iter().filter(|it| is_wanted(it.header)).collect();
-    let missing = |column: &CountedColumn, reason: &Unavailable| BesideMissing {
-        header: column.header.to_owned(),
-        quantity: column.quantity,
-        unit: column.unit,
-        reason: reason.clone(),
+    let is_read = |it: &&CountedColumn| {
+        is_wanted(it.header) || it.weighs().iter().any(|header| is_wanted(header))
+    };
+    // Cycles come last: their event is there already.
+    let wanted: Vec<&CountedColumn> =
+        COLUMNS.iter().chain(std::iter::once(&CYCLES)).filter(is_read).collect();
+    let missing = |column: &CountedColumn, reason: &Unavailable| {
+        let (header, quantity, unit) = (column.header.to_owned(), column.quantity, column.unit);
+        let missing = BesideMissing { header, quantity, unit, reason: reason.clone() };
+        is_wanted(column.header).then_some(missing)
     };
     let Some(first) = watched.first().filter(|_| !wanted.is_empty()) else {
         return (None, Vec::new());
@@ -187,10 +213,10 @@ pub(in crate::areas::top) fn open(
     });
     let opened = free.and_then(|()| opened(machine, watched, &wanted));
     match opened {
-        Err(reason) => (None, wanted.iter().map(|column| missing(column, &reason)).collect()),
+        Err(reason) => (None, wanted.iter().filter_map(|it| missing(it, &reason)).collect()),
         Ok(mut source) => {
             let absent = source.without_absent();
-            let absent = absent.iter().map(|(column, reason)| missing(column, reason)).collect();
+            let absent = absent.iter().filter_map(|(it, reason)| missing(it, reason)).collect();
             let is_empty = source.wanted.is_empty();
             let source: Box<dyn BesideSource> = Box::new(source);
             ((!is_empty).then_some(source), absent)
@@ -280,6 +306,7 @@ impl BesideSource for CoreCounters {
             unit: column.unit,
             source: source(at),
             carriers: carriers.clone(),
+            is_weight: column.is_weight(),
         };
         self.wanted.iter().enumerate().map(column).collect()
     }

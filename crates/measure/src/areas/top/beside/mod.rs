@@ -68,6 +68,8 @@ pub(super) struct BesideColumn {
     pub(super) source: String,
     /// The CPUs that carry a value each, with those whose value it is.
     pub(super) carriers: Vec<(CpuId, CpuSet)>,
+    /// Whether it never shows: others are weighted by it.
+    pub(super) is_weight: bool,
 }
 
 /// One that cannot be had.

@@ -122,6 +122,9 @@ fn ratios_are_of_one_group() {
     near(&llc, "LLC%hit", 0.75);
     let cycles = values(&record, "Avg_MHz")[0];
     near(&record, "L2MRPS", 0.02 * cycles);
+    // What ratios are weighted by is there without being asked for.
+    near(&record, "cycles of IPC", cycles);
+    near(&seen(named("2s-56c"), "0", &[], &["L2%hit"]), "L2MRPS", 0.02 * cycles);
     near(&llc, "LLCMRPS", 0.004 * cycles);
     // There are no turns: what does not fit with the others is left to who asks for it.
     let all = seen(named("2s-56c"), "0", &[], COUNTERS);
