@@ -273,7 +273,7 @@ fn over_time(record: &Record) -> Vec<Block> {
 
 /// What a column says of these CPUs: watts and what is counted add up, the hottest sensor counts, an SMI stops all CPUs
 /// at once, what is a share of cycles or references is weighted by them, all else is a mean. What was added as
-/// it is, stands for several where they agree.
+/// it is, stands for several where they agree. A sum is that of all, or none.
 fn of_group(
     columns: &[TopColumn<'_>],
     column: &TopColumn<'_>,
@@ -293,13 +293,16 @@ fn of_group(
         let value = here.iter().zip(&weights).map(|((_, value), weight)| value * weight);
         (all > 0.0).then(|| value.sum::<f64>() / all)
     };
+    let carry = cpus.iter().filter(|cpu| column.of.contains_key(cpu)).count();
     match (column.unit, column.quantity) {
         _ if cpus.len() == 1 => Some(first),
         (_, "added_value") => {
             Some(first).filter(|it| here.iter().all(|of| of.1.total_cmp(it).is_eq()))
         }
         (_, "smis") | (Unit::Celsius, _) => here.iter().map(|it| it.1).reduce(f64::max),
-        (Unit::Watt | Unit::Count | Unit::PerSecond, _) => Some(sum),
+        (Unit::Watt | Unit::Count | Unit::PerSecond, _) => {
+            Some(sum).filter(|_| here.len() == carry)
+        }
         (_, "busy_clock") => weighted("busy_share"),
         (_, "instructions_per_cycle" | "stall_share") => weighted("average_clock"),
         (_, "l2_hit_share") => weighted("l2_references"),
@@ -319,7 +322,8 @@ mod tests {
         let mut put = |quantity: &str, of: [f64; 2]| {
             for (cpu, value) in ["0", "1"].into_iter().zip(of) {
                 let parameters = [(COLUMN, quantity)];
-                let blocks: [&[f64]; 2] = [&[7.0], &[value]];
+                let all: &[f64] = &[value];
+                let blocks: [&[f64]; 2] = [&[7.0], &all[usize::from(value.is_nan())..]];
                 record.series.push(series([AREA, "it", quantity], cpu, &parameters, &blocks));
             }
         };
@@ -339,6 +343,8 @@ mod tests {
         near(both("temperature", [50.0, 71.0]).unwrap(), 71.0);
         near(both("idle_share", [0.2, 0.6]).unwrap(), 0.4);
         near(both("interrupts", [250.0, 40.0]).unwrap(), 290.0);
+        // A sum of a part is none.
+        assert_eq!(both("interrupts", [250.0, f64::NAN]), None);
         // One SMI stops all of them.
         near(both("smis", [2.0, 1.0]).unwrap(), 2.0);
     }
