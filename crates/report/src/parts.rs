@@ -216,7 +216,7 @@ pub fn how(record: &Record) -> Vec<Block> {
 
 /// How many answers of streams were compared while these were timed.
 fn answers(answers: &ComparedAnswers) -> Block {
-    let ComparedAnswers { cpus, streams, ops_least, wrong, .. } = answers;
+    let ComparedAnswers { cpus, streams, ops_least, wrong, with_reference, .. } = answers;
     let found =
         if wrong.is_empty() { "No wrong answer" } else { "Wrong answers (see the findings)" };
     let on = match cpus.len() {
@@ -224,7 +224,14 @@ fn answers(answers: &ComparedAnswers) -> Block {
         count => format!("on each of {count} CPUs ({cpus})"),
     };
     let (ops, streams) = (ops(*ops_least), tally(streams.len(), "stream"));
-    Block::Paragraph(format!("{found} in {ops} checked ops of {streams} {on}.").into())
+    let of = with_reference + answers.among_themselves;
+    let held = match answers.among_themselves {
+        0 => "each held against a reference".to_owned(),
+        _ => format!(
+            "of {of} kinds of calls {with_reference} were held against a reference, the others against one another"
+        ),
+    };
+    Block::Paragraph(format!("{found} in {ops} ops of {streams} {on}: {held}.").into())
 }
 
 /// A count of ops: 3.1e11.
