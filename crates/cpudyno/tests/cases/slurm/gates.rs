@@ -179,7 +179,7 @@ fn by_reframe(cluster: &Cluster) -> Result<(), Failed> {
     // ReFrame's `job_nodelist` is null when `squeue` forgot a job before ReFrame looked.
     let nodes: BTreeSet<&str> = cases
         .iter()
-        .flat_map(|case| case["name"].as_str().unwrap_or_default().split(' '))
+        .flat_map(|case| case["display_name"].as_str().unwrap_or_default().split(' '))
         .filter_map(|word| word.strip_prefix("%.nid="))
         .collect();
     assert_eq!((cases.len(), nodes.len()), (NODES, NODES), "{nodes:?}");
