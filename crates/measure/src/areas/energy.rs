@@ -38,7 +38,7 @@ pub static ENERGY: Area = Area { needs: CLOCKS, ..Area::new(AREA, QUANTITIES, 0.
 fn proposal(plan: &Planning<'_>) -> Proposal {
     asked::of_heaviest(plan, WORKLOAD, |heaviest| {
         let load = streams::load(plan.machine, heaviest, DATA)?;
-        let job = EnergyJob::of_each(packages(plan)?, load, streams::tools(plan.machine)?);
+        let job = EnergyJob::of_each(packages(plan)?, load, &streams::tools(plan.machine)?);
         Ok(Proposal::from(vec![job.cell()]))
     })
 }
@@ -57,10 +57,10 @@ pub(super) fn of_streams(
             .filter_map(|row| Some((row.id, streams::load(plan.machine, row, DATA).ok()?)))
             .collect();
         let last = can.last().map(|(_, load)| *load);
-        let check = last.map(|load| EnergyJob::of_each(packages.clone(), load, tools.clone()));
+        let check = last.map(|load| EnergyJob::of_each(packages.clone(), load, &tools));
         let job = |(order, (workload, load)): (usize, (&'static str, Load))| {
             let (packages, states) = (packages.clone(), vec![all.clone()]);
-            EnergyJob { order: order + 1, workload, packages, states, load, tools: tools.clone() }
+            EnergyJob { order: order + 1, workload, packages, states, load, tools }
         };
         let under = can.into_iter().enumerate().map(job);
         Ok(check.into_iter().chain(under).map(EnergyJob::cell).collect())
@@ -104,11 +104,11 @@ struct EnergyJob {
 
 impl EnergyJob {
     /// Nobody works, and then one package after the other.
-    fn of_each(packages: BTreeMap<u32, Vec<CpuId>>, load: Load, tools: Tools) -> EnergyJob {
+    fn of_each(packages: BTreeMap<u32, Vec<CpuId>>, load: Load, tools: &Tools) -> EnergyJob {
         let nobody = (NOBODY.to_owned(), Vec::new());
         let each = packages.iter().map(|(it, cpus)| (it.to_string(), cpus.clone()));
         let states = std::iter::once(nobody).chain(each).collect();
-        EnergyJob { order: 0, workload: WORKLOAD, packages, states, load, tools }
+        EnergyJob { order: 0, workload: WORKLOAD, packages, states, load, tools: *tools }
     }
 
     fn cell(self) -> Cell {
