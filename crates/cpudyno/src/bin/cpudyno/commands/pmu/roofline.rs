@@ -30,7 +30,7 @@ pub(super) enum PlacedWork {
 }
 
 /// An amount, and who says so.
-type ToldAmount = Result<(f64, &'static str), Unavailable>;
+type ToldAmount = (f64, &'static str);
 
 impl PlacedWork {
     /// The metrics that tell what nobody stated, as far as these cores count it.
@@ -46,7 +46,7 @@ impl PlacedWork {
     }
 
     /// The datatype, the operations and the bytes of what was counted.
-    fn told(&self, counts: &Counts) -> Result<(Datatype, [(f64, &'static str); 2]), Unavailable> {
+    fn told(&self, counts: &Counts) -> Result<(Datatype, [ToldAmount; 2]), Unavailable> {
         const CODE: &str = "by its code";
         match self {
             PlacedWork::Kernel(operations) => {
@@ -83,7 +83,12 @@ fn absent(why: String) -> Unavailable {
 }
 
 /// What is stated, else what the first of these metrics says that the table has.
-fn told(stated: Option<f64>, metrics: &[&str], counts: &Counts, option: &str) -> ToldAmount {
+fn told(
+    stated: Option<f64>,
+    metrics: &[&str],
+    counts: &Counts,
+    option: &str,
+) -> Result<ToldAmount, Unavailable> {
     if let Some(stated) = stated {
         return Ok((stated, "stated"));
     }
@@ -259,7 +264,8 @@ mod tests {
         // Of several types of cores each counts its own.
         let kinds = ["cpu_core/fp64-operations/", "cpu_atom/fp64-operations/"];
         let both = kinds.map(|id| (id, Known::Yes(1e9)));
-        assert_eq!(of(1_000_000_000, &partly, &both).unwrap().operations, 2e9);
+        let found = of(1_000_000_000, &partly, &both).unwrap();
+        assert_eq!(found.operations.to_bits(), 2e9_f64.to_bits());
         let all = of(1_000_000_000, &partly, &[(ALL_PRECISIONS, Known::Yes(1e9))]).unwrap();
         assert_eq!(all.by[0], "counted, of all precisions");
         let unavailable = Unavailable::new(Obstacle::Hardware, "it", "there is no PMU");
