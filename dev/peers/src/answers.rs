@@ -9,15 +9,14 @@ use std::process::ExitCode;
 use anyhow::{anyhow, bail};
 use kernels::Data;
 use machine::Machine;
-use machine::instruments::clock::{self, StampSource};
 use model::stats::paired::{Arm, Estimate, Kind, Quad, log_ratios, schedule};
 use model::{Known, stats};
-use rig::executor::threads::Threads;
-use rig::executor::{Executor, Stop};
+use rig::executor::Executor;
 use rig::job::{Manner, Member, Repeat, Tools};
 use rig::timed_answers::TimedAnswers;
-use rig::{calibration, protocol, reduce, ruler, streams};
+use rig::{protocol, reduce, ruler, streams};
 
+use crate::one_cpu::OneCpu;
 use crate::{because, table};
 
 /// Serial, and at full throughput, by width.
@@ -33,16 +32,8 @@ const LEVEL: f64 = 0.05;
 /// Prints the table for the first CPU that this process may use.
 pub(crate) fn run(quads: u32) -> anyhow::Result<ExitCode> {
     let machine = Machine::real();
-    let stamp = clock::calibrate(&machine).map_err(|reason| because(&reason))?;
-    let StampSource::Tsc(probe) = stamp.source else {
-        bail!("cannot take stamps here: there is no invariant TSC");
-    };
-    let mut executor = Threads::new(probe, stamp.rate, None, Stop::default());
-    let tools = streams::tools(&machine).map_err(|reason| because(&reason))?;
-    let usable = machine.host.affinity().map_err(|reason| because(&reason))?;
-    let cpu = usable.iter().next().ok_or_else(|| anyhow!("this process may use no CPU"))?;
-    let rulers = calibration::calibrate(&mut executor, &tools, &[cpu])?;
-    let ruler = rulers[&cpu].as_ref().map_err(because)?;
+    let OneCpu { mut executor, tools, cpu, ruler } = OneCpu::of(&machine)?;
+    let ruler = &ruler;
     let mut rows = Vec::new();
     for row in STREAMS.iter().filter_map(|id| kernels::streams::find(id)) {
         let Ok(load) = streams::load(&machine, row, Data::Toggling) else { continue };

@@ -6,18 +6,16 @@
 
 use std::process::ExitCode;
 
-use anyhow::{anyhow, bail};
+use anyhow::anyhow;
 use kernels::Data;
 use machine::Machine;
-use machine::instruments::clock::{self, StampSource};
 use model::{CpuId, Seconds, stats};
-use rig::executor::Stop;
-use rig::executor::threads::Threads;
 use rig::job::{Density, Load, Manner, Member, Phase, Purpose, Repeat, Step, StepKind, Tools};
 use rig::streams;
-use rig::{calibration, protocol, reduce, ruler};
+use rig::{protocol, reduce, ruler};
 
-use crate::{because, table};
+use crate::one_cpu::OneCpu;
+use crate::table;
 
 /// Per cent of the chain's time that the payload alone would take.
 const DENSITIES: [u8; 6] = [33, 50, 65, 82, 95, 120];
@@ -28,16 +26,8 @@ const BLOCKS: usize = 9;
 /// Prints the table for the first CPU that this process may use.
 pub(crate) fn run() -> anyhow::Result<ExitCode> {
     let machine = Machine::real();
-    let stamp = clock::calibrate(&machine).map_err(|reason| because(&reason))?;
-    let StampSource::Tsc(probe) = stamp.source else {
-        bail!("cannot read a clock within a loop here: there is no invariant TSC");
-    };
-    let mut executor = Threads::new(probe, stamp.rate, None, Stop::default());
-    let tools = streams::tools(&machine).map_err(|reason| because(&reason))?;
-    let usable = machine.host.affinity().map_err(|reason| because(&reason))?;
-    let cpu = usable.iter().next().ok_or_else(|| anyhow!("this process may use no CPU"))?;
-    let rulers = calibration::calibrate(&mut executor, &tools, &[cpu])?;
-    let ruler = rulers[&cpu].as_ref().map_err(because)?;
+    let OneCpu { mut executor, tools, cpu, ruler } = OneCpu::of(&machine)?;
+    let ruler = &ruler;
     let mut rows = Vec::new();
     for row in kernels::streams::CLASSIC {
         let Ok(load) = streams::load(&machine, row, Data::Quiet) else { continue };

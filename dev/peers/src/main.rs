@@ -25,6 +25,7 @@ mod fleet_packs;
 mod fleet_ways;
 mod large;
 mod latency;
+mod one_cpu;
 mod openmp;
 mod plain;
 mod speed;

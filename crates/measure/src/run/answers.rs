@@ -425,8 +425,7 @@ impl Judged {
     pub(super) fn findings(&self) -> Vec<Finding> {
         let unclear = self.unclear.iter().map(|(stream, cpus)| {
             let cpus: CpuSet = cpus.iter().copied().collect();
-            let text = format!("answers of CPU {cpus} differ, and nothing tells whose are wrong");
-            Finding::warning("verify.unclear", format!("`{stream}`"), text)
+            Finding::warning("verify.unclear", format!("`{stream}`"), differ(&cpus))
                 .remedy(verify(&cpus.to_string()))
         });
         self.wrong().iter().map(jury::finding).chain(unclear).collect()
@@ -451,9 +450,7 @@ impl Judged {
                 && cpus.contains(&one.cpu)
             {
                 let cpus: CpuSet = cpus.iter().copied().collect();
-                let why =
-                    format!("answers of CPU {cpus} differ, and nothing tells whose are wrong");
-                Unavailable::new(Obstacle::Measurement, what, why)
+                Unavailable::new(Obstacle::Measurement, what, differ(&cpus))
                     .with_remedy(verify(&cpus.to_string()))
             } else {
                 continue;
@@ -465,6 +462,10 @@ impl Judged {
     fn wrong(&self) -> &[WrongAnswers] {
         self.compared.as_ref().map_or(&[], |compared| &compared.wrong)
     }
+}
+
+fn differ(cpus: &CpuSet) -> String {
+    format!("answers of CPU {cpus} differ, and nothing tells whose are wrong")
 }
 
 fn verify(cpus: &str) -> String {

@@ -87,9 +87,9 @@ impl Counter<'_> {
         in_order(loaded.filter(|it| *it != self.package))
     }
 
-    fn verdict(&self, others: &[u32]) -> Option<Verdict> {
+    fn verdict(&self) -> Option<Verdict> {
         let (idle, own, least) = (self.idle()?, self.under(self.package)?, self.least_rise()?);
-        let others = others.iter().filter_map(|it| Some((*it, self.rise(*it)?)));
+        let others = self.others().into_iter().filter_map(|it| Some((it, self.rise(it)?)));
         let most = others.max_by(|a, b| a.1.total_cmp(&b.1));
         let rises = |watts: f64| format!("by {watts:.0} W");
         let differs = |how: String| Some(Verdict::Differs(how));
@@ -154,12 +154,13 @@ impl Counter<'_> {
         })
     }
 
-    fn claim(&self, others: &[u32]) -> Option<Claim> {
+    fn claim(&self) -> Option<Claim> {
         let Counter { package, .. } = self;
         let [at_work, all] = self.cores();
-        let rises: Vec<String> = others
-            .iter()
-            .filter_map(|it| Some(format!("{:+.1} W under package {it}'s", self.rise(*it)?)))
+        let rises: Vec<String> = self
+            .others()
+            .into_iter()
+            .filter_map(|it| Some(format!("{:+.1} W under package {it}'s", self.rise(it)?)))
             .collect();
         let own = format!("{:+.1} W under its load", self.rise(*package)?);
         let moved: Vec<String> = std::iter::once(own).chain(rises.into_iter().take(1)).collect();
@@ -168,7 +169,7 @@ impl Counter<'_> {
             claimed: format!("{:.1} W idle, {:.1} W loaded", self.idle()?, self.under(*package)?),
             by: format!("energy counter, package {package}, {at_work} of {all} cores at work"),
             measured: moved.join(", "),
-            verdict: self.verdict(others)?,
+            verdict: self.verdict()?,
             finding: None,
             short: None,
             cause: None,
@@ -180,16 +181,13 @@ impl Counter<'_> {
 /// Whether the counter of each package was seen to follow its own load.
 pub(super) fn follow(record: &Record) -> bool {
     let counters = counters(record);
-    let follows = |counter: &Counter<'_>| {
-        matches!(counter.verdict(&counter.others()), Some(Verdict::AsClaimed))
-    };
+    let follows = |counter: &Counter<'_>| matches!(counter.verdict(), Some(Verdict::AsClaimed));
     !counters.is_empty() && counters.iter().all(follows)
 }
 
 fn claims(record: &Record) -> Vec<Claim> {
     let counters = counters(record);
-    let claims: Vec<Claim> =
-        counters.iter().filter_map(|counter| counter.claim(&counter.others())).collect();
+    let claims: Vec<Claim> = counters.iter().filter_map(Counter::claim).collect();
     if claims.is_empty() { refused(record).into_iter().collect() } else { claims }
 }
 

@@ -18,7 +18,11 @@ use crate::cells::cells;
 /// The rooflines of one CPU, the fastest, and of the most, as far as both peaks and bandwidth are known; none where the
 /// record has no datatypes.
 pub fn rooflines(record: &Record) -> Vec<Roofline> {
-    let rates = rates(record);
+    of_rates(record, &rates(record))
+}
+
+/// The same, of rates that were read already.
+pub(super) fn of_rates(record: &Record, rates: &[Rate<'_>]) -> Vec<Roofline> {
     let counts = || rates.iter().map(|rate| rate.active.len());
     let Some((fewest, most)) = counts().min().zip(counts().max()) else { return Vec::new() };
     let fastest = |count: usize| {
@@ -28,7 +32,7 @@ pub fn rooflines(record: &Record) -> Vec<Roofline> {
     let ends = [fewest, most].into_iter().take(if fewest == most { 1 } else { 2 });
     let sets = ends.filter_map(fastest).map(|rate| rate.active);
     let sets = sets.filter(|active| is_within_quota(record, active));
-    sets.filter_map(|active| of(record, &rates, active)).collect()
+    sets.filter_map(|active| of(record, rates, active)).collect()
 }
 
 fn of(record: &Record, rates: &[Rate<'_>], active: &CpuSet) -> Option<Roofline> {

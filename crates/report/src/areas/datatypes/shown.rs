@@ -38,7 +38,7 @@ pub(crate) fn blocks(record: &Record) -> Vec<Block> {
         .rows(lines.iter().map(|line| line.cells(columns)))
         .legend(legend(&rates));
     let mut blocks = vec![Block::Heading("Datatypes".to_owned()), table.into()];
-    let all = roofline::rooflines(record);
+    let all = roofline::of_rates(record, &rates);
     blocks.extend(all.iter().flat_map(|it| [roofline::plot(it, &[]), roofline::ridges(it)]));
     blocks
 }
